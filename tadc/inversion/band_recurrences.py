@@ -84,7 +84,9 @@ class Recurrences:
         made = replace(made, is_output=self.new not in form.earlier.values())
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         after = left(pieces, {self.new: f"z_{self.new}"})
-        return pieces.program([*values, *more, *steps, *scaled, made, *after, *least(pieces, self.pivots)], taped=False)
+        return pieces.program(
+            [*values, *more, *steps, *scaled, made, *after, *least(pieces, self.pivots)], taped=False
+        )
 
 
 def diagonals(pieces: Pieces, offsets: Sequence[int]) -> tuple[list[Definition], list[Definition]]:

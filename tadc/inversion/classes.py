@@ -80,6 +80,9 @@ def _direct(form: Form, through: tuple[str, ...]) -> Class:
     for attempt in (_recurrent, _blocks, _permutation, _banded):
         with suppress(EliminationLimit, SearchLimit):
             chosen = attempt(form, made, found)
+            if isinstance(chosen, Blocks) and chosen.size > SMALL:
+                # Elements that change places within blocks take no system.
+                chosen = _permutation(form, made, found) or chosen
             if chosen is not None:
                 return chosen
     return Dense(size)
@@ -116,7 +119,8 @@ def _side(form: Form, made: _Made, found: _Found, batch: int) -> bool | None:
     shape = form.shapes[definition.name][batch:]
     own = _place(shape, [Affine.var(name) for name in definition.indices[batch:]], (0, 1, 1))
     offsets = [
-        (_place(shape, r.forms[batch:], (0, 1, 1)) - own, facts(definition, r)) for r in found[definition.name]
+        (_place(shape, r.forms[batch:], (0, 1, 1)) - own, facts(definition, r))
+        for r in found[definition.name]
     ]
     for is_lower, sign in ((True, -1), (False, 1)):
         if all(implied(sign * offset, known) for offset, known in offsets):

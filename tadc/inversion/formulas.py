@@ -171,11 +171,15 @@ class _Formula:
 
     def _definitions(self, spoken: dict[str, str], wanted: set[str]) -> list[Definition]:
         """The definitions that are wanted, none of them a result."""
-        kept = [replace(d, is_output=self.made.names[d.name] in wanted) for d in self.made.program.definitions]
+        kept = [
+            replace(d, is_output=self.made.names[d.name] in wanted) for d in self.made.program.definitions
+        ]
         found: list[Definition] = []
         for d in needed(kept):
             model = self.original.get(spoken[d.name])
-            indices = model.indices if isinstance(model, Definition) else tuple(self.letters[: len(d.indices)])
+            indices = (
+                model.indices if isinstance(model, Definition) else tuple(self.letters[: len(d.indices)])
+            )
             renamed = {old: Affine.var(new) for old, new in zip(d.indices, indices, strict=True)}
             body = moved(d.body, self.terms, spoken, renamed)
             order = d.order and d.order.substitute(renamed)

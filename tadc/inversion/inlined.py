@@ -28,7 +28,9 @@ def inlined(terms: Terms, root: Term, bodies: Mapping[str, Definition]) -> Term:
             )
         elif isinstance(node, Read) and node.tensor in bodies:
             made = bodies[node.tensor]
-            memo[node.number] = terms.substitute(made.body, dict(zip(made.indices, node.indices, strict=True)))
+            memo[node.number] = terms.substitute(
+                made.body, dict(zip(made.indices, node.indices, strict=True))
+            )
         else:
             waiting = [t for t in operands(node) if t.number not in memo]
             stack += waiting

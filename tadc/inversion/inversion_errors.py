@@ -157,7 +157,9 @@ def too_large(
     return ArgumentError([found])
 
 
-def no_program(product: str, planned: Planned, source: Source | None, made: Sequence[Definition]) -> CompileError:
+def no_program(
+    product: str, planned: Planned, source: Source | None, made: Sequence[Definition]
+) -> CompileError:
     """A product that no program of the language computes."""
     names = [s.name for s in made]
     note = f"{listed(names)}: {planned.kind.name}, which is factored with pivots, by LAPACK or NumPy"

@@ -135,7 +135,9 @@ class Programs:
         pieces = Pieces(self.form)
         between, pivots = self._pivots(pieces)
         made = [replace(pivot, is_output=True) for pivot in pivots]
-        return pieces.program([*(d for d in between if d.name not in {m.name for m in made}), *made], taped=True)
+        return pieces.program(
+            [*(d for d in between if d.name not in {m.name for m in made}), *made], taped=True
+        )
 
     def _pivots(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
         """What is divided by, with definitions in front that it reads."""

@@ -171,9 +171,7 @@ def _distances(recurrence: Definition, axis: int, sign: int) -> set[int] | None:
 def _is_split(recurrence: Definition, dimension: int, extent: int) -> bool:
     """Whether the index of a dimension says, alone, which index of that dimension is read."""
     index = recurrence.indices[dimension]
-    reads = [
-        t for t in reachable([recurrence.body]) if isinstance(t, Read) and t.tensor == recurrence.name
-    ]
+    reads = [t for t in reachable([recurrence.body]) if isinstance(t, Read) and t.tensor == recurrence.name]
     return extent > 1 and all(read.indices[dimension].variables <= {index} for read in reads)
 
 
@@ -221,7 +219,7 @@ class _Reader:
         depth, parts = self.layout.depth, range(len(self.layout.parts))
         step = Affine.var("step")
         known = box(("step",), (self.layout.count,))
-        made: list[Definition] = []
+        made: list[Term] = []
         for part in parts:
 
             def rule(forms: Sequence[Affine]) -> Term:
@@ -232,16 +230,18 @@ class _Reader:
                 name = f"a{back.constant}_{other}" if back.constant else f"n_{other}"
                 return self.terms.read(name, [step, *element], self.type)
 
-            body = self.reread(self.body(part, step + depth, known), rule)
-            made.append(self.definition(f"n_{part}", body, batch=True))
-        made = self.ordered(made)
+            made.append(self.reread(self.body(part, step + depth, known), rule))
+        bodies = self.shared(made)
+        whole = [step, *self.own]
+        copied = [
+            *self.ordered([self.definition(f"n_{n}", body, batch=True) for n, body in enumerate(bodies)])
+        ]
         for name in self.names("a", range(depth - 1, 0, -1)):
-            whole = [step, *self.own]
             body = self.terms.read(name, whole, self.type)
-            made.append(self.definition(f"b{name[1:]}", body, batch=True))
+            copied.append(self.definition(f"b{name[1:]}", body, batch=True))
         arguments = self.names("a", range(depth, 0, -1))
         shape = (self.layout.count, *self.layout.extents)
-        return self.program(made, [Argument(name, self.type, shape) for name in arguments])
+        return self.program(copied, [Argument(name, self.type, shape) for name in arguments])
 
     def end(self, before: Sequence[Definition]) -> Program:
         """What is new, of the last states."""
@@ -283,11 +283,30 @@ class _Reader:
         names = [self.recurrence.indices[n] for n in self.layout.rest]
         return Simplifier(self.terms).visit(body, (*box(names, self.layout.extents), *known))
 
+    def shared(self, bodies: Sequence[Term]) -> list[Term]:
+        """The bodies of the parts of a state, where one that is part of another is read there.
+
+        A leapfrog step may be written with the new velocity in full in that of the place.
+        """
+        element = [Affine.var("step"), *self.own]
+        reads = {
+            body.number: self.terms.read(f"n_{n}", element, self.type)
+            for n, body in enumerate(bodies)
+            if body.below
+        }
+        found: list[Term] = []
+        for body in bodies:
+            others = {number: read for number, read in reads.items() if number != body.number}
+            found.append(bottom_up(body, dict[int, Term](others), self.terms.rebuild))
+        return found
+
     def unfolded(self, definition: Definition) -> Term:
         """The body of what reads the last states, a branch for each part that its index may choose."""
         shape = self.form.shapes[definition.name]
         return Simplifier(self.terms).visit(
-            chosen(self.terms, definition.body, self.layout, dict(zip(definition.indices, shape, strict=True))),
+            chosen(
+                self.terms, definition.body, self.layout, dict(zip(definition.indices, shape, strict=True))
+            ),
             box(definition.indices, shape),
         )
 
@@ -330,7 +349,9 @@ class _Reader:
             raise NoChain("more than the last states are read behind it, or more than states in a step")
         if arguments and read & set(self.form.dying):
             raise NoChain("the start is read in each step, or behind the recurrence")
-        taken = [a for name, a in known.items() if name in read or (not arguments and name in self.form.dying)]
+        taken = [
+            a for name, a in known.items() if name in read or (not arguments and name in self.form.dying)
+        ]
         return Program((*arguments, *taken), tuple(definitions), self.terms)
 
 
@@ -345,7 +366,9 @@ def chosen(terms: Terms, body: Term, layout: Layout, extents: Mapping[str, int])
                     continue
                 values = [terms.substitute(body, {name: Affine.const(k)}) for k in range(extents[name])]
                 left = {k: v for k, v in extents.items() if k != name}
-                return choice(terms, Affine.var(name), [chosen(terms, value, layout, left) for value in values])
+                return choice(
+                    terms, Affine.var(name), [chosen(terms, value, layout, left) for value in values]
+                )
     return body
 
 

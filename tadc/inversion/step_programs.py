@@ -21,11 +21,12 @@ from tadc.inversion.planned import PlanData
 from tadc.inversion.programs import Programs
 from tadc.inversion.ratios import is_light
 from tadc.inversion.segments import Composed
-from tadc.inversion.step_chain import Chain, NoChain, Planner, Rule, chains_of, choice, reread
+from tadc.inversion.step_chain import Chain, Layout, NoChain, Planner, Rule, chains_of, choice, reread
 from tadc.inversion.transposes import transposed
 from tadc.inversion.undone import PIVOT, TANGENT, NoFormula, undone
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.intervals import interval_of
+
 
 class StepPrograms(Programs):
     """The programs of a form that is a chain of steps which formulas undo. Raises NoFormula."""
@@ -34,8 +35,8 @@ class StepPrograms(Programs):
         # What is no solution has nothing of steps.
         super().__init__(chain.form, Dense(chain.form.size))
         self.chain = chain
-        self._lift = _Lift(chain.form, chain)
-        self._solution = self._lift.solved()
+        self._lift = Lift(chain.form, chain.layout)
+        self._solution = self._lift.solved(chain)
 
     @property
     def is_closed(self) -> bool:
@@ -114,18 +115,18 @@ _ALL = "back"
 
 
 @dataclass
-class _Lift:
+class Lift:
     """Puts the solutions of the three factors together; `made` are definitions before the last ones."""
 
     form: Form
-    chain: Chain
+    layout: Layout
     made: list[Definition] = field(default_factory=list[Definition])
     pivots: list[Definition] = field(default_factory=list[Definition])
     #: Whose derivative each pivot is, by the names of the factors.
     whose: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        self.pieces, self.layout = Pieces(self.form), self.chain.layout
+        self.pieces = Pieces(self.form)
         self.terms = self.pieces.terms
         self.type = self.form.types[self.layout.name]
         self.states = [(k, part) for k in range(self.layout.depth) for part in range(len(self.layout.parts))]
@@ -133,29 +134,31 @@ class _Lift:
         self.slots: dict[int, int] = {}
         self.width = 1
 
-    def solved(self) -> list[Definition]:
-        """`x_d`."""
-        self._steps(self._end())
-        return self._start()
+    def solved(self, chain: Chain) -> list[Definition]:
+        """`x_d` of a chain."""
+        depth, parts = self.layout.depth, range(len(self.layout.parts))
+        values = {f"a{k}_{part}": self._ahead(depth - k, part) for k in range(1, depth + 1) for part in parts}
+        values |= {f"n_{part}": self._ahead(depth, part) for part in parts}
+        self.steps(chain.step, undone(chain.step, Programs), values, self._end(chain.end))
+        return self._start(chain.start)
 
     # -- the first and the last factor -------------------------------------------------------------
 
-    def _end(self) -> dict[tuple[int, int], Rule]:
+    def _end(self, plan: PlanData) -> dict[tuple[int, int], Rule]:
         """The tangents of the last states, by how many states follow and the part."""
-        plan, last = self.chain.end, self.layout.length - 1
+        last = self.layout.length - 1
         values = {f"l{k}_{part}": self._value(Affine.const(last - k), part) for k, part in self.states}
         given = {
-            value: self._reading(self.pieces.given("v_", name), self.form.types[name])
+            value: self.reading(self.pieces.given("v_", name), self.form.types[name])
             for name, value in zip(plan.outputs, plan.graph.outputs, strict=True)
         }
         found = self._factor("end", plan, values, given)
         return {(k, part): found[f"l{k}_{part}"] for k, part in self.states}
 
-    def _start(self) -> list[Definition]:
+    def _start(self, plan: PlanData) -> list[Definition]:
         """The tangents of what dies from those of the first states."""
-        plan = self.chain.start
         values = {f"f{k}_{part}": self._value(Affine.const(k), part) for k, part in self.states}
-        tangents = {f"f{k}_{part}": self._tangent(Affine.const(k), part) for k, part in self.states}
+        tangents = {f"f{k}_{part}": self.tangent(Affine.const(k), part) for k, part in self.states}
         given = {v: tangents[name] for name, v in zip(plan.outputs, plan.graph.outputs, strict=True)}
         found = self._factor("start", plan, values, given)
         shapes = self.form.shapes
@@ -180,12 +183,18 @@ class _Lift:
 
     # -- the steps ---------------------------------------------------------------------------------
 
-    def _steps(self, ends: Mapping[tuple[int, int], Rule]) -> None:
-        """The recurrence of the tangents of states."""
-        plan, made = self.chain.step, undone(self.chain.step, Programs)
+    def steps(
+        self,
+        plan: PlanData,
+        made: Composed,
+        values: Mapping[str, Rule],
+        ends: Mapping[tuple[int, int], Rule],
+    ) -> None:
+        """The recurrence of what `made` computes for all states, from that of the last states.
+
+        `made` takes what there is of a step's outputs to that of its inputs; `values` are read beside it.
+        """
         depth, parts = self.layout.depth, range(len(self.layout.parts))
-        values = {f"a{k}_{part}": self._ahead(depth - k, part) for k in range(1, depth + 1) for part in parts}
-        values |= {f"n_{part}": self._ahead(depth, part) for part in parts}
         sources = {
             TANGENT + value: _state_of(name, depth)
             for name, value in zip(plan.outputs, plan.graph.outputs, strict=True)
@@ -277,7 +286,7 @@ class _Lift:
         held: dict[int, Term] = {}
         for d in definitions:
             name = prefix + d.name
-            rules[d.name] = self._reading(name, d.type)
+            rules[d.name] = self.reading(name, d.type)
             added = replace(d, name=name, body=reread(self.terms, d.body, rules))
             self.made.append(added)
             if own.get(d.name, "").startswith(PIVOT):
@@ -290,7 +299,7 @@ class _Lift:
     def _rules(self, made: Composed, known: Mapping[str, Rule]) -> dict[str, Rule]:
         """What is read in the place of the arguments of a program."""
         types = {a.name: a.type for a in made.program.arguments}
-        return {t: known.get(own) or self._reading(own, types[t]) for own, t in _arguments(made).items()}
+        return {t: known.get(own) or self.reading(own, types[t]) for own, t in _arguments(made).items()}
 
     # -- reads -------------------------------------------------------------------------------------
 
@@ -300,7 +309,7 @@ class _Lift:
         first = 2 if self.width > 1 else 1
         return [Affine.var(f"i{first + n}") for n in range(len(self.layout.extents))]
 
-    def _reading(self, name: str, type: str) -> Rule:
+    def reading(self, name: str, type: str) -> Rule:
         return lambda forms: self.terms.read(name, forms, type)
 
     def _value(self, state: Affine, part: int) -> Rule:
@@ -317,7 +326,7 @@ class _Lift:
     def _slot(self, slot: int) -> Rule:
         return lambda forms: self._at(forms[0], slot, forms[1:])
 
-    def _tangent(self, state: Affine, part: int) -> Rule:
+    def tangent(self, state: Affine, part: int) -> Rule:
         return lambda forms: self._at(state, self.slots[part], forms)
 
     def _tangent_ahead(self, ahead: int, part: int) -> Rule:

@@ -51,7 +51,16 @@ def _gradients(pieces: Pieces, made: Program, names: dict[str, str]) -> list[Def
                 continue
         order = definition.order and definition.order.substitute(spoken)
         found.append(
-            replace(definition, name=names[definition.name], indices=indices, body=body, is_output=False, gradient_of="", span=None, order=order)
+            replace(
+                definition,
+                name=names[definition.name],
+                indices=indices,
+                body=body,
+                is_output=False,
+                gradient_of="",
+                span=None,
+                order=order,
+            )
         )
     for name in form.new:
         body = gradients.pop(name, pieces.algebra.zero)

@@ -1,0 +1,104 @@
+"""The flow map of a recurrence, undone step by step, and its products as functions of the language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tadc
+from tests.inversion.checking import compare, dense_by_jax, flat
+from tests.inversion.flows import FLOWS, Flow, inputs
+
+
+def made(flow: Flow) -> tuple[tadc.Function, Any, list[Any]]:
+    f = tadc.function(flow.case.text)
+    shapes = [tuple(int(n) for n in a.shape) for a in f.program.arguments]  # type: ignore[arg-type]
+    return f, tadc.inverse(f, flow.case.wrt), inputs(flow, shapes)
+
+
+def jacobian(flow: Flow, f: tadc.Function) -> Any:
+    """The Jacobian by the inputs `wrt`, as a function in JAX of all inputs."""
+    places = [f.inputs.index(name) for name in flow.case.wrt]
+
+    def of(*arguments: Any) -> Any:
+        def vector(*given: Any) -> Any:
+            whole = list(arguments)
+            for place, value in zip(places, given, strict=True):
+                whole[place] = value
+            return jnp.concatenate([jnp.ravel(a) for a in flow.case.function(*whole)])
+
+        parts = jax.jacobian(vector, tuple(range(len(places))))(*(arguments[p] for p in places))
+        return jnp.concatenate([p.reshape(p.shape[0], -1) for p in parts], axis=1)
+
+    return of
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_products(name: str) -> None:
+    flow = FLOWS[name]
+    f, inverse, arguments = made(flow)
+    (kind,) = inverse.plan.kinds
+    assert kind.split(", each ")[1] == flow.kind
+    compare(inverse, arguments, dense_by_jax(flow.case, f, arguments))
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_functions_have_text(name: str) -> None:
+    """What is printed is a program with the results of a call, of as many inputs."""
+    _, inverse, arguments = made(FLOWS[name])
+    random = np.random.default_rng(1)
+    for product in (inverse.jinv, inverse.jinvT, inverse.logabsdet):
+        assert isinstance(product, tadc.Function)
+        given = [*arguments]
+        for argument in product.program.arguments[len(arguments) :]:
+            given.append(random.standard_normal(argument.shape))
+        again = tadc.function(str(product))
+        assert again.inputs == product.inputs and again.outputs == product.outputs
+        for expected in (again(*given), tadc.compile(product)(*given)):
+            np.testing.assert_allclose(flat(product(*given)), flat(expected), rtol=1e-12, atol=1e-12)
+        grouped = (
+            product(arguments, tuple(given[len(arguments) :]))
+            if len(given) > len(arguments)
+            else product(arguments)
+        )
+        np.testing.assert_allclose(flat(product(*given)), flat(grouped), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_gradient_of_log_determinant(name: str) -> None:
+    flow = FLOWS[name]
+    f, inverse, arguments = made(flow)
+    of = jacobian(flow, f)
+    expected = jax.grad(lambda *a: jnp.linalg.slogdet(of(*a))[1], tuple(range(len(arguments))))(*arguments)
+    found = tadc.grad(inverse.logabsdet)(*arguments)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", FLOWS)
+def test_derivatives_of_products(name: str) -> None:
+    """Of J^-1 v and J^-T w by all that they take, against JAX's solution."""
+    flow = FLOWS[name]
+    f, inverse, arguments = made(flow)
+    of = jacobian(flow, f)
+    random = np.random.default_rng(2)
+    for product, turn in ((inverse.jinv, lambda j: j), (inverse.jinvT, lambda j: j.T)):
+        program = product.program
+        vectors = [random.standard_normal(a.shape) for a in program.arguments[len(arguments) :]]
+        weights = [random.standard_normal(d.shape) for d in program.outputs]
+
+        def solved(*given: Any, turn: Any = turn, vectors: Any = vectors, weights: Any = weights) -> Any:
+            right = jnp.concatenate([jnp.ravel(v) for v in given[len(arguments) :]])
+            found = jnp.linalg.solve(turn(of(*given[: len(arguments)])), right)
+            return found @ jnp.concatenate([jnp.ravel(w) for w in weights])
+
+        given = [*arguments, *vectors]
+        expected = jax.grad(solved, tuple(range(len(given))))(*given)
+        found = tadc.vjp(product)(*given, *weights)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-8)
