@@ -265,8 +265,8 @@ def is_number(term: Term) -> bool:
 
 
 def least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
-    """The least magnitude of pivots, if they are not known."""
-    if all(is_number(pivot.body) for pivot in pivots):
+    """The least magnitude of pivots, if they are not known to be no 0."""
+    if all(is_number(pivot.body) and not is_const(pivot.body, 0) for pivot in pivots):
         return []
     terms, total = pieces.terms, None
     for pivot in pivots:

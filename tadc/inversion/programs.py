@@ -130,6 +130,11 @@ class Programs:
         solved = self._solved(pieces, rest, pivots)
         return pieces.program([*between, *more, *solved, *least(pieces, pivots)], taped=True)
 
+    def solution(self, pieces: Pieces, rest: dict[str, Term]) -> list[Definition]:
+        """`x_d`, behind definitions that it reads, of a form that is closed, for a right side."""
+        more, pivots = self._pivots(pieces)
+        return [*more, *self._solved(pieces, rest, pivots)]
+
     def pivots(self) -> Program:
         """`c_n`: what is divided by, whose product is, but for its sign, the determinant."""
         pieces = Pieces(self.form)

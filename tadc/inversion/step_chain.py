@@ -119,7 +119,7 @@ def chains_of(form: Form, planner: Planner) -> list[Chain]:
     reason = NoChain("its states are not made one of the other by steps that are alike")
     found: list[Chain] = []
     for layout in layouts(recurrence, form.shapes[recurrence.name]):
-        reader = _Reader(form, recurrence, layout)
+        reader = Reader(form, recurrence, layout)
         try:
             start = planner(reader.start(before), form.dying)
             step = planner(reader.step(), reader.names("a", range(layout.depth, 0, -1)))
@@ -182,7 +182,7 @@ def _upstream(definitions: Sequence[Definition], recurrence: Definition) -> tupl
 
 
 @dataclass
-class _Reader:
+class Reader:
     """Reads the three programs off a form."""
 
     form: Form

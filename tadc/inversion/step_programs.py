@@ -16,7 +16,7 @@ from tadc.frontend.terms import Term, bottom_up, tensors_read
 from tadc.inversion.forms import Form, moved
 from tadc.inversion.inlined import without
 from tadc.inversion.kinds import Class, Dense, Steps
-from tadc.inversion.pieces import Pieces, least
+from tadc.inversion.pieces import Pieces, is_number, least
 from tadc.inversion.planned import PlanData
 from tadc.inversion.programs import Programs
 from tadc.inversion.ratios import is_light
@@ -26,6 +26,7 @@ from tadc.inversion.transposes import transposed
 from tadc.inversion.undone import PIVOT, TANGENT, NoFormula, undone
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.intervals import interval_of
+from tadc.passes.terms.algebra import is_const
 
 
 class StepPrograms(Programs):
@@ -104,10 +105,13 @@ def _kind(chain: Chain, programs: object) -> Steps:
 
 
 def _least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
+    """The least magnitude of pivots, which are read, if they are not known to be no 0."""
     reads = [
-        replace(p, body=pieces.terms.read(p.name, [Affine.var(i) for i in p.indices], p.type)) for p in pivots
+        replace(p, body=pieces.terms.read(p.name, [Affine.var(i) for i in p.indices], p.type))
+        for p in pivots
+        if not is_number(p.body) or is_const(p.body, 0)
     ]
-    return least(pieces, reads) if reads else []
+    return least(pieces, reads)
 
 
 #: The tensor of the tangents of all states.

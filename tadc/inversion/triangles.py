@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.frontend.program import Definition
-from tadc.frontend.terms import Term
-from tadc.inversion.forms import Form
-from tadc.inversion.inlined import without
+from tadc.frontend.terms import Read, Term, reachable
+from tadc.inversion.inlined import direct
 from tadc.inversion.kinds import Triangles
 from tadc.inversion.pieces import Pieces
-from tadc.lattice.affine import Affine, Constraint, equals_zero
+from tadc.lattice.affine import Affine, Constraint, box, equals_zero
+from tadc.passes.terms.simplify import Simplifier
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Triangle:
         self.shape = form.shapes[self.new]
         self.own = [Affine.var(f"i{n}") for n in range(len(self.shape))]
         # A seed knows the row that is computed, which a value in between does not.
-        self.direct = Pieces(_direct(form))
+        self.direct = Pieces(direct(form))
 
     @cached_property
     def pivot(self) -> Term:
@@ -48,26 +48,42 @@ class Triangle:
             return algebra.guard(rows, algebra.one, algebra.zero)
 
         _, found = self.direct.tangents("_d", {self.dying: seed})
-        return found[self.new]
+        known = box([f"i{n}" for n in range(len(self.shape))], self.shape)
+        return Simplifier(self.pieces.terms).visit(found[self.new], known)
+
+    def before(self, forms: Sequence[Affine]) -> Term:
+        """The element of the solution at some place, if it comes before the own one, else 0."""
+        algebra = self.pieces.algebra
+        read = self.pieces.terms.read(f"x_{self.dying}", forms, self.pieces.form.types[self.dying])
+        found: Term = algebra.zero
+        # In row-major order: before in the last index, or in one in front of it, the others alike.
+        for n in reversed(range(self.kind.batch, len(forms))):
+            same = [equals_zero(forms[m] - self.own[m]) for m in range(self.kind.batch, n)]
+            found = algebra.guard([*same, self._less(forms[n], self.own[n])], read, found)
+        return found
 
     def solved(self, right: Term) -> Definition:
         """`x_d` for a right side."""
-        algebra, name = self.pieces.algebra, f"x_{self.dying}"
-        type = self.pieces.form.types[self.dying]
+        algebra = self.pieces.algebra
+        _, before = self.direct.tangents("_b", {self.dying: self.before})
+        return self.defined(algebra.div(algebra.sub(right, before[self.new]), self.pivot))
 
-        def seed(forms: Sequence[Affine]) -> Term:
-            read = self.pieces.terms.read(name, forms, type)
-            found: Term = algebra.zero
-            # In row-major order: before in the last index, or in one in front of it, the others alike.
-            for n in reversed(range(self.kind.batch, len(forms))):
-                same = [equals_zero(forms[m] - self.own[m]) for m in range(self.kind.batch, n)]
-                found = algebra.guard([*same, self._before(forms[n], self.own[n])], read, found)
-            return found
-
-        _, before = self.direct.tangents("_b", {self.dying: seed})
-        body = algebra.div(algebra.sub(right, before[self.new]), self.pivot)
-        made = self.pieces.define(name, self.dying, body, is_output=True)
+    def defined(self, body: Term) -> Definition:
+        """`x_d` as a recurrence."""
+        made = self.pieces.define(f"x_{self.dying}", self.dying, body, is_output=True)
         return replace(made, order=self.order)
+
+    def reads_before(self, term: Term) -> bool:
+        """Whether a term reads what dies, if it does, at places so far before the own one in the last index."""
+        sign = 1 if self.kind.lower else -1
+        for read in reachable([term]):
+            if isinstance(read, Read) and read.tensor == self.dying:
+                *front, distance = (a - b for a, b in zip(self.own, read.indices, strict=True))
+                if any(form != Affine.const(0) for form in front) or not distance.is_constant:
+                    return False
+                if sign * distance.constant <= 0:
+                    return False
+        return True
 
     @property
     def order(self) -> Affine:
@@ -77,12 +93,5 @@ class Triangle:
             flat = flat * extent + form
         return flat if self.kind.lower else -flat
 
-    def _before(self, one: Affine, other: Affine) -> Constraint:
+    def _less(self, one: Affine, other: Affine) -> Constraint:
         return Constraint(other - one - 1 if self.kind.lower else one - other - 1)
-
-
-def _direct(form: Form) -> Form:
-    """The form without values in between."""
-    between = [d.name for d in form.program.definitions if d.name not in form.new]
-    made = without(form.program.terms, form.program.definitions, between)
-    return replace(form, program=replace(form.program, definitions=tuple(made)))

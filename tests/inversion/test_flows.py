@@ -37,6 +37,7 @@ def jacobian(flow: Flow, f: tadc.Function) -> Any:
     return of
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", FLOWS)
 def test_products(name: str) -> None:
     flow = FLOWS[name]
@@ -46,6 +47,7 @@ def test_products(name: str) -> None:
     compare(inverse, arguments, dense_by_jax(flow.case, f, arguments))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_functions_have_text(name: str) -> None:
     """What is printed is a program with the results of a call, of as many inputs."""
@@ -68,6 +70,7 @@ def test_functions_have_text(name: str) -> None:
         np.testing.assert_allclose(flat(product(*given)), flat(grouped), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_gradient_of_log_determinant(name: str) -> None:
     flow = FLOWS[name]
@@ -79,7 +82,7 @@ def test_gradient_of_log_determinant(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", FLOWS)
 def test_derivatives_of_products(name: str) -> None:
     """Of J^-1 v and J^-T w by all that they take, against JAX's solution."""
@@ -102,3 +105,42 @@ def test_derivatives_of_products(name: str) -> None:
         found = tadc.vjp(product)(*given, *weights)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-8)
+
+
+SINGULAR = (
+    "x: f64[9]; w: f64[5, 9]; let scan{t} u[t: 5, i: 9] = if {t = 0} then (x[i]) else (w[t, i]*u[t - 1, i])"
+)
+
+
+def test_singular_step() -> None:
+    """The error names the step and the element, of a recurrence as of other programs."""
+    inverse = tadc.inverse(tadc.function(f"{SINGULAR}; y[i: 9] = u[4, i]"), "x")
+    w = np.ones((5, 9))
+    w[3, 4] = 0
+    for call in (inverse.jinv, inverse.jinvT):
+        with pytest.raises(tadc.ArgumentError, match=r"the derivative of `u` at element \[3, 4\] is 0.0"):
+            call((np.ones(9), w), np.ones(9))
+    assert inverse.logabsdet((np.ones(9), w)) == -np.inf
+
+
+def test_products_without_program() -> None:
+    """A system that is factored has products all the same; what wants a Function says why there is none."""
+    text = "x: f64[9]; w: f64[9, 9]; y[i] = sum{j} (w[i, j]*x[j])"
+    inverse = tadc.inverse(tadc.function(text), "x")
+    assert np.isfinite(inverse.logabsdet((np.ones(9), np.eye(9) + 0.1)))
+    for ask in (tadc.vjp, tadc.compile, str, lambda p: p.program):
+        with pytest.raises(tadc.CompileError, match="no program of the language") as caught:
+            ask(inverse.logabsdet)
+        assert caught.value.diagnostics[0].code == "TAD0915"
+    with pytest.raises(tadc.CompileError, match="size `N` needs a value"):
+        tadc.grad(tadc.inverse(tadc.function("x: f64[N]; y[i] = 2*x[i]")).logabsdet)
+
+
+def test_cost_of_steps() -> None:
+    """Work grows with the number of steps, not with the size of a state besides."""
+    text = "x: f64[{n}]; let scan{{t}} u[t: {t}, i: {n}] = if {{t = 0}} then (x[i]) else (u[t - 1, i]*exp(u[t - 1, i]))"
+    costs = [
+        tadc.inverse(tadc.function(f"{text.format(n=n, t=t)}; y[i: {n}] = u[{t} - 1, i]")).plan.cost
+        for n, t in ((128, 300), (256, 300), (128, 599))
+    ]
+    assert costs == [299 * 128, 2 * 299 * 128, 2 * 299 * 128]
