@@ -10,6 +10,7 @@ import numpy as np
 
 from tadc.backend.runtime.free_memory import available_memory
 from tadc.caller.warn_caller import warn_of
+from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
 from tadc.inversion.array_pool import Pool
 from tadc.inversion.compiled_forms import Kernel, Kernels, joined, parted
@@ -209,9 +210,10 @@ class BoundComponent:
         assert isinstance(programs, StepPrograms)
         kernel = self.kernels.columns
         for pivot, parameter in zip(kernel.outputs, kernel.parameters, strict=True):
-            count = prod(parameter.shape)
+            shape = shape_at(parameter.shape, {})
+            count = prod(shape)
             if place < count:
-                index = np.unravel_index(place, parameter.shape) if parameter.shape else ()
+                index: Sequence[Any] = np.unravel_index(place, shape) if shape else ()
                 name, element = programs.element(pivot, [int(n) for n in index])
                 return f"the derivative of `{self.own(name).split(':')[-1]}`", _element(element)
             place -= count

@@ -16,7 +16,7 @@ from tadc.inversion.planned import PlanData
 from tadc.inversion.segments import Composed
 from tadc.inversion.step_programs import programs_of
 from tadc.inversion.undone import PIVOT, TANGENT, undone
-from tadc.lattice.affine import Affine, box
+from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
@@ -48,7 +48,10 @@ def jinv_transposed_program(plan: PlanData) -> Program:
 
 
 def logabsdet_program(plan: PlanData) -> Program:
-    """The program's arguments to `logabsdet`, -inf where J is singular. Raises NoFormula as `jinv_program`."""
+    """The program's arguments to `logabsdet`, -inf where J is singular.
+
+    Raises NoFormula as `jinv_program`.
+    """
     return _Formula(plan).logabsdet()
 
 

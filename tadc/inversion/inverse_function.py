@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -104,25 +104,25 @@ class Inverse:
         return Inverse(self.function, self.wrt, sizes)
 
     @cached_property
-    def jinv(self) -> ProgramProduct | SolvedProduct:
+    def jinv(self) -> ProgramProduct:
         """J^-1 v, the change of the inputs that changes the outputs by v: `jinv(args, v)`.
 
-        With `check=True` a pair, the result and its relative residual. A `Function` of the program's arguments
-        and a tangent `y_dot` of each output where formulas solve all components.
+        With `check=True` a pair, the result and its relative residual. A `Function` of the program's
+        arguments and a tangent `y_dot` of each output where formulas solve all components.
         """
         return self._product("jinv", self._jinv)
 
     @cached_property
-    def jinvT(self) -> ProgramProduct | SolvedProduct:
+    def jinvT(self) -> ProgramProduct:
         """J^-T w, the cotangents of the outputs whose pullback is w: `jinvT(args, w)`; keeps no tape.
 
-        With `check=True` a pair, the result and its relative residual. A `Function` of the program's arguments
-        and a cotangent `dx` of each input where formulas solve all components.
+        With `check=True` a pair, the result and its relative residual. A `Function` of the program's
+        arguments and a cotangent `dx` of each input where formulas solve all components.
         """
         return self._product("jinvT", self._jinvT)
 
     @cached_property
-    def logabsdet(self) -> ProgramProduct | SolvedProduct:
+    def logabsdet(self) -> ProgramProduct:
         """log |det J|; -inf where J is singular: `logabsdet(args)`.
 
         A `Function` of the program's arguments where formulas solve all components; `tadc.grad` of it trains
@@ -130,16 +130,16 @@ class Inverse:
         """
         return self._product("logabsdet", self._logabsdet, 1)
 
-    def _product(self, name: str, caller: Caller, groups: int = 2) -> ProgramProduct | SolvedProduct:
+    def _product(self, name: str, caller: Caller, groups: int = 2) -> ProgramProduct:
         """The product as a program if there is one."""
         if self._open:
-            return SolvedProduct(name, caller, self._needs_values)
+            return _solved(name, caller, self._needs_values)
         fixed = self._fixed({})
         plan, missing = fixed.plan, fixed.modes.system
         if missing is not None:
             made = [plan.graph.statements[n] for n in missing.component.statements]
             source = plan.graph.program.source
-            return SolvedProduct(name, caller, lambda: no_program(name, missing, source, made))
+            return _solved(name, caller, lambda: no_program(name, missing, source, made))
         recipe = self.function.recipe and self.function.recipe.then("inverse", name, self.wrt)
         signature = Signature(*signature_of(plan, name), {}, {}, {})
 
@@ -255,6 +255,11 @@ def inverse(
     array([0.5, 1. , 1.5])
     """
     return Inverse(f, wrt, sizes)
+
+
+def _solved(name: str, caller: Caller, reason: Callable[[], CompileError]) -> ProgramProduct:
+    """A product without a program, under the type of those that are functions: what asks for one says why."""
+    return cast("ProgramProduct", SolvedProduct(name, caller, reason))
 
 
 def _named(parameters: Sequence[Parameter]) -> Any:

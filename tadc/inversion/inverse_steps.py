@@ -2,8 +2,9 @@
 
 A step `n = F(a, s)` of a component that overwrites a by n, and reads s that stays, is undone
 
-- where F is affine in a, F = A(s) a + b(s): a solution with A gives `a = A^-1 (n - b)`, so that coupling layers,
-  leapfrog steps and rotations are undone;
+- where F is affine in a, F = A(s) a + b(s): a solution with A gives `a = A^-1 (n - b)`, so that coupling
+  layers, leapfrog steps and rotations are undone;
+- where it is triangular, and affine in each element, though not in those before it: element by element;
 - where F is a function with an inverse of such a step, `tanh(A a + b)`: by that inverse first.
 """
 
@@ -81,8 +82,9 @@ class InverseSteps:
 def inverse_steps(program: Program, name: str, axis: int | None = None) -> InverseSteps | NotInvertible:
     """The steps of the recurrence `name` of a program backwards, or the reason why formulas do not say them.
 
-    Sizes must have values. Steps go along dimension `axis`; None is the one where they cost least. That a factor which is divided by is not 0, and how much of a state is lost to
-    rounding, depends on values: compare the first states with those that the recurrence began with.
+    Sizes must have values. Steps go along dimension `axis`; None is the one where they cost least. That a
+    factor which is divided by is not 0, and how much of a state is lost to rounding, depends on values:
+    compare the first states with those that the recurrence began with.
     """
     definition = next((d for d in program.definitions if d.name == name and d.order is not None), None)
     if definition is None:

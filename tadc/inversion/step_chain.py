@@ -1,6 +1,7 @@
 """A recurrence over whole states as a chain: a start, steps that are alike, and an end.
 
-Of `h[t] = if {t = 0} then (A(d)) else (F(h[t - 1], t))` and `n = E(h[T - 1])` the Jacobian of n by d is a product,
+Of `h[t] = if {t = 0} then (A(d)) else (F(h[t - 1], t))` and `n = E(h[T - 1])` the Jacobian of n by d is a
+product,
 
     dn/dd = E' F'_(T-1) … F'_1 A'
 

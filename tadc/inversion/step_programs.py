@@ -2,12 +2,12 @@
 
 The tangents of all states are one tensor `W[state, slot, …]`: a slot for each tensor of a state, and for each
 value in between of its shape. States are solved for from the last on, the slots of one state in the order in
-which the components of a step are undone; what depends on no tangent is computed before, for all steps at once.
+which the components of a step are undone. What depends on no tangent is computed before, for all steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -314,6 +314,7 @@ class Lift:
         return [Affine.var(f"i{first + n}") for n in range(len(self.layout.extents))]
 
     def reading(self, name: str, type: str) -> Rule:
+        """Reads of a tensor."""
         return lambda forms: self.terms.read(name, forms, type)
 
     def _value(self, state: Affine, part: int) -> Rule:
@@ -331,6 +332,7 @@ class Lift:
         return lambda forms: self._at(forms[0], slot, forms[1:])
 
     def tangent(self, state: Affine, part: int) -> Rule:
+        """Reads of what the recurrence computes for a part of a state."""
         return lambda forms: self._at(state, self.slots[part], forms)
 
     def _tangent_ahead(self, ahead: int, part: int) -> Rule:

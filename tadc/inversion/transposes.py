@@ -16,7 +16,7 @@ from tadc.passes.terms.liveness import needed
 def transposed(form: Form, inverse: Program) -> Program:
     """The new values, `z_n`, `u_s` and `least`, of the program of `x_d` and `least`.
 
-    With x_D = A^-1 (v_N - B v_S), the gradient of w_D x_D by v_N is A^-T w_D = z_N, and by v_S it is -B^T z_N.
+    With x_D = A^-1 (v_N - B v_S), the gradient of w_D x_D by v_N is A^-T w_D = z_N, and by v_S -B^T z_N.
     """
     pieces = Pieces(form)
     solution = replace(
@@ -37,7 +37,7 @@ def transposed(form: Form, inverse: Program) -> Program:
 
 
 def _gradients(pieces: Pieces, made: Program, names: dict[str, str]) -> list[Definition]:
-    """The definitions of a gradient under other names, then what is added to the cotangents that were there."""
+    """The definitions of a gradient under other names, then the cotangents of all values."""
     form, found = pieces.form, list[Definition]()
     gradients: dict[str, Term] = {}
     read = tensors_read(d.body for d in made.definitions)

@@ -74,7 +74,7 @@ class Triangle:
         return replace(made, order=self.order)
 
     def reads_before(self, term: Term) -> bool:
-        """Whether a term reads what dies, if it does, at places so far before the own one in the last index."""
+        """Whether a term reads what dies only at places some way before its own, in the last index."""
         sign = 1 if self.kind.lower else -1
         for read in reachable([term]):
             if isinstance(read, Read) and read.tensor == self.dying:

@@ -29,10 +29,10 @@ class NoFormula(Exception):
 
 
 def undone(plan: PlanData, programs_of: ProgramsOf, *, is_known: bool = True) -> Composed:
-    """What takes tangents of a plan's outputs to those of its inputs, `v:` and the name of each, and its pivots.
+    """What takes tangents of a plan's outputs to those of its inputs, and its pivots.
 
-    Values of inputs are arguments, those of outputs if they are known. Raises NoFormula where a component is
-    no formula.
+    They go by the name of the value behind `v:` and `pivot:…:`. Values of inputs are arguments, those of
+    outputs if they are known. Raises NoFormula where a component is no formula.
     """
     graph = plan.graph
     outputs = set(graph.outputs) if is_known else set[str]()

@@ -68,7 +68,8 @@ def leapfrog(*, in_full: bool) -> Flow:
     order, new = ("t", f"({velocity})") if in_full else ("2*t + c", "u[t, 0, i]")
     text = f"""
     q0: f64[5]; p0: f64[5]; w: f64[6, 5]
-    let scan{{{order}}} u[t: 6, c: 2, i: 5] = if {{t = 0}} then (if {{c = 0}} then (p0[i]) else (q0[i])) else (
+    let scan{{{order}}} u[t: 6, c: 2, i: 5] = if {{t = 0}} then (
+        if {{c = 0}} then (p0[i]) else (q0[i])) else (
         if {{c = 0}} then ({velocity}) else (u[t - 1, 1, i] + .1*{new}))
     q[i: 5] = u[5, 1, i]; p[i: 5] = 3*u[5, 0, i]"""
 
@@ -118,7 +119,8 @@ def triangular(*, lower: bool) -> Flow:
     text = f"""
     x: f64[6]; w: f64[5, 6, 6]
     let scan{{t}} u[t: 5, i: 6] = if {{t = 0}} then (x[i]) else (
-        2*u[t - 1, i] + tanh(sum{{j}} (if {{j {"<=" if lower else ">="} i}} then (w[t, i, j]*u[t - 1, j]) else (0))))
+        2*u[t - 1, i] + tanh(sum{{j}} (
+            if {{j {"<=" if lower else ">="} i}} then (w[t, i, j]*u[t - 1, j]) else (0))))
     y[i: 6] = u[4, i]"""
     mask = jnp.tril if lower else jnp.triu
     side = "lower" if lower else "upper"

@@ -57,9 +57,10 @@ def test_functions_have_text(name: str) -> None:
         assert isinstance(product, tadc.Function)
         given = [*arguments]
         for argument in product.program.arguments[len(arguments) :]:
-            given.append(random.standard_normal(argument.shape))
+            given.append(random.standard_normal(argument.shape))  # type: ignore[arg-type]
         again = tadc.function(str(product))
-        assert again.inputs == product.inputs and again.outputs == product.outputs
+        assert again.inputs == product.inputs
+        assert again.outputs == product.outputs
         for expected in (again(*given), tadc.compile(product)(*given)):
             np.testing.assert_allclose(flat(product(*given)), flat(expected), rtol=1e-12, atol=1e-12)
         grouped = (
@@ -138,9 +139,45 @@ def test_products_without_program() -> None:
 
 def test_cost_of_steps() -> None:
     """Work grows with the number of steps, not with the size of a state besides."""
-    text = "x: f64[{n}]; let scan{{t}} u[t: {t}, i: {n}] = if {{t = 0}} then (x[i]) else (u[t - 1, i]*exp(u[t - 1, i]))"
+    step = "if {{t = 0}} then (x[i]) else (u[t - 1, i]*exp(u[t - 1, i]))"
+    text = f"x: f64[{{n}}]; let scan{{{{t}}}} u[t: {{t}}, i: {{n}}] = {step}"
     costs = [
         tadc.inverse(tadc.function(f"{text.format(n=n, t=t)}; y[i: {n}] = u[{t} - 1, i]")).plan.cost
         for n, t in ((128, 300), (256, 300), (128, 599))
     ]
     assert costs == [299 * 128, 2 * 299 * 128, 2 * 299 * 128]
+
+
+TRAINED = """
+x: f64[6, 2, 3]; w: f64[4, 2, 3, 3]
+let scan{t} u[t: 5, b: 6, c: 2, i: 3] = if {t = 0} then (x[b, c, i]) else (if {c = 0} then (u[t - 1, b, 1, i])
+    else (u[t - 1, b, 0, i]*exp(tanh(sum{j} (w[t - 1, 0, i, j]*u[t - 1, b, 1, j])))
+        + sum{j} (w[t - 1, 1, i, j]*u[t - 1, b, 1, j])))
+y[b: 6, c: 2, i: 3] = u[4, b, c, i]
+"""
+
+
+def test_training() -> None:
+    """The gradient of the likelihood of a batch under a coupling flow, the program of docs/inverses.md."""
+    flow = tadc.function(TRAINED)
+    volume = tadc.inverse(flow, "x").logabsdet
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal((6, 2, 3)), 0.3 * random.standard_normal((4, 2, 3, 3))
+
+    def to_normal(sample: Any, w: Any) -> Any:
+        u = sample.reshape(2, 3)
+        for scale, shift in w:
+            u = jnp.stack([u[1], u[0] * jnp.exp(jnp.tanh(scale @ u[1])) + shift @ u[1]])
+        return u.ravel()
+
+    def likelihood(w: Any) -> Any:
+        def of_sample(sample: Any) -> Any:
+            jacobian = jax.jacobian(to_normal)(sample, w)
+            return jnp.linalg.slogdet(jacobian)[1] - 0.5 * jnp.sum(to_normal(sample, w) ** 2)
+
+        return jnp.sum(jax.vmap(of_sample)(x.reshape(6, 6)))
+
+    y = flow(x, w)
+    np.testing.assert_allclose(volume(x, w) - 0.5 * np.sum(y**2), likelihood(w), rtol=1e-12)
+    found = tadc.vjp(flow, "w")(x, w, -y) + tadc.grad(volume, "w")(x, w)
+    np.testing.assert_allclose(found, jax.grad(likelihood)(w), rtol=1e-9, atol=1e-11)

@@ -22,10 +22,11 @@ STEPS = {
     "rotation": FLOWS["rotation"].case.text.replace("+ .1*u[t - 1, 1, i]**3", ""),
     "a function of each": "x: f64[4]; w: f64[6, 4]; let scan{t} u[t: 6, i: 4] = if {t = 0} then (x[i]) else ("
     "3*tanh(.7*u[t - 1, i] + w[t, i]) - .2); y[i: 4] = u[5, i]",
-    "sums over elements before": "x: f64[4]; w: f64[6, 4, 4]; let scan{t} u[t: 6, i: 4] = if {t = 0} then (x[i])"
-    " else (2*u[t - 1, i] + sum{j} (if {j < i} then (w[t, i, j]*sin(u[t - 1, j])) else (0))); y[i: 4] = u[5, i]",
-    "a product with the element before": "x: f64[9]; let scan{t} u[t: 6, i: 9] = if {t = 0} then (x[i]) else ("
-    "tanh(if {i >= 1} then (u[t - 1, i]*exp(u[t - 1, i - 1])) else (2*u[t - 1, i]))); y[i: 9] = u[5, i]",
+    "sums over elements before": "x: f64[4]; w: f64[6, 4, 4]; let scan{t} u[t: 6, i: 4] = if {t = 0} then ("
+    "x[i]) else (2*u[t - 1, i] + sum{j} (if {j < i} then (w[t, i, j]*sin(u[t - 1, j])) else (0)))"
+    "; y[i: 4] = u[5, i]",
+    "a product with the element before": "x: f64[9]; let scan{t} u[t: 6, i: 9] = if {t = 0} then (x[i]) else "
+    "(tanh(if {i >= 1} then (u[t - 1, i]*exp(u[t - 1, i - 1])) else (2*u[t - 1, i]))); y[i: 9] = u[5, i]",
 }
 
 #: Recurrences whose steps formulas do not undo, and what the reason says.
@@ -36,9 +37,10 @@ OTHERS = {
     "; y[i: 9] = u[5, i]": "its `sin` has no inverse",
     "x: f64[9]; w: f64[9, 9]; let scan{t} u[t: 6, i: 9] = if {t = 0} then (x[i]) else ("
     "sum{j} (w[i, j]*u[t - 1, j])); y[i: 9] = u[5, i]": "solved as a system",
-    "x: f64[9]; let scan{t} u[t: 6, i: 9] = if {t = 0} then (x[i]) else (if {i >= 1} then (u[t - 1, i - 1]) "
-    "else (0)); y[i: 9] = u[5, i]": "does not depend on the one that it overwrites",
-    "x: f64[9]; let scan{t} u[t: 9] = if {t = 0} then (x[0]) else (sum{k}_0^(t - 1) (u[k])); y = u[8]": "alike",
+    "x: f64[9]; let scan{t} u[t: 6, i: 9] = if {t = 0} then (x[i]) else ("
+    "if {i >= 1} then (u[t - 1, i - 1]) else (0)); y[i: 9] = u[5, i]": "does not depend on the one that it",
+    "x: f64[9]; let scan{t} u[t: 9] = if {t = 0} then (x[0]) else (sum{k}_0^(t - 1) (u[k]))"
+    "; y = u[8]": "alike",
 }
 
 
