@@ -13,7 +13,7 @@ from tadc.caller.warn_caller import warn_of
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
 from tadc.inversion.array_pool import Pool
-from tadc.inversion.compiled_forms import Kernel, Kernels, joined, parted
+from tadc.inversion.compiled_forms import Kernel, Kernels
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.forms import positions
 from tadc.inversion.inverse_plan import Plan
@@ -30,8 +30,10 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
+from tadc.inversion.matrices import joined, parted
 from tadc.inversion.planned import Planned
 from tadc.inversion.step_programs import StepPrograms
+from tadc.inversion.step_systems import StepSystems
 
 Arrays = dict[str, Array]
 
@@ -207,6 +209,9 @@ class BoundComponent:
     def _where_in_steps(self, place: int) -> tuple[str, str]:
         """What a pivot of a chain of steps is, and of which element."""
         programs = self.kernels.programs
+        if isinstance(programs, StepSystems):
+            name, element = programs.element(place)
+            return f"the pivot of `{self.own(name).split(':')[-1]}`", _element(element)
         assert isinstance(programs, StepPrograms)
         kernel = self.kernels.columns
         for pivot, parameter in zip(kernel.outputs, kernel.parameters, strict=True):

@@ -16,6 +16,7 @@ from tadc.inversion.forms import Form, positions
 from tadc.inversion.kinds import (
     SMALL,
     Banded,
+    Bands,
     Blocks,
     Class,
     Dense,
@@ -99,7 +100,7 @@ _Found = Mapping[str, Sequence[Relation]]
 _Made = Mapping[str, Definition]
 
 
-def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | Triangles | None:
+def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | Bands | Triangles | None:
     """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
     batch = _batch(form, made, found)
     shape = form.shapes[form.new[0]]
@@ -107,14 +108,17 @@ def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | Triangles | None
     size = form.size // count
     if not batch or count == 1 < size:
         return None
-    side = _side(form, made, found, batch) if size > SMALL else None
-    return Blocks(batch, count, size) if side is None else Triangles(batch, count, size, side)
+    if size <= SMALL or len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
+        return Blocks(batch, count, size)
+    lower, upper = _reach(form, made, found, batch)
+    if not lower or not upper:
+        return Triangles(batch, count, size, not upper)
+    is_band = (lower + upper + 1) * _BAND <= size
+    return Bands(batch, count, size, lower, upper) if is_band else Blocks(batch, count, size)
 
 
-def _side(form: Form, made: _Made, found: _Found, batch: int) -> bool | None:
-    """Whether blocks of one tensor are lower (True) or upper triangular; None if they are not."""
-    if len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
-        return None
+def _reach(form: Form, made: _Made, found: _Found, batch: int) -> tuple[int, int]:
+    """How far the occupied columns of a row of a block are from the diagonal, below and above."""
     (definition,) = made.values()
     shape = form.shapes[definition.name][batch:]
     own = _place(shape, [Affine.var(name) for name in definition.indices[batch:]], (0, 1, 1))
@@ -122,10 +126,11 @@ def _side(form: Form, made: _Made, found: _Found, batch: int) -> bool | None:
         (_place(shape, r.forms[batch:], (0, 1, 1)) - own, facts(definition, r))
         for r in found[definition.name]
     ]
-    for is_lower, sign in ((True, -1), (False, 1)):
-        if all(implied(sign * offset, known) for offset, known in offsets):
-            return is_lower
-    return None
+    size = prod(shape)
+    lower, upper = (
+        max([0, *(_greatest(sign * offset, known, size) for offset, known in offsets)]) for sign in (-1, 1)
+    )
+    return lower, upper
 
 
 def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:

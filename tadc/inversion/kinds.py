@@ -121,6 +121,28 @@ class Triangles:
 
 
 @dataclass(frozen=True)
+class Bands:
+    """As `Blocks`, of one tensor; row q of a block has only the columns from `q - lower` to `q + upper`."""
+
+    batch: int
+    count: int
+    size: int
+    lower: int
+    upper: int
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        band = f"{self.lower} below and {self.upper} above"
+        return f"block-diagonal, {self.count} of {self.size}x{self.size}, banded, {band}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.count * Banded(self.size, self.lower, self.upper, False).cost
+
+
+@dataclass(frozen=True)
 class Triangular:
     """No column right of the diagonal is occupied (`lower`), or none left of it."""
 
@@ -200,7 +222,7 @@ class Steps:
         return self.work
 
 
-Class = Steps | Blocks | Permutation | Banded | Recurrent | Triangles | Triangular | Dense | LowRank
+Class = Steps | Blocks | Bands | Permutation | Banded | Recurrent | Triangles | Triangular | Dense | LowRank
 
 
 def is_interleaved(kind: Class) -> bool:
