@@ -71,12 +71,42 @@ def banded(n: int, layers: int, *, lower: bool) -> Case:
     return Case(f"{what}, n = {n}, {layers} layers", "\n".join(lines), ("x0",))
 
 
+def flow(n: int, states: int, kind: str) -> Case:
+    """The flow map of a recurrence, `scan`, whose last state alone comes out."""
+    step = {
+        "elementwise": "u[t - 1, i] + .1*sin(w[t, i]*u[t - 1, i])",
+        "upwind": "u[t - 1, i] + w[t, i]*(if {i > 0} then (sin(u[t - 1, i - 1])) else (0))",
+        "dense": "u[t - 1, i] + tanh(sum{j} (W[i, j]*u[t - 1, j]))",
+    }[kind]
+    weights = f"W: f64[{n}, {n}]" if kind == "dense" else f"w: f64[{states}, {n}]"
+    lines = [f"x: f64[{n}]; {weights}"]
+    lines.append(f"let scan{{t}} u[t: {states}, i: {n}] = if {{t = 0}} then (x[i]) else ({step})")
+    lines.append(f"y[i: {n}] = u[{states - 1}, i]")
+    return Case(f"flow map, {kind}, n = {n}, {states} states", "\n".join(lines), ("x",))
+
+
+def leapfrog_flow(n: int, states: int) -> Case:
+    """The same of pendulums, whose states are places and velocities."""
+    step = "if {c = 0} then (u[t - 1, 0, i] - .05*sin(u[t - 1, 1, i])) else (u[t - 1, 1, i] + .05*u[t, 0, i])"
+    start = "if {c = 0} then (p0[i]) else (q0[i])"
+    lines = [f"q0: f64[{n}]; p0: f64[{n}]"]
+    lines.append(
+        f"let scan{{2*t + c}} u[t: {states}, c: 2, i: {n}] = if {{t = 0}} then ({start}) else ({step})"
+    )
+    lines.append(f"q[i: {n}] = u[{states - 1}, 1, i]; p[i: {n}] = u[{states - 1}, 0, i]")
+    return Case(f"flow map, leapfrog, n = {n}, {states} states", "\n".join(lines), ("q0", "p0"))
+
+
 CASES = (
     leapfrog(200_000, 50),
     coupling(256, 6),
     coupling(1024, 6),
     banded(200_000, 4, lower=True),
     banded(200_000, 4, lower=False),
+    flow(128, 300, "elementwise"),
+    flow(128, 300, "upwind"),
+    leapfrog_flow(128, 300),
+    flow(128, 300, "dense"),
 )
 
 

@@ -119,6 +119,7 @@ CODES: dict[str, str] = {
     "TAD0912": "a step that cannot be inverted",
     "TAD0913": "a step that can hardly be inverted",
     "TAD0914": "a system that is too large",
+    "TAD0915": "a product that is no program",
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.

@@ -84,9 +84,11 @@ def leaving(error: Exception) -> None:
 
 
 def checked_function(f: Any, kind: type, what: str) -> None:
-    """Raise UsageError for what is no `tadc.Function`."""
+    """Raise UsageError for what is no `tadc.Function`, or the reason that it knows why it is none."""
     if isinstance(f, kind):
         return
+    if hasattr(f, "refused"):
+        raise f.refused()
     if isinstance(f, str):
         raise usage(
             f"`{what}` takes a function, not the text of a program",

@@ -48,15 +48,15 @@ class Recurrences:
 
     @property
     def pivots(self) -> list[Definition]:
-        """The least pivot."""
-        return least(self.pieces, [(self.new, self.pivot)])
+        """The pivots, a value."""
+        return [self.pieces.define(f"c_{self.new}", self.new, self.pivot)]
 
-    def down(self, between: Sequence[Definition], rest: Term) -> Program:
+    def down(self, rest: Term) -> list[Definition]:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
         more, steps = self.steps
         order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
         scaled, made = order.definitions(rest, self.coefficients, self.pivot)
-        return self.pieces.program([*between, *more, *steps, *scaled, made, *self.pivots], taped=True)
+        return [*more, *steps, *scaled, made]
 
     def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> Program:
         """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i.
@@ -84,7 +84,9 @@ class Recurrences:
         made = replace(made, is_output=self.new not in form.earlier.values())
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         after = left(pieces, {self.new: f"z_{self.new}"})
-        return pieces.program([*values, *more, *steps, *scaled, made, *after, *self.pivots], taped=False)
+        return pieces.program(
+            [*values, *more, *steps, *scaled, made, *after, *least(pieces, self.pivots)], taped=False
+        )
 
 
 def diagonals(pieces: Pieces, offsets: Sequence[int]) -> tuple[list[Definition], list[Definition]]:

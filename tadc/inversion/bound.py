@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tadc.backend.runtime.free_memory import available_memory
 from tadc.caller.warn_caller import warn_of
+from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
 from tadc.inversion.array_pool import Pool
-from tadc.inversion.compiled_forms import Kernel, Kernels, joined, parted
+from tadc.inversion.compiled_forms import Kernel, Kernels
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.forms import positions
 from tadc.inversion.inverse_plan import Plan
@@ -23,10 +25,15 @@ from tadc.inversion.kinds import (
     LowRank,
     Permutation,
     Recurrent,
+    Steps,
+    Triangles,
     Triangular,
     is_interleaved,
 )
+from tadc.inversion.matrices import joined, parted
 from tadc.inversion.planned import Planned
+from tadc.inversion.step_programs import StepPrograms
+from tadc.inversion.step_systems import StepSystems
 
 Arrays = dict[str, Array]
 
@@ -128,8 +135,10 @@ class BoundComponent:
         drop(values, [self.own(name) for name in kernels.taped], pool)
         return True
 
-    def logabsdet(self, values: Arrays) -> float:
+    def logabsdet(self, values: Arrays, pool: Pool) -> float:
         """log |det A|."""
+        if self.kernels.is_closed:
+            return float(self.run(self.kernels.log_determinant, values, {}, pool)["logabsdet"])
         self._check_memory()
         return self.kernels.factored(self.inside(values)).logabsdet
 
@@ -186,15 +195,34 @@ class BoundComponent:
             names = ", ".join(f"`{self.own(name)}`" for name in form.dying)
             what = f"the derivative by {names}" if kind.size == 1 else f"the determinant by {names}"
             return what, _element(np.unravel_index(place, shape) if shape else ())
-        names, title = (
-            (form.new, "derivative") if isinstance(kind, Permutation | Recurrent) else (form.dying, "pivot")
-        )
+        if isinstance(kind, Steps):
+            return self._where_in_steps(place)
+        is_scaled = isinstance(kind, Permutation | Recurrent | Triangles)
+        names, title = (form.new, "derivative") if is_scaled else (form.dying, "pivot")
         for name, (start, step, count) in positions(form, names, is_interleaved(_base(kind))).items():
             number, other = divmod(place - start, step)
             if not other and 0 <= number < count:
                 element = _element(np.unravel_index(number, form.shapes[name]) if form.shapes[name] else ())
                 return f"the {title} of `{self.own(name)}`", element
         return "a pivot of the low rank", ""
+
+    def _where_in_steps(self, place: int) -> tuple[str, str]:
+        """What a pivot of a chain of steps is, and of which element."""
+        programs = self.kernels.programs
+        if isinstance(programs, StepSystems):
+            name, element = programs.element(place)
+            return f"the pivot of `{self.own(name).split(':')[-1]}`", _element(element)
+        assert isinstance(programs, StepPrograms)
+        kernel = self.kernels.columns
+        for pivot, parameter in zip(kernel.outputs, kernel.parameters, strict=True):
+            shape = shape_at(parameter.shape, {})
+            count = prod(shape)
+            if place < count:
+                index: Sequence[Any] = np.unravel_index(place, shape) if shape else ()
+                name, element = programs.element(pivot, [int(n) for n in index])
+                return f"the derivative of `{self.own(name).split(':')[-1]}`", _element(element)
+            place -= count
+        return "a pivot", ""
 
 
 class _Inside(Mapping[str, Array]):

@@ -14,13 +14,16 @@ from math import prod
 from tadc.frontend.program import Definition
 from tadc.inversion.forms import Form, positions
 from tadc.inversion.kinds import (
+    SMALL,
     Banded,
+    Bands,
     Blocks,
     Class,
     Dense,
     LowRank,
     Permutation,
     Recurrent,
+    Triangles,
     Triangular,
 )
 from tadc.inversion.relations import Relation, TooMany, apart, facts, relations
@@ -78,6 +81,9 @@ def _direct(form: Form, through: tuple[str, ...]) -> Class:
     for attempt in (_recurrent, _blocks, _permutation, _banded):
         with suppress(EliminationLimit, SearchLimit):
             chosen = attempt(form, made, found)
+            if isinstance(chosen, Blocks) and chosen.size > SMALL:
+                # Elements that change places within blocks take no system.
+                chosen = _permutation(form, made, found) or chosen
             if chosen is not None:
                 return chosen
     return Dense(size)
@@ -94,7 +100,7 @@ _Found = Mapping[str, Sequence[Relation]]
 _Made = Mapping[str, Definition]
 
 
-def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
+def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | Bands | Triangles | None:
     """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
     batch = _batch(form, made, found)
     shape = form.shapes[form.new[0]]
@@ -102,7 +108,29 @@ def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
     size = form.size // count
     if not batch or count == 1 < size:
         return None
-    return Blocks(batch, count, size)
+    if size <= SMALL or len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
+        return Blocks(batch, count, size)
+    lower, upper = _reach(form, made, found, batch)
+    if not lower or not upper:
+        return Triangles(batch, count, size, not upper)
+    is_band = (lower + upper + 1) * _BAND <= size
+    return Bands(batch, count, size, lower, upper) if is_band else Blocks(batch, count, size)
+
+
+def _reach(form: Form, made: _Made, found: _Found, batch: int) -> tuple[int, int]:
+    """How far the occupied columns of a row of a block are from the diagonal, below and above."""
+    (definition,) = made.values()
+    shape = form.shapes[definition.name][batch:]
+    own = _place(shape, [Affine.var(name) for name in definition.indices[batch:]], (0, 1, 1))
+    offsets = [
+        (_place(shape, r.forms[batch:], (0, 1, 1)) - own, facts(definition, r))
+        for r in found[definition.name]
+    ]
+    size = prod(shape)
+    lower, upper = (
+        max([0, *(_greatest(sign * offset, known, size) for offset, known in offsets)]) for sign in (-1, 1)
+    )
+    return lower, upper
 
 
 def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:

@@ -10,7 +10,7 @@ from math import prod
 
 from tadc.frontend.terms import Term
 from tadc.inversion.forms import positions
-from tadc.inversion.kinds import Banded, Blocks, Class, Permutation, is_interleaved
+from tadc.inversion.kinds import Banded, Bands, Blocks, Class, Permutation, is_interleaved
 from tadc.inversion.pieces import Pieces, Seed
 from tadc.lattice.affine import Affine, Constraint, equals_zero
 
@@ -22,6 +22,8 @@ def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:
         return 1, {name: pieces.one for name in form.dying}
     if isinstance(kind, Blocks):
         return one_each(pieces, form.dying, kind.batch)
+    if isinstance(kind, Bands):
+        return _in_bands(pieces, kind)
     is_band = isinstance(kind, Banded)
     width = kind.lower + kind.upper + 1 if is_band else form.size
     left = form.size % width if is_band and kind.cyclic else 0
@@ -45,6 +47,18 @@ def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:
         return found
 
     return width + left, {name: seed(name) for name in form.dying}
+
+
+def _in_bands(pieces: Pieces, kind: Bands) -> tuple[int, dict[str, Seed]]:
+    """A lane for each of so many columns in turn that share no row, in all blocks alike."""
+    (name,), width = pieces.form.dying, kind.lower + kind.upper + 1
+    shape = pieces.form.shapes[name][kind.batch :]
+
+    def seed(forms: Sequence[Affine]) -> Term:
+        lane, *element = forms
+        return where(pieces, lane - _flat(shape, element[kind.batch :]).mod(width))
+
+    return width, {name: seed}
 
 
 def one_each(pieces: Pieces, names: Sequence[str], batch: int) -> tuple[int, dict[str, Seed]]:

@@ -4,42 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from tadc.api.load import function_in_memory
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.frontend.program import Program
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import tensors_read
 from tadc.inversion.array_pool import LARGE, Pool
-from tadc.inversion.factors import (
-    Array,
-    BandFactors,
-    BlockFactors,
-    DenseFactors,
-    DiagonalFactors,
-    Factored,
-    LowRankFactors,
-    PermutedFactors,
-    TriangularFactors,
-    TridiagonalFactors,
-)
+from tadc.inversion.factors import Array, DenseFactors, DiagonalFactors, Factored, LowRankFactors
 from tadc.inversion.forms import Form
-from tadc.inversion.kinds import (
-    Banded,
-    Blocks,
-    Class,
-    LowRank,
-    Permutation,
-    Recurrent,
-    Triangular,
-    is_interleaved,
-)
-from tadc.inversion.programs import Programs, one_band
+from tadc.inversion.kinds import Class, LowRank, Recurrent, Steps
+from tadc.inversion.matrices import assembled, joined, of_diagonals, stacked, type_of, whole_matrix
+from tadc.inversion.pieces import log_sum
+from tadc.inversion.programs import one_band
+from tadc.inversion.step_programs import programs_of
+from tadc.inversion.step_systems import StepSystems
 from tadc.inversion.wraps import unwrapped
+from tadc.passes.terms.liveness import needed
 
 Arrays: TypeAlias = Mapping[str, Array]
 
@@ -91,7 +77,7 @@ class Kernels:
 
     def __init__(self, form: Form, kind: Class) -> None:
         self.form, self.kind = form, kind
-        self.programs = Programs(form, kind)
+        self.programs = programs_of(form, kind)
         self.is_closed = self.programs.is_closed
 
     @cached_property
@@ -173,24 +159,39 @@ class Kernels:
         with LOCK:
             return compiled(program, fused=fused)
 
+    @cached_property
+    def log_determinant(self) -> Kernel:
+        """log |det A|, of a form that is closed."""
+        made = self.programs.pivots()
+        total = log_sum(made.terms, made.outputs)
+        kept = tuple(replace(d, is_output=False) for d in made.definitions)
+        result = Definition("logabsdet", made.outputs[0].type, (), (), total)
+        read = tensors_read([total, *(d.body for d in kept)])
+        arguments = tuple(a for a in made.arguments if a.name in read)
+        return self._compiled(replace(made, arguments=arguments, definitions=needed([*kept, result])))
+
     # -- matrices ----------------------------------------------------------------------------------
 
     def factored(self, values: Arrays) -> Factored:
         """The matrix of the component at a point, ready to be solved with."""
         kind = self.kind
         found = self.columns(values)
+        if isinstance(self.programs, StepSystems):
+            return self.programs.factored(found, values, self._compiled)
+        if isinstance(kind, Steps):
+            return DiagonalFactors(np.concatenate([array.ravel() for array in found.values()]))
         if isinstance(kind, LowRank):
-            base = _assembled(self.form, kind.base, found)
-            outer = _stacked(self.form, kind.base, self.outer(values))
+            base = assembled(self.form, kind.base, found)
+            outer = stacked(self.form, kind.base, self.outer(values))
             if _is_far_from_singular(base):
                 return LowRankFactors(base, np.ascontiguousarray(outer.T), self._inner(kind, values))
             # The base alone hardly has an inverse; the sum may have one.
-            whole = _matrix(self.form, kind.base, found) + outer.T @ self._inner(kind, values)
+            whole = whole_matrix(self.form, kind.base, found) + outer.T @ self._inner(kind, values)
             return DenseFactors(whole)
         band = one_band(self.form, kind)
         if band is not None:
-            return _of_diagonals(band, [found[f"c_{k}"] for k in range(band.lower + band.upper + 1)])
-        return _assembled(self.form, kind, found)
+            return of_diagonals(band, [found[f"c_{k}"] for k in range(band.lower + band.upper + 1)])
+        return assembled(self.form, kind, found)
 
     def _inner(self, kind: LowRank, values: Arrays) -> Array:
         """A row for each number that goes through."""
@@ -198,7 +199,7 @@ class Kernels:
         rows: list[Array] = []
         for name in kind.through:
             for place in range(prod(form.shapes[name])):
-                units = {f"w_{n}": np.zeros(form.shapes[n], _dtype(form, n)) for n in kind.through}
+                units = {f"w_{n}": np.zeros(form.shapes[n], type_of(form, n)) for n in kind.through}
                 units[f"w_{name}"].reshape(-1)[place] = 1
                 given = {n: units[n] if n in units else values[n] for n in self.inner.inputs}
                 found = self.inner(given)
@@ -211,132 +212,3 @@ def _is_far_from_singular(base: Factored) -> bool:
     pivots = np.abs(base.pivots)
     limit = np.sqrt(np.finfo(pivots.dtype).eps) * pivots.max(initial=0)
     return bool(np.all(pivots > limit))
-
-
-def _dtype(form: Form, name: str) -> Any:
-    return np.float32 if form.types[name] == "f32" else np.float64
-
-
-def joined(form: Form, kind: Class, names: Sequence[str], arrays: Arrays) -> Array:
-    """The numbers of several tensors as the vector that a class solves for; of blocks one after another."""
-    if isinstance(kind, Blocks):
-        parts = [arrays[name].reshape(kind.count, -1) for name in names]
-        return (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)).reshape(-1)
-    parts = [arrays[name].reshape(-1) for name in names]
-    if len(parts) == 1:
-        return parts[0]
-    return np.stack(parts, axis=1).reshape(-1) if is_interleaved(kind) else np.concatenate(parts)
-
-
-def parted(form: Form, kind: Class, names: Sequence[str], vector: Array) -> dict[str, Array]:
-    """The tensors of which a vector of `joined` is made."""
-    found: dict[str, Array] = {}
-    start = 0
-    for position, name in enumerate(names):
-        shape = form.shapes[name]
-        if isinstance(kind, Blocks):
-            size = prod(shape) // kind.count
-            part = vector.reshape(kind.count, -1)[:, start : start + size]
-        elif is_interleaved(kind):
-            size, part = 0, vector[position :: len(names)]
-        else:
-            size = prod(shape)
-            part = vector[start : start + size]
-        start += size
-        found[name] = np.ascontiguousarray(part, _dtype(form, name)).reshape(shape)
-    return found
-
-
-def _stacked(form: Form, kind: Class, found: Arrays) -> Array:
-    """Of each lane the vector of what is new, in the order of the class: `[lane, row]`."""
-    lanes = len(found[f"c_{form.new[0]}"])
-    if isinstance(kind, Blocks):
-        blocks = [found[f"c_{name}"].reshape(lanes, kind.count, -1) for name in form.new]
-        return np.concatenate(blocks, axis=2).reshape(lanes, -1)
-    parts = [found[f"c_{name}"].reshape(lanes, -1) for name in form.new]
-    if len(parts) == 1:
-        return parts[0]
-    if is_interleaved(kind):
-        return np.stack(parts, axis=2).reshape(lanes, -1)
-    return np.concatenate(parts, axis=1)
-
-
-def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
-    """The factors of a matrix from its coloured columns."""
-    if isinstance(kind, Blocks):
-        columns = _stacked(form, kind, found)
-        if kind.size == 1:
-            return DiagonalFactors(columns[0])
-        return BlockFactors(
-            np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
-        )
-    if isinstance(kind, Banded):
-        return _band(kind, _stacked(form, kind, found))
-    if isinstance(kind, Permutation | Recurrent):
-        return DiagonalFactors(_stacked(form, kind, found)[0])
-    if isinstance(kind, Triangular):
-        return TriangularFactors(_matrix(form, kind, found), kind.lower)
-    return DenseFactors(_matrix(form, kind, found))
-
-
-def _matrix(form: Form, kind: Class, found: Arrays) -> Array:
-    """The whole matrix; LAPACK wants it by columns, as the lanes are."""
-    columns = _stacked(form, kind, found)
-    if isinstance(kind, Banded):
-        whole = np.zeros((kind.size, kind.size), columns.dtype, order="F")
-        for offset in range(-kind.lower, kind.upper + 1):
-            rows = np.arange(max(0, -offset), kind.size - max(0, offset))
-            whole[rows, rows + offset] = columns[(rows + offset) % len(columns), rows]
-        return whole
-    if isinstance(kind, Blocks):
-        whole = np.zeros((kind.size * kind.count,) * 2, columns.dtype, order="F")
-        for lane, column in enumerate(columns):
-            places = np.arange(kind.count) * kind.size
-            block = column.reshape(kind.count, kind.size)
-            for row in range(kind.size):
-                whole[places + row, places + lane] = block[:, row]
-        return whole
-    return np.ascontiguousarray(columns).T
-
-
-def _of_diagonals(kind: Banded, diagonals: Sequence[Array]) -> Factored:
-    """The factors of a band from its diagonals, the lowest first, each with an element for each row."""
-    size, lower, upper = kind.size, kind.lower, kind.upper
-    if lower == upper == 1:
-        below, pivots, above = diagonals
-        return TridiagonalFactors(below[1:], pivots, above[:-1])
-    band = np.zeros((2 * lower + upper + 1, size), diagonals[0].dtype, order="F")
-    for offset, diagonal in zip(range(-lower, upper + 1), diagonals, strict=True):
-        first, last = max(0, -offset), size - max(0, offset)
-        band[lower + upper - offset, first + offset : last + offset] = diagonal[first:last]
-    return BandFactors(band, lower, upper)
-
-
-def _band(kind: Banded, columns: Array) -> Factored:
-    """The factors of a band from coloured columns.
-
-    One that goes on past the end is a band twice as wide where rows and columns from both ends take turns:
-    first and last, second and last but one, and so on. No corner is left out, so no part must have an inverse
-    of its own.
-    """
-    size, lower, upper = kind.size, kind.lower, kind.upper
-    place = np.arange(size)
-    if kind.cyclic:
-        lower = upper = 2 * max(lower, upper)
-        place = np.where(2 * place < size, 2 * place, 2 * (size - place) - 1)
-    band = np.zeros((2 * lower + upper + 1, size), columns.dtype, order="F")
-    for offset in range(-kind.lower, kind.upper + 1):
-        rows = np.arange(size) if kind.cyclic else np.arange(max(0, -offset), size - max(0, offset))
-        at = (rows + offset) % size
-        band[lower + upper + place[rows] - place[at], place[at]] = columns[_lane(kind, at), rows]
-    factors = BandFactors(band, lower, upper)
-    return PermutedFactors(factors, np.argsort(place)) if kind.cyclic else factors
-
-
-def _lane(kind: Banded, columns: Array) -> Array:
-    """The colours of columns, as `programs.colours` gives them."""
-    width = kind.lower + kind.upper + 1
-    if not kind.cyclic:
-        return columns % width
-    cut = kind.size - kind.size % width
-    return np.where(columns < cut, columns % width, columns - cut + width)

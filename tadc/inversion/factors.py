@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -38,14 +38,19 @@ class Factored(ABC):
             return float(np.log(np.abs(self.pivots)).sum())
 
 
-def lapack(names: tuple[str, ...], *arrays: Array) -> Any:
-    """Routines of LAPACK for the type of arrays."""
+def lapack(names: tuple[str, ...], array: Array) -> Any:
+    """Routines of LAPACK for the type of an array."""
+    return _routines(names, array.dtype.char)
+
+
+@cache
+def _routines(names: tuple[str, ...], kind: str) -> Any:
     try:
         routines: Any = import_module("scipy.linalg.lapack")
     except ImportError as problem:
         note = "diagonal, block-diagonal and permuting components do without"
         raise missing_package(f"a system of this class needs SciPy: {problem}", "sparse", note) from None
-    return routines.get_lapack_funcs(names, arrays)
+    return routines.get_lapack_funcs(names, dtype=kind)
 
 
 class DenseFactors(Factored):
@@ -106,6 +111,29 @@ class BlockFactors(Factored):
     def logabsdet(self) -> float:
         """As `Factored.logabsdet`."""
         return self._slogdet
+
+
+class StackedFactors(Factored):
+    """Matrices one after another along the diagonal, each with factors of its own."""
+
+    def __init__(self, parts: list[Factored], size: int) -> None:
+        self.parts, self._size = parts, size
+        self.pivots = np.concatenate([part.pivots.ravel() for part in parts])
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        vectors = right.reshape(len(self.parts), self._size)
+        return np.concatenate([part.solve(v) for part, v in zip(self.parts, vectors, strict=True)])
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        vectors = right.reshape(len(self.parts), self._size)
+        return np.concatenate([part.solve_transposed(v) for part, v in zip(self.parts, vectors, strict=True)])
+
+    @property
+    def logabsdet(self) -> float:
+        """As `Factored.logabsdet`."""
+        return sum(part.logabsdet for part in self.parts)
 
 
 class BandFactors(Factored):

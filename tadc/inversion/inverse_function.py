@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tadc.api.array_kinds import as_given
 from tadc.api.function import Function
+from tadc.api.load import function_in_memory
+from tadc.api.recipes import Signature
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Array, Parameter, bind
 from tadc.caller.boundary import checked_function, checked_sizes_given, public
 from tadc.caller.python_signatures import typed_text
 from tadc.compiler.derive import resolve_wrt
-from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.size_values import needs_values
+from tadc.inversion.formulas import FORMULAS, signature_of
 from tadc.inversion.inverse_plan import Plan, plan_of
+from tadc.inversion.inversion_errors import no_program
 from tadc.inversion.modes import Modes
+from tadc.inversion.products import Caller, ProgramProduct, SolvedProduct
 from tadc.passes.rewrites.compared import store_compared
 
 #: So many values of sizes are kept.
@@ -40,6 +46,9 @@ class Inverse:
     `args` are all of the function's inputs, a sequence in order or a mapping by name. Vectors are arrays
     with the shapes of the outputs (`jinv`) or of the inputs `wrt` (`jinvT`), a sequence in order or a
     mapping by name; of one alone the array itself. So are results.
+
+    Where formulas solve all components, and all sizes have values, the three are Functions too: `print`,
+    `tadc.compile` and `tadc.vjp` take them. Elsewhere these raise TAD0915, which names the component.
 
     Raises, all from their first use on, where no size of the program is open from the start:
         CompileError: TAD0910 where inputs and outputs differ in size, TAD0911 where the Jacobian is
@@ -79,38 +88,79 @@ class Inverse:
     @public
     def plan(self) -> Plan:
         """How the program is inverted. Raises CompileError (TAD0212) where a size has no value."""
-        if self.function.per_value is not None:
-            raise self.function.per_value.needs_values()
-        if self.function.program.sizes:
-            program = self.function.program
-            raise needs_values(program.sizes, "a plan is of values of all sizes", program.source)
+        if self._open:
+            raise self._needs_values()
         return self._fixed({}).plan
+
+    def _needs_values(self) -> CompileError:
+        """What a plan and a program ask for."""
+        if self.function.per_value is not None:
+            return self.function.per_value.needs_values()
+        program = self.function.program
+        return needs_values(program.sizes, "a plan is of values of all sizes", program.source)
 
     def at(self, sizes: Mapping[str, int]) -> Inverse:
         """The inverse at values of size symbols."""
         return Inverse(self.function, self.wrt, sizes)
 
-    @public
-    def jinv(self, args: Any, v: Any, *, check: bool = False) -> Any:
-        """J^-1 v, the change of the inputs that changes the outputs by v.
+    @cached_property
+    def jinv(self) -> ProgramProduct:
+        """J^-1 v, the change of the inputs that changes the outputs by v: `jinv(args, v)`.
 
-        With `check` a pair, the result and its relative residual.
+        With `check=True` a pair, the result and its relative residual. A `Function` of the program's
+        arguments and a tangent `y_dot` of each output where formulas solve all components.
         """
+        return self._product("jinv", self._jinv)
+
+    @cached_property
+    def jinvT(self) -> ProgramProduct:
+        """J^-T w, the cotangents of the outputs whose pullback is w: `jinvT(args, w)`; keeps no tape.
+
+        With `check=True` a pair, the result and its relative residual. A `Function` of the program's
+        arguments and a cotangent `dx` of each input where formulas solve all components.
+        """
+        return self._product("jinvT", self._jinvT)
+
+    @cached_property
+    def logabsdet(self) -> ProgramProduct:
+        """log |det J|; -inf where J is singular: `logabsdet(args)`.
+
+        A `Function` of the program's arguments where formulas solve all components; `tadc.grad` of it trains
+        a flow.
+        """
+        return self._product("logabsdet", self._logabsdet, 1)
+
+    def _product(self, name: str, caller: Caller, groups: int = 2) -> ProgramProduct:
+        """The product as a program if there is one."""
+        if self._open:
+            return _solved(name, caller, self._needs_values)
+        fixed = self._fixed({})
+        plan, missing = fixed.plan, fixed.modes.system
+        if missing is not None:
+            made = [plan.graph.statements[n] for n in missing.component.statements]
+            source = plan.graph.program.source
+            return _solved(name, caller, lambda: no_program(name, missing, source, made))
+        recipe = self.function.recipe and self.function.recipe.then("inverse", name, self.wrt)
+        signature = Signature(*signature_of(plan, name), {}, {}, {})
+
+        def make() -> Program:
+            program = FORMULAS[name](plan)
+            return function_in_memory(program, f"<{name}>").program
+
+        return ProgramProduct(make, recipe=recipe, signature=signature).called_by(caller, groups)
+
+    @public
+    def _jinv(self, args: Any, v: Any, *, check: bool = False) -> Any:
         fixed, arguments = self._at_arguments(args)
         return as_given(fixed.jinv(arguments, v, check), args, v)
 
     @public
-    def jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:
-        """J^-T w, the cotangents of the outputs whose pullback is w; keeps no tape.
-
-        With `check` a pair, the result and its relative residual.
-        """
+    def _jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:
         fixed, arguments = self._at_arguments(args)
         return as_given(fixed.jinvT(arguments, w, check), args, w)
 
     @public
-    def logabsdet(self, args: Any) -> float:
-        """log |det J|; -inf where J is singular."""
+    def _logabsdet(self, args: Any) -> float:
         fixed, arguments = self._at_arguments(args)
         return fixed.modes.logabsdet(arguments)
 
@@ -205,6 +255,11 @@ def inverse(
     array([0.5, 1. , 1.5])
     """
     return Inverse(f, wrt, sizes)
+
+
+def _solved(name: str, caller: Caller, reason: Callable[[], CompileError]) -> ProgramProduct:
+    """A product without a program, under the type of those that are functions: what asks for one says why."""
+    return cast("ProgramProduct", SolvedProduct(name, caller, reason))
 
 
 def _named(parameters: Sequence[Parameter]) -> Any:

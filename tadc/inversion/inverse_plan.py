@@ -12,8 +12,9 @@ from tadc.inversion.components import partition, widths
 from tadc.inversion.forms import Forms
 from tadc.inversion.graph import Graph, graph_of
 from tadc.inversion.inversion_errors import constant_output, other_width, repeated_output
-from tadc.inversion.kinds import Class
+from tadc.inversion.kinds import Class, Dense
 from tadc.inversion.planned import PlanData, Planned, Step
+from tadc.inversion.step_programs import steps_of
 
 
 class Plan(PlanData):
@@ -63,7 +64,10 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
         form, names = forms.of(component)
         kind = kinds.get(id(form))
         if kind is None:
-            kind = kinds[id(form)] = class_of(form)
+            kind = class_of(form)
+            if isinstance(kind, Dense) and any(d.order is not None for d in form.program.definitions):
+                kind = steps_of(form, plan_of) or kind
+            kinds[id(form)] = kind
         planned.append(Planned(component, form, kind, names))
     steps = tuple(_step(graph, each) for each in planned)
     return Plan(

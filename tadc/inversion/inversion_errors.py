@@ -11,6 +11,7 @@ from tadc.frontend.source import Place, Source, Span
 
 if TYPE_CHECKING:
     from tadc.inversion.graph import Graph
+    from tadc.inversion.planned import Planned
 
 #: So many names of values are listed.
 _SHOWN = 8
@@ -154,3 +155,23 @@ def too_large(
         source=source,
     )
     return ArgumentError([found])
+
+
+def no_program(
+    product: str, planned: Planned, source: Source | None, made: Sequence[Definition]
+) -> CompileError:
+    """A product that no program of the language computes."""
+    names = [s.name for s in made]
+    note = f"{listed(names)}: {planned.kind.name}, which is factored with pivots, by LAPACK or NumPy"
+    found = Diagnostic(
+        "TAD0915",
+        f"`{product}` is no program of the language here",
+        primary=span_of(made[0].span, source) if made else None,
+        notes=[note],
+        helps=[
+            f"call `{product}` with arrays",
+            "for a program, write steps in which each element is made of those before it and of one other",
+        ],
+        source=source,
+    )
+    return CompileError([found])

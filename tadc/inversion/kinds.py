@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+#: Systems of this size are solved by Cramer's rule, in the kernel.
+SMALL = 3
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,49 @@ class Recurrent:
 
 
 @dataclass(frozen=True)
+class Triangles:
+    """As `Blocks`, of one tensor, and in each block none right of the diagonal is occupied, or none left."""
+
+    batch: int
+    count: int
+    size: int
+    lower: bool
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        side = "lower" if self.lower else "upper"
+        return f"block-diagonal, {self.count} of {self.size}x{self.size}, {side} triangular"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.count * (self.size * (self.size + 1) // 2)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """As `Blocks`, of one tensor; row q of a block has only the columns from `q - lower` to `q + upper`."""
+
+    batch: int
+    count: int
+    size: int
+    lower: int
+    upper: int
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        band = f"{self.lower} below and {self.upper} above"
+        return f"block-diagonal, {self.count} of {self.size}x{self.size}, banded, {band}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.count * Banded(self.size, self.lower, self.upper, False).cost
+
+
+@dataclass(frozen=True)
 class Triangular:
     """No column right of the diagonal is occupied (`lower`), or none left of it."""
 
@@ -151,7 +197,32 @@ class LowRank:
         return self.base.cost * (self.rank + 1) + size * self.rank * (self.rank + 1) + lu_cost(self.rank)
 
 
-Class = Blocks | Permutation | Banded | Recurrent | Triangular | Dense | LowRank
+@dataclass(frozen=True)
+class Steps:
+    """A recurrence over whole states, undone step by step: `count` steps, `each` of them of these classes.
+
+    `work` multiplications and divisions solve it. Formulas do if it is `closed`. `programs` makes them.
+    """
+
+    size: int
+    count: int
+    each: tuple[str, ...]
+    work: int
+    closed: bool
+    programs: object = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        return f"{self.count} steps, each {' and '.join(self.each) or 'a copy'}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.work
+
+
+Class = Steps | Blocks | Bands | Permutation | Banded | Recurrent | Triangles | Triangular | Dense | LowRank
 
 
 def is_interleaved(kind: Class) -> bool:

@@ -16,6 +16,7 @@ from tadc.inversion.array_pool import Pool, Store
 from tadc.inversion.bound import Arrays, BoundComponent, drop
 from tadc.inversion.compiled_forms import LOCK, Kernel, Kernels, compiled
 from tadc.inversion.inverse_plan import Plan
+from tadc.inversion.planned import Planned
 from tadc.inversion.units import Unit, units_of
 from tadc.passes.terms.liveness import needed
 
@@ -34,6 +35,11 @@ class Modes:
         ]
         self.store = Store()
         self._parameters: Kernel | None = None
+
+    @property
+    def system(self) -> Planned | None:
+        """The first component that no formula solves."""
+        return next((c.planned for c in self.components if not c.kernels.is_closed), None)
 
     # -- modes -------------------------------------------------------------------------------------
 
@@ -85,7 +91,7 @@ class Modes:
         values, total, pool = self.start(arguments), 0.0, Pool(self.store)
         for component in self.components:
             component.compute(values, pool)
-            total += component.logabsdet(values)
+            total += component.logabsdet(values, pool)
         return total
 
     def jvp(self, arguments: Arrays, tangents: Arrays) -> Arrays:

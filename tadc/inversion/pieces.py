@@ -18,6 +18,7 @@ from tadc.frontend.terms import (
     Reduce,
     Select,
     Term,
+    Terms,
     bottom_up,
     reachable,
     tensors_read,
@@ -263,17 +264,31 @@ def is_number(term: Term) -> bool:
     return all(not isinstance(t, Read | IndexValue | Reduce | Guard | Select) for t in reachable([term]))
 
 
-def least(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
-    """The least magnitude of pivots, if they are not known."""
-    if all(is_number(pivot) for _, pivot in pivots):
+def least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
+    """The least magnitude of pivots, if they are not known to be no 0."""
+    if all(is_number(pivot.body) and not is_const(pivot.body, 0) for pivot in pivots):
         return []
-    total: Term | None = None
-    for like, pivot in pivots:
-        shape = pieces.form.shapes[like]
-        body: Term = pieces.terms.apply("abs", [pivot])
-        if shape:
-            indices = [f"i{n}" for n in range(len(shape))]
-            body = pieces.terms.reduce(indices, box(indices, shape), body, kind="min")
-        total = body if total is None else pieces.terms.apply("min", [total, body])
+    terms, total = pieces.terms, None
+    for pivot in pivots:
+        body: Term = terms.apply("abs", [pivot.body])
+        if pivot.shape:
+            body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body, kind="min")
+        total = body if total is None else terms.apply("min", [total, body])
     assert total is not None
-    return [Definition("least", pieces.form.types[pivots[0][0]], (), (), total)]
+    return [Definition("least", pivots[0].type, (), (), total)]
+
+
+def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:
+    """The sum of the logarithms of the magnitudes of pivots, which are read where they are not known."""
+    total: Term = terms.const(0)
+    for pivot in pivots:
+        body = pivot.body
+        if isinstance(body, Const) and abs(body.value) == 1:
+            continue
+        if not is_number(body):
+            body = terms.read(pivot.name, [Affine.var(i) for i in pivot.indices], pivot.type)
+        body = terms.apply("log", [terms.apply("abs", [body])])
+        if pivot.shape:
+            body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body)
+        total = body if is_const(total, 0) else terms.apply("add", [total, body])
+    return total

@@ -21,11 +21,11 @@ from tadc.frontend.terms import Term
 from tadc.inversion.band_recurrences import Recurrences, diagonals
 from tadc.inversion.colours import colours, one_each
 from tadc.inversion.forms import Form
-from tadc.inversion.kinds import Banded, Blocks, Class, LowRank, Permutation, Recurrent
+from tadc.inversion.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangles
 from tadc.inversion.pieces import Pieces, Seed, least
-
-#: Systems of this size are solved by Cramer's rule, in the kernel.
-SMALL = 3
+from tadc.inversion.transposes import transposed
+from tadc.inversion.triangles import Triangle
+from tadc.passes.terms.algebra import is_const
 
 
 class Programs:
@@ -38,7 +38,7 @@ class Programs:
     def is_closed(self) -> bool:
         """Whether the language says the whole solution, as formulas."""
         form, kind = self.form, self.kind
-        if isinstance(kind, Permutation | Recurrent):
+        if isinstance(kind, Permutation | Recurrent | Triangles):
             return True
         if not isinstance(kind, Blocks) or kind.size > SMALL:
             return False
@@ -126,39 +126,76 @@ class Programs:
         """`x_d`, and `least`, the least magnitude of pivots that are not the same everywhere."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
-        if isinstance(self.kind, Recurrent):
-            return Recurrences(pieces, self.kind).down(between, rest[self.form.new[0]])
-        if isinstance(self.kind, Permutation):
-            more, factors = pieces.tangents("_p", {name: pieces.one for name in self.form.dying})
-            after, found = self._brought_back(pieces, rest, factors)
-            pivots = list(factors.items())
-            before = [*between, *more, *after]
+        more, pivots = self._pivots(pieces)
+        solved = self._solved(pieces, rest, pivots)
+        return pieces.program([*between, *more, *solved, *least(pieces, pivots)], taped=True)
+
+    def solution(self, pieces: Pieces, rest: dict[str, Term]) -> list[Definition]:
+        """`x_d`, behind definitions that it reads, of a form that is closed, for a right side."""
+        more, pivots = self._pivots(pieces)
+        return [*more, *self._solved(pieces, rest, pivots)]
+
+    def pivots(self) -> Program:
+        """`c_n`: what is divided by, whose product is, but for its sign, the determinant."""
+        pieces = Pieces(self.form)
+        between, pivots = self._pivots(pieces)
+        made = [replace(pivot, is_output=True) for pivot in pivots]
+        return pieces.program(
+            [*(d for d in between if d.name not in {m.name for m in made}), *made], taped=True
+        )
+
+    def _pivots(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
+        """What is divided by, with definitions in front that it reads."""
+        form, kind = self.form, self.kind
+        if isinstance(kind, Recurrent):
+            made = Recurrences(pieces, kind)
+            return [], made.pivots
+        if isinstance(kind, Triangles):
+            return [], [pieces.define(f"c_{form.new[0]}", form.new[0], Triangle(pieces, kind).pivot)]
+        if isinstance(kind, Permutation):
+            between, factors = pieces.tangents("_p", {name: pieces.one for name in form.dying})
+            return between, [pieces.define(f"c_{name}", name, body) for name, body in factors.items()]
+        between, matrix = self._matrix(pieces)
+        return between, [pieces.define(f"c_{form.new[0]}", form.new[0], determinant(pieces, matrix))]
+
+    def _solved(
+        self, pieces: Pieces, rest: dict[str, Term], pivots: Sequence[Definition]
+    ) -> list[Definition]:
+        """`x_d`, behind definitions that it reads."""
+        kind = self.kind
+        if isinstance(kind, Recurrent):
+            return Recurrences(pieces, kind).down(rest[self.form.new[0]])
+        if isinstance(kind, Triangles):
+            return [Triangle(pieces, kind).solved(rest[self.form.new[0]])]
+        before: list[Definition] = []
+        if isinstance(kind, Permutation):
+            factors = {n: pivot.body for n, pivot in zip(self.form.new, pivots, strict=True)}
+            before, found = self._brought_back(pieces, rest, factors)
         else:
-            more, matrix = self._matrix(pieces)
-            found, determinant = _cramer(pieces, matrix, [rest[n] for n in self.form.new], self.form.dying)
-            pivots = [(self.form.new[0], determinant)]
-            before = [*between, *more]
-        made = [pieces.define(f"x_{name}", name, body, is_output=True) for name, body in found.items()]
-        return pieces.program([*before, *made, *least(pieces, pivots)], taped=True)
+            _, matrix = self._matrix(pieces)
+            found, _ = _cramer(pieces, matrix, [rest[n] for n in self.form.new], self.form.dying)
+        return [*before, *(pieces.define(f"x_{n}", n, body, is_output=True) for n, body in found.items())]
 
     def transposed(self) -> Program:
         """The new values, `z_n` and `u_s`, and `least` as `inverse`."""
         pieces, form = Pieces(self.form), self.form
         if isinstance(self.kind, Recurrent):
             return Recurrences(pieces, self.kind).up(self._left)
+        if isinstance(self.kind, Triangles):
+            return transposed(form, self.inverse())
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in form.dying})
             seeds = {name: _seed(pieces, "w_", name) for name in form.dying}
             other, moved = pieces.tangents("_w", seeds)
             solved = {n: self._twice(pieces, moved[n], factors[n]) for n in form.new}
-            pivots = list(factors.items())
+            pivots = [pieces.define(f"c_{n}", n, body) for n, body in factors.items()]
             more = [*more, *other]
         else:
             more, matrix = self._matrix(pieces)
-            transposed = [list(row) for row in zip(*matrix, strict=True)]
+            across = [list(row) for row in zip(*matrix, strict=True)]
             given = [pieces.read(pieces.given("w_", name), name) for name in form.dying]
-            solved, determinant = _cramer(pieces, transposed, given, form.new)
-            pivots = [(form.new[0], determinant)]
+            solved, divisor = _cramer(pieces, across, given, form.new)
+            pivots = [pieces.define(f"c_{form.new[0]}", form.new[0], divisor)]
         made = [
             pieces.define(f"z_{n}", n, body, is_output=n not in form.earlier.values())
             for n, body in solved.items()
@@ -177,6 +214,8 @@ class Programs:
         algebra, form = pieces.algebra, self.form
         scaled = [pieces.define(f"q_{n}", n, algebra.div(rest[n], factors[n])) for n in form.new]
         between, found = pieces.gradients("_g", form.dying, {n: f"q_{n}" for n in form.new})
+        if all(is_const(factor, 1) for factor in factors.values()):
+            return [*scaled, *between], found
         ones = [pieces.define(f"o_{n}", n, algebra.one) for n in form.new]
         more, there = pieces.gradients("_o", form.dying, {n: f"o_{n}" for n in form.new})
         result = {name: algebra.div(found[name], there[name]) for name in form.dying}
@@ -202,11 +241,11 @@ class Programs:
         """`c_n`: sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
         pieces, form = Pieces(self.form), self.form
         kind = self.kind
-        if isinstance(kind, Recurrent):
-            between, steps = Recurrences(pieces, kind).steps
-            body = pieces.read(steps[0].name, form.new[0])
+        if isinstance(kind, Recurrent | Triangles):
+            between, pivots = self._pivots(pieces)
+            body = pivots[0].body
             made = pieces.define(f"c_{form.new[0]}", form.new[0], body, is_output=True, front=(("lane", 1),))
-            return pieces.program([*between, *steps, made], taped=True)
+            return pieces.program([*between, made], taped=True)
         band = one_band(form, kind)
         if band is not None:
             between, steps = diagonals(pieces, range(-band.lower, band.upper + 1))
@@ -249,17 +288,17 @@ def _cramer(
     pieces: Pieces, matrix: Sequence[Sequence[Term]], right: Sequence[Term], names: Sequence[str]
 ) -> tuple[dict[str, Term], Term]:
     """The solution by name, and the determinant."""
-    determinant = _determinant(pieces, matrix)
+    divisor = determinant(pieces, matrix)
     if len(matrix) == 1:
-        return {names[0]: pieces.algebra.div(right[0], determinant)}, determinant
+        return {names[0]: pieces.algebra.div(right[0], divisor)}, divisor
     found: dict[str, Term] = {}
     for column, name in enumerate(names):
         replaced = [[*row[:column], b, *row[column + 1 :]] for row, b in zip(matrix, right, strict=True)]
-        found[name] = pieces.algebra.div(_determinant(pieces, replaced), determinant)
-    return found, determinant
+        found[name] = pieces.algebra.div(determinant(pieces, replaced), divisor)
+    return found, divisor
 
 
-def _determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
+def determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
     """Leibniz's formula."""
     algebra, total = pieces.algebra, pieces.algebra.zero
     for order in permutations(range(len(matrix))):

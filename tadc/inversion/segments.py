@@ -21,11 +21,15 @@ Part = tuple[Program, Callable[[str], str]]
 
 @dataclass(frozen=True)
 class Composed:
-    """Programs one after another as one: the names among all of what it takes and returns, in order."""
+    """Programs one after another as one: the names among all of what it takes and returns, in order.
+
+    `names` are those of all its tensors.
+    """
 
     program: Program
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    names: dict[str, str]
 
 
 def composed(parts: Sequence[Part], wanted: Callable[[str], bool]) -> Composed:
@@ -56,7 +60,8 @@ def composed(parts: Sequence[Part], wanted: Callable[[str], bool]) -> Composed:
     taken = {name: a for name, a in arguments.items() if a.name in read}
     spoken = {definition.name: own for own, definition in made.items()}
     outputs = tuple(spoken[d.name] for d in kept if d.is_output)
-    return Composed(Program(tuple(taken.values()), kept, terms), tuple(taken), outputs)
+    own = {inner: name for name, inner in names.items()}
+    return Composed(Program(tuple(taken.values()), kept, terms), tuple(taken), outputs, own)
 
 
 def groups(forms: Sequence[Form], light: Collection[int]) -> list[range]:

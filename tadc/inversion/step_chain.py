@@ -1,0 +1,392 @@
+"""A recurrence over whole states as a chain: a start, steps that are alike, and an end.
+
+Of `h[t] = if {t = 0} then (A(d)) else (F(h[t - 1], t))` and `n = E(h[T - 1])` the Jacobian of n by d is a
+product,
+
+    dn/dd = E' F'_(T-1) … F'_1 A'
+
+and each factor is inverted by itself (Pearlmutter and Siskind). The steps are one program, whose tensors have
+the number of the step as their first index: its Jacobian is block-diagonal, a block for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Read, Term, Terms, bottom_up, reachable, tensors_read
+from tadc.inversion.forms import Form
+from tadc.inversion.planned import PlanData
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.simplify import Simplifier
+
+#: So many tensors make up a state at most, and so many steps back a step reads at most.
+_PARTS, _DEPTH = 6, 4
+
+#: Makes the plan of a program by its arguments.
+Planner = Callable[[Program, Sequence[str]], PlanData]
+
+#: The term in the place of a read, given by its indices.
+Rule = Callable[[Sequence[Affine]], Term]
+
+
+class NoChain(Exception):
+    """Why a form is no chain."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the states of a recurrence are: along dimension `axis`, upwards unless `down`.
+
+    A state is several tensors, `parts`, one for each value of the indices of the dimensions `split`; a step
+    reads `depth` states before it, and makes one of `count` states that are not given at the start.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    axis: int
+    down: bool
+    depth: int
+    split: tuple[int, ...]
+    parts: tuple[tuple[int, ...], ...]
+
+    @property
+    def length(self) -> int:
+        """How many states there are."""
+        return self.shape[self.axis]
+
+    @property
+    def count(self) -> int:
+        """How many steps there are."""
+        return self.length - self.depth
+
+    @property
+    def rest(self) -> tuple[int, ...]:
+        """The dimensions that each tensor of a state has."""
+        return tuple(n for n in range(len(self.shape)) if n != self.axis and n not in self.split)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape of each tensor of a state."""
+        return tuple(self.shape[n] for n in self.rest)
+
+    def place(self, part: int, state: Affine, element: Sequence[Affine]) -> list[Affine]:
+        """The indices in the recurrence of an element of a part of a state."""
+        found = [Affine.const(0)] * len(self.shape)
+        found[self.axis] = self.length - 1 - state if self.down else state
+        for n, value in zip(self.split, self.parts[part], strict=True):
+            found[n] = Affine.const(value)
+        for n, form in zip(self.rest, element, strict=True):
+            found[n] = form
+        return found
+
+    def part_of(self, forms: Sequence[Affine]) -> tuple[int, Affine, list[Affine]]:
+        """The part, the state and the element that a read is of."""
+        values = tuple(forms[n].constant for n in self.split)
+        state = forms[self.axis]
+        state = self.length - 1 - state if self.down else state
+        return self.parts.index(values), state, [forms[n] for n in self.rest]
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The factors of a form's Jacobian, each a plan.
+
+    `start` makes `f<state>_<part>` of the values that die, `step` makes `n_<part>` of `a<back>_<part>`, the
+    states so many steps back, and `end` makes what is new of `l<back>_<part>`, counted from the last state.
+    """
+
+    form: Form
+    layout: Layout
+    start: PlanData
+    step: PlanData
+    end: PlanData
+
+
+def chains_of(form: Form, planner: Planner) -> list[Chain]:
+    """The form as chains, one for each layout. Raises NoChain with the reason where there is none."""
+    made = [d for d in form.program.definitions if d.order is not None]
+    if len(made) != 1 or made[0].name in form.new:
+        raise NoChain("it has not one recurrence whose last states alone are read")
+    if form.kept:
+        raise NoChain("it reads values that stay")
+    recurrence = made[0]
+    before = _upstream(form.program.definitions, recurrence)
+    reason = NoChain("its states are not made one of the other by steps that are alike")
+    found: list[Chain] = []
+    for layout in layouts(recurrence, form.shapes[recurrence.name]):
+        reader = Reader(form, recurrence, layout)
+        try:
+            start = planner(reader.start(before), form.dying)
+            step = planner(reader.step(), reader.names("a", range(layout.depth, 0, -1)))
+            end = planner(reader.end(before), reader.names("l", range(layout.depth - 1, -1, -1)))
+        except NoChain as problem:
+            reason = problem
+        except CompileError as error:
+            reason = NoChain(error.diagnostics[0].message)
+        else:
+            found.append(Chain(form, layout, start, step, end))
+    if not found:
+        raise reason
+    return found
+
+
+def layouts(recurrence: Definition, shape: tuple[int, ...]) -> list[Layout]:
+    """In which dimensions steps may go, and how the states lie there, as one tensor first."""
+    assert recurrence.order is not None
+    found: list[Layout] = []
+    for axis, index in enumerate(recurrence.indices):
+        sign = recurrence.order.coefficient(index)
+        if not sign:
+            continue
+        back = _distances(recurrence, axis, 1 if sign > 0 else -1)
+        if back is None or not 0 < max(back) <= min(_DEPTH, shape[axis] - 1):
+            continue
+        others = [n for n in range(len(shape)) if n != axis and shape[n] <= _PARTS]
+        split = tuple(n for n in others if _is_split(recurrence, n, shape[n]))
+        while prod(shape[n] for n in split) > _PARTS:
+            split = split[:-1]
+        for chosen in dict.fromkeys(((), split)):
+            parts = tuple(product(*(range(shape[n]) for n in chosen)))
+            found.append(Layout(recurrence.name, shape, axis, sign < 0, max(back), chosen, parts))
+    return found
+
+
+def _distances(recurrence: Definition, axis: int, sign: int) -> set[int] | None:
+    """How many steps back the recurrence reads itself; None where that is not a number."""
+    own, found = Affine.var(recurrence.indices[axis]), set[int]()
+    for term in reachable([recurrence.body]):
+        if isinstance(term, Read) and term.tensor == recurrence.name:
+            distance = (own - term.indices[axis]) * sign
+            if not distance.is_constant or distance.constant < 0:
+                return None
+            found.add(distance.constant)
+    return found or None
+
+
+def _is_split(recurrence: Definition, dimension: int, extent: int) -> bool:
+    """Whether the index of a dimension says, alone, which index of that dimension is read."""
+    index = recurrence.indices[dimension]
+    reads = [t for t in reachable([recurrence.body]) if isinstance(t, Read) and t.tensor == recurrence.name]
+    return extent > 1 and all(read.indices[dimension].variables <= {index} for read in reads)
+
+
+def _upstream(definitions: Sequence[Definition], recurrence: Definition) -> tuple[Definition, ...]:
+    """The definitions that a recurrence reads, through others too."""
+    kept = [replace(d, is_output=d.name == recurrence.name) for d in definitions]
+    return tuple(d for d in needed(kept) if d.name != recurrence.name)
+
+
+@dataclass
+class Reader:
+    """Reads the three programs off a form."""
+
+    form: Form
+    recurrence: Definition
+    layout: Layout
+
+    def __post_init__(self) -> None:
+        self.terms = self.form.program.terms
+        self.type = self.form.types[self.layout.name]
+
+    def names(self, letter: str, states: Sequence[int]) -> list[str]:
+        """The tensors of states."""
+        return [f"{letter}{k}_{part}" for k in states for part in range(len(self.layout.parts))]
+
+    def start(self, before: Sequence[Definition]) -> Program:
+        """The first states, of what dies."""
+        made = [replace(d, is_output=False) for d in before]
+        for state in range(self.layout.depth):
+            for part in range(len(self.layout.parts)):
+                body = self.body(part, Affine.const(state), ())
+
+                def rule(forms: Sequence[Affine]) -> Term:
+                    part, at, element = self.layout.part_of(forms)
+                    if not at.is_constant:
+                        raise NoChain("the start reads states of no given number")
+                    return self.terms.read(f"f{at.constant}_{part}", element, self.type)
+
+                body = self.reread(body, rule)
+                made.append(self.definition(f"f{state}_{part}", body))
+        return self.program(self.ordered(made), ())
+
+    def step(self) -> Program:
+        """A state of those before it, for all steps at once."""
+        depth, parts = self.layout.depth, range(len(self.layout.parts))
+        step = Affine.var("step")
+        known = box(("step",), (self.layout.count,))
+        made: list[Term] = []
+        for part in parts:
+
+            def rule(forms: Sequence[Affine]) -> Term:
+                other, at, element = self.layout.part_of(forms)
+                back = step + depth - at
+                if not back.is_constant or not 0 <= back.constant <= depth:
+                    raise NoChain("a step reads states of no given distance")
+                name = f"a{back.constant}_{other}" if back.constant else f"n_{other}"
+                return self.terms.read(name, [step, *element], self.type)
+
+            made.append(self.reread(self.body(part, step + depth, known), rule))
+        bodies = self.shared(made)
+        whole = [step, *self.own]
+        copied = [
+            *self.ordered([self.definition(f"n_{n}", body, batch=True) for n, body in enumerate(bodies)])
+        ]
+        for name in self.names("a", range(depth - 1, 0, -1)):
+            body = self.terms.read(name, whole, self.type)
+            copied.append(self.definition(f"b{name[1:]}", body, batch=True))
+        arguments = self.names("a", range(depth, 0, -1))
+        shape = (self.layout.count, *self.layout.extents)
+        return self.program(copied, [Argument(name, self.type, shape) for name in arguments])
+
+    def end(self, before: Sequence[Definition]) -> Program:
+        """What is new, of the last states."""
+        gone = {d.name for d in before} | {self.layout.name}
+        last = self.layout.length - 1
+
+        def rule(forms: Sequence[Affine]) -> Term:
+            if not all(forms[n].is_constant for n in (self.layout.axis, *self.layout.split)):
+                raise NoChain("more than the last states are read")
+            part, at, element = self.layout.part_of(forms)
+            if not at.is_constant or not last - self.layout.depth < at.constant <= last:
+                raise NoChain("more than the last states are read")
+            return self.terms.read(f"l{last - at.constant}_{part}", element, self.type)
+
+        made: list[Definition] = []
+        for definition in self.form.program.definitions:
+            if definition.name not in gone:
+                bodies = self.unfolded(definition)
+                made.append(replace(definition, body=self.reread(bodies, rule)))
+        arguments = self.names("l", range(self.layout.depth - 1, -1, -1))
+        return self.program(made, [Argument(n, self.type, self.layout.extents) for n in arguments])
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    @property
+    def own(self) -> list[Affine]:
+        """The indices of a tensor of a state."""
+        return [Affine.var(self.recurrence.indices[n]) for n in self.layout.rest]
+
+    def body(self, part: int, state: Affine, known: Sequence[Constraint]) -> Term:
+        """The body of the recurrence for a part of a state."""
+        forms = self.layout.place(part, state, self.own)
+        at = {
+            name: form
+            for name, form in zip(self.recurrence.indices, forms, strict=True)
+            if form != Affine.var(name)
+        }
+        body = self.terms.substitute(self.recurrence.body, at)
+        names = [self.recurrence.indices[n] for n in self.layout.rest]
+        return Simplifier(self.terms).visit(body, (*box(names, self.layout.extents), *known))
+
+    def shared(self, bodies: Sequence[Term]) -> list[Term]:
+        """The bodies of the parts of a state, where one that is part of another is read there.
+
+        A leapfrog step may be written with the new velocity in full in that of the place.
+        """
+        element = [Affine.var("step"), *self.own]
+        reads = {
+            body.number: self.terms.read(f"n_{n}", element, self.type)
+            for n, body in enumerate(bodies)
+            if body.below
+        }
+        found: list[Term] = []
+        for body in bodies:
+            others = {number: read for number, read in reads.items() if number != body.number}
+            found.append(bottom_up(body, dict[int, Term](others), self.terms.rebuild))
+        return found
+
+    def unfolded(self, definition: Definition) -> Term:
+        """The body of what reads the last states, a branch for each part that its index may choose."""
+        shape = self.form.shapes[definition.name]
+        return Simplifier(self.terms).visit(
+            chosen(
+                self.terms, definition.body, self.layout, dict(zip(definition.indices, shape, strict=True))
+            ),
+            box(definition.indices, shape),
+        )
+
+    def definition(self, name: str, body: Term, *, batch: bool = False) -> Definition:
+        """A tensor of a state, or of all."""
+        indices = tuple(self.recurrence.indices[n] for n in self.layout.rest)
+        shape = self.layout.extents
+        if not batch:
+            return Definition(name, self.type, shape, indices, body)
+        reads_itself = name in tensors_read([body])
+        order = None
+        if reads_itself:
+            assert self.recurrence.order is not None
+            gone = {n: Affine.const(0) for n in self.recurrence.indices if n not in indices}
+            order = self.recurrence.order.substitute(gone)
+        return Definition(name, self.type, (self.layout.count, *shape), ("step", *indices), body, order=order)
+
+    def reread(self, root: Term, rule: Rule) -> Term:
+        """The term with others in the place of reads of the recurrence."""
+        return reread(self.terms, root, {self.layout.name: rule})
+
+    def ordered(self, definitions: Sequence[Definition]) -> list[Definition]:
+        """The definitions, each behind those that it reads. Raises NoChain where there is a circle."""
+        waiting, found = list(definitions), list[Definition]()
+        while waiting:
+            left = {d.name for d in waiting}
+            ready = [d for d in waiting if not (tensors_read([d.body]) & left) - {d.name}]
+            if not ready:
+                raise NoChain("tensors of one state read each other in turns")
+            found += ready
+            waiting = [d for d in waiting if d not in ready]
+        return found
+
+    def program(self, definitions: Sequence[Definition], arguments: Sequence[Argument]) -> Program:
+        """The program of definitions; what else they read is an argument."""
+        have = {d.name for d in definitions} | {a.name for a in arguments}
+        read = tensors_read(d.body for d in definitions) - have
+        known = {a.name: a for a in self.form.program.arguments}
+        if self.layout.name in read or not read <= known.keys():
+            raise NoChain("more than the last states are read behind it, or more than states in a step")
+        if arguments and read & set(self.form.dying):
+            raise NoChain("the start is read in each step, or behind the recurrence")
+        taken = [
+            a for name, a in known.items() if name in read or (not arguments and name in self.form.dying)
+        ]
+        return Program((*arguments, *taken), tuple(definitions), self.terms)
+
+
+def chosen(terms: Terms, body: Term, layout: Layout, extents: Mapping[str, int]) -> Term:
+    """The body with a branch for each value of an index that says which part of a state is read."""
+    for term in reachable([body]):
+        if not isinstance(term, Read) or term.tensor != layout.name:
+            continue
+        for n in layout.split:
+            for name in term.indices[n].variables & extents.keys():
+                if extents[name] > _PARTS:
+                    continue
+                values = [terms.substitute(body, {name: Affine.const(k)}) for k in range(extents[name])]
+                left = {k: v for k, v in extents.items() if k != name}
+                return choice(
+                    terms, Affine.var(name), [chosen(terms, value, layout, left) for value in values]
+                )
+    return body
+
+
+def choice(terms: Terms, index: Affine, values: Sequence[Term]) -> Term:
+    """The value whose number a form is."""
+    found = values[-1]
+    for k in reversed(range(len(values) - 1)):
+        found = terms.guard([Constraint(index - k, equality=True)], values[k], found)
+    return found
+
+
+def reread(terms: Terms, root: Term, rules: Mapping[str, Rule]) -> Term:
+    """The term in a table, with others in the place of reads of some tensors."""
+
+    def value(node: Term, below: list[Term]) -> Term:
+        if isinstance(node, Read) and node.tensor in rules:
+            return rules[node.tensor](node.indices)
+        return terms.rebuild(node, below)
+
+    return bottom_up(root, {}, value)

@@ -1,0 +1,106 @@
+"""How a chain of steps is undone: by formulas, or as a system for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.inversion.forms import Form
+from tadc.inversion.kinds import Class, Dense, Steps
+from tadc.inversion.pieces import Pieces, is_number, least
+from tadc.inversion.programs import Programs
+from tadc.inversion.step_chain import Chain, NoChain, Planner, chains_of
+from tadc.inversion.step_lift import Lift
+from tadc.inversion.step_systems import StepSystems
+from tadc.inversion.transposes import transposed
+from tadc.inversion.undone import NoFormula
+from tadc.lattice.affine import Affine
+from tadc.passes.terms.algebra import is_const
+
+
+class StepPrograms(Programs):
+    """The programs of a form that is a chain of steps which formulas undo. Raises NoFormula."""
+
+    def __init__(self, chain: Chain) -> None:
+        # What is no solution has nothing of steps.
+        super().__init__(chain.form, Dense(chain.form.size))
+        self.chain = chain
+        self._lift = Lift(chain.form, chain.layout)
+        self._solution = self._lift.solved(chain)
+
+    @property
+    def is_closed(self) -> bool:
+        """As `Programs.is_closed`."""
+        return True
+
+    def inverse(self) -> Program:
+        """As `Programs.inverse`."""
+        lift = self._lift
+        made = [*lift.made, *self._solution, *_least(lift.pieces, lift.pivots)]
+        return lift.pieces.program(made, taped=True)
+
+    def pivots(self) -> Program:
+        """As `Programs.pivots`."""
+        wanted = {pivot.name for pivot in self._lift.pivots}
+        made = [replace(d, is_output=d.name in wanted) for d in self._lift.made]
+        return self._lift.pieces.program(made, taped=True)
+
+    def transposed(self) -> Program:
+        """As `Programs.transposed`."""
+        return transposed(self.form, self.inverse())
+
+    def columns(self) -> Program:
+        """The pivots of all factors, as `pivots`."""
+        return self.pivots()
+
+    def element(self, pivot: str, index: Sequence[int]) -> tuple[str, tuple[int, ...]]:
+        """The tensor of the form, and its element, whose derivative a pivot is."""
+        layout, own = self.chain.layout, self._lift.whose[pivot]
+        letter, _, part = own.partition("_")
+        if not part:
+            return own, tuple(index)
+        state = layout.depth + index[0] if letter == "n" else int(letter[1:])
+        rest = index[1:] if letter == "n" else index
+        place = layout.place(int(part), Affine.const(state), [Affine.const(n) for n in rest])
+        return layout.name, tuple(form.constant for form in place)
+
+
+def programs_of(form: Form, kind: Class) -> Programs:
+    """The programs of a form of a class."""
+    if isinstance(kind, Steps):
+        assert isinstance(kind.programs, Programs)
+        return kind.programs
+    return Programs(form, kind)
+
+
+def steps_of(form: Form, planner: Planner) -> Steps | None:
+    """How the chain of steps that a form is, is undone, at the least cost; None where it is none."""
+    try:
+        chains = chains_of(form, planner)
+    except NoChain:
+        return None
+    chains.sort(key=lambda chain: chain.step.cost)
+    for make in (StepPrograms, StepSystems):
+        for chain in chains:
+            with suppress(NoFormula):
+                return _kind(chain, make(chain))
+    return None
+
+
+def _kind(chain: Chain, programs: Programs) -> Steps:
+    count = chain.layout.count
+    each = tuple(dict.fromkeys(planned.kind.name for planned in chain.step.components))
+    work = chain.start.cost + chain.step.cost + chain.end.cost
+    return Steps(chain.form.size, count, each, work, isinstance(programs, StepPrograms), programs)
+
+
+def _least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
+    """The least magnitude of pivots, which are read, if they are not known to be no 0."""
+    reads = [
+        replace(p, body=pieces.terms.read(p.name, [Affine.var(i) for i in p.indices], p.type))
+        for p in pivots
+        if not is_number(p.body) or is_const(p.body, 0)
+    ]
+    return least(pieces, reads)
