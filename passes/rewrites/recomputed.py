@@ -153,12 +153,14 @@ class _Recomputed:
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:
-    """The tensors whose values are compared for equality, and those that these are made of."""
+    """The tensors whose values are compared for equality with those of tensors.
+
+    What is compared with a number, as by `max(0, x)`, is computed wherever it is read without a tensor too
+    (`compared.py` stores no such operand).
+    """
     found: set[str] = set()
-    for definition in reversed(definitions):
-        if definition.name in found:
-            found |= tensors_read([definition.body])
-        for term in reachable([definition.body]):
-            if isinstance(term, Select) and term.relation in ("=", "!="):
-                found |= tensors_read([term.lhs, term.rhs])
+    for term in reachable([definition.body for definition in definitions]):
+        if isinstance(term, Select) and term.relation in ("=", "!="):
+            sides = [tensors_read([side]) for side in (term.lhs, term.rhs)]
+            found |= sides[0] | sides[1] if all(sides) else set()
     return found
