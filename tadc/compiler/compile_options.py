@@ -41,6 +41,11 @@ class Options:
     chunk: int = 0
     schedule: Source | None = None
 
+    def storing(self, materialize: str | None, memory_limit: int | None) -> Options:
+        """The options with other tensors in between, as far as either is given."""
+        changed = {"materialize": materialize, "memory_limit": memory_limit}
+        return replace(self, **{name: value for name, value in changed.items() if value is not None})
+
     @property
     def of_derived(self) -> Options:
         """The options for a program that is the derivative already: there is none left to take."""
