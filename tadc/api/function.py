@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.api.array_kinds import PLAIN, are_plain, is_plain, on_gpu, shape_of
 from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
+from tadc.api.fitting import adapt_to_calls
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
@@ -21,7 +22,6 @@ from tadc.frontend.source import Source
 if TYPE_CHECKING:
     from tadc.api.compiled import Again, Compiled
     from tadc.api.lowered import Lowered
-    from tadc.backend.base import Kernel
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
 
@@ -377,14 +377,8 @@ class Function:
                 found = compile_program(self.program, options, self.recipe)
             if self.origin is None:
                 self.remember()
-        versions = getattr(found.kernel, "versions", None)
-        if versions is not None and options.schedule is None:
-            versions.make = partial(self._version, options)
+        adapt_to_calls(found.kernel, self, options)
         return found
-
-    def _version(self, options: Options, sizes: Mapping[str, int]) -> Kernel:
-        """The kernel for some sizes. Raises CompileError as `compile`."""
-        return self.at(sizes).compiled_for(options).kernel
 
     @public
     def lower(
@@ -398,9 +392,7 @@ class Function:
         return Lowered(made.program, options, made.origin and made.origin.base.program)
 
 
-def checked_storage(
-    materialize: str | None, memory_limit: int | str | None
-) -> tuple[str | None, int | None]:
+def checked_storage(materialize: str | None, memory_limit: int | str | None) -> tuple[str | None, int | None]:
     """Which tensors in between are stored, None where that is not said. Raises UsageError as `storing`."""
     if materialize is not None:
         checked_choice(materialize, "materialize", MATERIALIZE)

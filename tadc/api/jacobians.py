@@ -187,9 +187,7 @@ class Compressed(Function):
     def _specialised(self, sizes: Mapping[str, int]) -> Function:
         return self.jacobian.at(sizes).compressed()
 
-    def storing(
-        self, materialize: str | None = None, memory_limit: int | str | None = None
-    ) -> Compressed:
+    def storing(self, materialize: str | None = None, memory_limit: int | str | None = None) -> Compressed:
         """As `Function.storing`."""
         jacobian = self.jacobian.storing(materialize, memory_limit)
         assert isinstance(jacobian, Jacobian)

@@ -86,12 +86,15 @@ def function(
 ) -> Function:
     """Parse and check a program, for values of size symbols if `sizes` gives some.
 
-    `name` stands for the text in messages. `materialize` says which values become tensors in between: those
-    that are worth it ("auto", the default), all that can ("always"), or none but those of the program
-    ("never"). A tensor in between of more than `memory_limit` bytes, a number or text such as "64M", is
-    computed again where it is read, one of the program too, unless a derivative compares its elements or it
-    reads itself. Derivatives of the function do the same, unless they are told otherwise. Raises CompileError with all its errors, and warns
-    (CompileWarning) of what is unlikely to be meant.
+    `name` stands for the text in messages.
+
+    `materialize` says which values become tensors in between: those that are worth it ("auto", the default),
+    all that can ("always"), or none but those of the program ("never"). A tensor in between of more than
+    `memory_limit` bytes, a number or text such as "64M", is computed again where it is read, one of the
+    program too, unless a derivative compares its elements or it reads itself. Derivatives of the function do
+    the same, unless they are told otherwise.
+
+    Raises CompileError with all its errors, and warns (CompileWarning) of what is unlikely to be meant.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
