@@ -162,9 +162,9 @@ class Kernel:
             inputs = bind(self.inputs, args, kwargs, self._repeated)
         else:
             inputs, plan = self._sized(args, kwargs)
+        self._last = plan
         if plan.bytes > _SMALL:
             plan = self._that_fits(plan)
-        self._last = plan
         given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:
             made = plan.new_arrays()

@@ -80,8 +80,10 @@ class Interface:
     def from_json(found: Json) -> Interface:
         """The interface that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
         inputs, outputs, between = (_parameters(found[name]) for name in _GROUPS)
-        uses = [(*map(int, numbers), str(of)) for *numbers, of in found["in use"]]
-        temporaries = tuple(Temporary(p, *use) for p, use in zip(between, uses, strict=True))
+        temporaries = tuple(
+            Temporary(p, int(first), int(last), int(line), int(column), str(of))
+            for p, (first, last, line, column, of) in zip(between, found["in use"], strict=True)
+        )
         excluded = (
             tuple(Constraint(form_of(form), bool(equality)) for form, equality in rows)
             for rows in found["excluded"]

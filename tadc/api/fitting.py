@@ -9,18 +9,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tadc.backend.runtime.fitting import Fitted
 
 if TYPE_CHECKING:
-    from tadc.api.function import Function
+    from tadc.api.compiled import Compiled
     from tadc.backend.runtime.interface import Interface
     from tadc.compiler.compile_options import Options
     from tadc.frontend.program import Program
 
 ROUNDS = 8
 """So many times the largest tensors are left out."""
+
+
+class Function(Protocol):
+    """What is asked of a function."""
+
+    @property
+    def program(self) -> Program:
+        """The checked program."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the results."""
+        ...
+
+    @property
+    def options(self) -> Options:
+        """Which tensors it stores, among others."""
+        ...
+
+    def at(self, sizes: Mapping[str, int]) -> Function:
+        """The function for values of size symbols."""
+        ...
+
+    def storing(self, materialize: str | None = None, memory_limit: int | str | None = None) -> Function:
+        """The function that stores other tensors in between."""
+        ...
+
+    def compiled_for(self, options: Options) -> Compiled:
+        """The kernel of other options."""
+        ...
 
 
 def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
