@@ -50,7 +50,8 @@ def compile(
     numbers of threads. On a GPU `exp`, `log`, `sqrt` and divisions of f32 are approximate instructions.
 
     Where sizes are not known, a call of more than a million operations compiles a version for its own, for
-    the first four sets of sizes (`TADC_VERSIONS`); with `sizes=`, no call compiles anything.
+    the first four sets of sizes (`TADC_VERSIONS`); with `sizes=`, no call compiles anything, unless there is
+    too little memory for its tensors.
 
     `materialize` and `memory_limit` say as of `function` which tensors in between are stored, in the place of
     what f says; a derivative is taken anew for that.
