@@ -55,8 +55,8 @@ class Definition:
     span: Span | Place | None = None
     gradient_of: str = ""  # the argument whose gradient this is
     tangent_of: str = ""  # the output whose tangent this is
-    cotangent_of: str = ""  # the tensor in between whose cotangent this is
     order: Affine | None = None
+    cotangent_of: str = ""  # the tensor in between whose cotangent this is
 
     def in_order(self) -> Definition:
         """The definition, without an order if it does not read itself."""
