@@ -9,8 +9,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from tadc.analysis.zero_gradients import zero_gradients
+from tadc.api.call_versions import adapt_to_calls
 from tadc.api.execute import compile_program, evaluate
-from tadc.api.fitting import adapt_to_calls
 from tadc.api.function import Function
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.backend.compile_steps import step
