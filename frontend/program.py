@@ -56,6 +56,7 @@ class Definition:
     gradient_of: str = ""  # the argument whose gradient this is
     tangent_of: str = ""  # the output whose tangent this is
     order: Affine | None = None
+    cotangent_of: str = ""  # the tensor in between whose cotangent this is
 
     def in_order(self) -> Definition:
         """The definition, without an order if it does not read itself."""

@@ -210,14 +210,16 @@ class DropZeros(TermPass):
 class Recompute(TermPass):
     """Tensors of pairs and the like to formulas where they are read.
 
-    So are tensors of more than `limit` bytes, at any cost, but for what a derivative compares.
+    So are tensors of more than `limit` bytes, at any cost, but for what a derivative compares; with `bounded`
+    these alone.
     """
 
     limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
+    bounded: bool = flag_option("tensors of more bytes alone")
 
     def rewrite(self, program: Program) -> Program:
         """Put formulas in the place of tensors of a program."""
-        return without_large_tensors(program, None if self.limit < 0 else self.limit)
+        return without_large_tensors(program, None if self.limit < 0 else self.limit, not self.bounded)
 
 
 @register("tad-specialise", "size symbols that are given values are gone")

@@ -108,7 +108,7 @@ class Cpu:
 
         head, _, code = image.partition(b"\n")
         interface = Interface.from_json(json.loads(head))
-        return interface.load(code, recheck(dict(interface.given)))
+        return interface.load(code, recheck(dict(interface.given)), source)
 
     def bundle(
         self, compiled: Callable[[Target], Unit], settings: Settings, program: str

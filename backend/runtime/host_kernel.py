@@ -10,7 +10,8 @@ from numpy import ndarray
 
 from tadc.backend.runtime.addresses import addresses, overlap, span_of
 from tadc.backend.runtime.direct_calls import DirectCall, direct_call
-from tadc.backend.runtime.free_memory import check_memory
+from tadc.backend.runtime.fitting import Fitting
+from tadc.backend.runtime.free_memory import free_for, too_little
 from tadc.backend.runtime.host_arrays import Array, Parameter, bind
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.reused_memory import KEPT
@@ -21,6 +22,7 @@ from tadc.frontend.size_values import size_values
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import SizeSymbols
     from tadc.backend.runtime.versions import Versions
+    from tadc.frontend.source import Source
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
@@ -66,7 +68,8 @@ class _Plan:
         """`sizes` are passed to the kernel, `known` those that a call may give by name."""
         self.function = kernel.function
         self.outputs = tuple(outputs)
-        self.temporaries = tuple(t.tensor for t in temporaries)
+        self.temporaries = tuple(temporaries)
+        self.largest = max([t.tensor.bytes for t in temporaries], default=0)
         self.sizes = tuple(sizes)
         self.known = known
         self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
@@ -125,6 +128,12 @@ class Kernel:
         self._static = _Plan(self, self.inputs, self.outputs, self.temporaries, (), fixed) if static else None
         #: Of a kernel for all sizes: those for the sizes of some calls, which stay as long as it does.
         self.versions: Versions[Kernel] | None = None
+        #: The most bytes that a tensor in between is to have; None where nothing is said.
+        self.limit: int | None = None
+        #: Versions for calls that there is too little memory for.
+        self.fitting: Fitting[Kernel] = Fitting()
+        #: What it was made of, for errors.
+        self.source: Source | None = None
         self._plans: dict[Any, _Plan] = {}
         self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
         self._size_names = frozenset(self._known)
@@ -154,15 +163,30 @@ class Kernel:
         else:
             inputs, plan = self._sized(args, kwargs)
         self._last = plan
-        given = None if out is None else given_outputs(plan.outputs, out)
         if plan.bytes > _SMALL:
-            check_memory(plan.outputs, plan.temporaries, plan.bytes)
+            plan = self._that_fits(plan)
+        given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:
             made = plan.new_arrays()
             _room, between = plan.room()
             plan.function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
             return made
         return self._run_into(plan, inputs, given)
+
+    def _that_fits(self, plan: _Plan) -> _Plan:
+        """The plan, or that of a version which takes less memory where there is not enough.
+
+        Raises ArgumentError (TAD0506) where no version fits.
+        """
+        free = free_for(plan.bytes)
+        if free is None:
+            return plan
+        sizes = {name: plan.known[name] for name in self.sizes.names} if self.sizes else {}
+        results = sum([size for _, _, size in plan.new])
+        found = self.fitting.at(sizes, free) if plan.temporaries and results <= free else None
+        if found is None or found.kernel is None:
+            raise too_little(plan.outputs, plan.temporaries, plan.bytes, free, self.source, found)
+        return _plan_of(found.kernel, plan.known)
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
         """What a call gives whose arrays can be read and written as they are, and have the shapes of the call
@@ -229,13 +253,18 @@ class Kernel:
     def _planned(self, sizes: Mapping[str, int]) -> _Plan:
         """The plan for sizes that have been checked."""
         known = {**sizes, **self.sizes.fixed} if self.sizes else {}
-        version = self.versions and self.versions.at(sizes)
-        if version:
-            return _Plan(version, version.inputs, version.outputs, version.temporaries, (), known)
         inputs = [p.at(sizes) for p in self.inputs]
         outputs = [p.at(sizes) for p in self.outputs]
         temporaries = [t.at(sizes) for t in self.temporaries]
-        return _Plan(self, inputs, outputs, temporaries, tuple(sizes.values()), known)
+        plan = _Plan(self, inputs, outputs, temporaries, tuple(sizes.values()), known)
+        is_over = self.limit is not None and plan.largest > self.limit
+        version = self.versions and self.versions.at(sizes, always=is_over)
+        if not version:
+            return plan
+        made = _plan_of(version, known)
+        if is_over and made.largest >= plan.largest:
+            self.limit = None  # what it stores cannot be computed again, of whatever size
+        return made
 
     def _given_sizes(
         self, symbols: SizeSymbols, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -270,6 +299,11 @@ class Kernel:
                 array[...] = result
             results.append(result if array is None else array)
         return results
+
+
+def _plan_of(version: Kernel, known: Mapping[str, int]) -> _Plan:
+    """The plan of a kernel for given sizes."""
+    return _Plan(version, version.inputs, version.outputs, version.temporaries, (), known)
 
 
 def _meets(array: Array, taken: Sequence[tuple[int, int]]) -> bool:

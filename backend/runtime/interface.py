@@ -15,6 +15,7 @@ from tadc.lattice.amounts import Count, Counted, Product, Sum
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.extents import Extent
+    from tadc.frontend.source import Source
     from tadc.frontend.terms import Domain
 
 Json = Any
@@ -39,8 +40,8 @@ class Interface:
     given: tuple[tuple[str, int], ...] = ()
     work: tuple[Counted, ...] = ()
 
-    def load(self, code: bytes, recheck: Recheck | None = None) -> Kernel:
-        """A kernel that runs the object code in this process. Raises LinkError."""
+    def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> Kernel:
+        """A kernel that runs the object code in this process, made of a source. Raises LinkError."""
         from tadc.backend.cpu.jit import load
 
         library = load(code, [self.symbol])
@@ -53,6 +54,7 @@ class Interface:
             library[self.symbol], self.symbol, self.inputs, self.outputs, self.temporaries, library, sizes
         )
         kernel.versions = Versions(self.work) if self.work else None
+        kernel.source = source
         return kernel
 
     def as_json(self) -> Json:
@@ -67,7 +69,7 @@ class Interface:
         return {
             "symbol": self.symbol,
             **parameters,
-            "in use": [[t.first, t.last] for t in self.temporaries],
+            "in use": [[t.first, t.last, t.line, t.column, t.cotangent_of] for t in self.temporaries],
             "sizes": self.sizes,
             "excluded": excluded,
             "given": self.given,
@@ -78,8 +80,10 @@ class Interface:
     def from_json(found: Json) -> Interface:
         """The interface that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
         inputs, outputs, between = (_parameters(found[name]) for name in _GROUPS)
-        spans = [(int(first), int(last)) for first, last in found["in use"]]
-        temporaries = tuple(Temporary(p, *span) for p, span in zip(between, spans, strict=True))
+        temporaries = tuple(
+            Temporary(p, int(first), int(last), int(line), int(column), str(of))
+            for p, (first, last, line, column, of) in zip(between, found["in use"], strict=True)
+        )
         excluded = (
             tuple(Constraint(form_of(form), bool(equality)) for form, equality in rows)
             for rows in found["excluded"]

@@ -44,13 +44,18 @@ class Versions(Generic[Kernel]):
         self._made: dict[tuple[int, ...], Kernel | None] = {}
         self._lock = threading.Lock()
 
-    def at(self, sizes: Mapping[str, int]) -> Kernel | None:
-        """The version for these sizes, compiled if it is the first time; None for a call that has none."""
-        if self.make is None or sum(counted.at(sizes) for counted in self.work) < WORTH:
+    def at(self, sizes: Mapping[str, int], always: bool = False) -> Kernel | None:
+        """The version for these sizes, compiled if it is the first time; None for a call that has none.
+
+        There is one `always`, or of the first few calls that are worth it.
+        """
+        if self.make is None:
+            return None
+        if not always and sum(counted.at(sizes) for counted in self.work) < WORTH:
             return None
         key = tuple(sizes.values())
         with self._lock:
-            if key not in self._made and len(self._made) < self.count:
+            if key not in self._made and (always or len(self._made) < self.count):
                 try:
                     self._made[key] = self.make(sizes)
                 except CompileError:

@@ -8,7 +8,7 @@ kernel is compiled; how large tensors are, when it is called.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy import empty, ndarray
@@ -46,15 +46,21 @@ def new_array(shape: tuple[int, ...], dtype: Any, size: int) -> Array:
 
 @dataclass(frozen=True)
 class Temporary:
-    """A tensor that the map number `first` computes and the map number `last` is the last to read."""
+    """A tensor that the map number `first` computes and the map number `last` is the last to read.
+
+    The program defines it, or what it is made for, at a `line` and `column`, from 1; 0 where nothing says.
+    """
 
     tensor: Parameter
     first: int
     last: int
+    line: int = 0
+    column: int = 0
+    cotangent_of: str = ""
 
     def at(self, sizes: Mapping[str, int]) -> Temporary:
         """The tensor where the sizes have these values."""
-        return self if self.tensor.is_static else Temporary(self.tensor.at(sizes), self.first, self.last)
+        return self if self.tensor.is_static else replace(self, tensor=self.tensor.at(sizes))
 
 
 @dataclass(frozen=True)

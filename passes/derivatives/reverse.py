@@ -176,7 +176,11 @@ class Reverse:
             kind = "f64" if "f64" in (total.type, definition.type) else definition.type
             front = self.front()
             shape, indices = (*front.values(), *definition.shape), (*front, *self.indices[name])
-            self.adjoints.append(Definition(adjoint, kind, shape, indices, total, is_output=False))
+            self.adjoints.append(
+                Definition(
+                    adjoint, kind, shape, indices, total, False, definition.span, cotangent_of=definition.name
+                )
+            )
             cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
         self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
@@ -212,7 +216,9 @@ class Reverse:
         total = carried.inward(body, own, total)
         back = -order.substitute({i: Affine.var(b) for i, b in zip(definition.indices, indices, strict=True)})
         shape, names = (*front.values(), *definition.shape), (*front, *indices)
-        made = Definition(adjoint, kind, shape, names, total, is_output=False, order=back)
+        made = Definition(
+            adjoint, kind, shape, names, total, False, definition.span, cotangent_of=name, order=back
+        )
         self.adjoints.insert(place, made.in_order())
 
     def with_own(self, definition: Definition, at: Sequence[Affine]) -> tuple[Term, Term | None]:

@@ -86,9 +86,11 @@ class CommonFactors:
             return self.algebra.select(x.relation, x.lhs, x.rhs, then, otherwise)
         if isinstance(x, Const) or isinstance(y, Const):
             return None
-        if is_safe(x) and is_safe(y):
-            return self.one_safe(function, x, y)
-        a, b = self.without_powers(product_of(x)), self.without_powers(product_of(y))
+        a, b = product_of(x), product_of(y)
+        found = self.one_safe(function, a, b)
+        if found is not None:
+            return found
+        a, b = self.without_powers(a), self.without_powers(b)
         over, under = _common(a.over, b.over), _common(a.under, b.under)
         scale = a.scale if a.scale and abs(a.scale) == abs(b.scale) else 1
         common = Product(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
@@ -98,13 +100,22 @@ class CommonFactors:
         made = self.combined(function, *(self.with_powers(p) for p in parts))
         return self.with_powers(common, made)
 
-    def one_safe(self, function: str, x: Apply, y: Apply) -> Term | None:
-        """The sum or difference of two safe products that have a side in common."""
-        if x.operands[0] is y.operands[0]:
-            return self.algebra.safe(x.operands[0], self.combined(function, x.operands[1], y.operands[1]))
-        if x.operands[1] is y.operands[1]:
-            return self.algebra.safe(self.combined(function, x.operands[0], y.operands[0]), x.operands[1])
-        return None
+    def one_safe(self, function: str, a: Product, b: Product) -> Term | None:
+        """The sum or difference of two safe products that have a side in common, up to their signs."""
+        x, y = _safe_of(a), _safe_of(b)
+        if x is None or y is None or abs(a.scale) != abs(b.scale):
+            return None
+        (p, q), (r, s) = x.operands, y.operands
+        # -safe(p, q) - safe(r, q) is -safe(p + r, q).
+        if a.scale != b.scale:
+            function = "sub" if function == "add" else "add"
+        if p is r:
+            made = self.algebra.safe(p, self.combined(function, q, s))
+        elif q is s:
+            made = self.algebra.safe(self.combined(function, p, r), q)
+        else:
+            return None
+        return Product(a.scale, (made,), ()).term(self.algebra)
 
     def without_powers(self, product: Product) -> Product:
         """The product with low powers as several factors."""
@@ -127,6 +138,12 @@ class CommonFactors:
         if found is not None:
             return found
         return self.algebra.add(x, y) if function == "add" else self.algebra.sub(x, y)
+
+
+def _safe_of(product: Product) -> Apply | None:
+    """The safe product that is all but the scale of a product."""
+    (factor,) = product.over if len(product.over) == 1 else (None,)
+    return factor if factor is not None and not product.under and is_safe(factor) else None
 
 
 def is_power_of_two(value: float) -> bool:

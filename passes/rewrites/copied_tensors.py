@@ -16,6 +16,7 @@ from dataclasses import replace
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Guard, Read, Term, bottom_up
 from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.equal_tensors import reading
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import Simplifier
@@ -71,15 +72,7 @@ def without_copied_results(program: Program) -> Program:
 def _renamed(program: Program, old: str, new: str) -> Program:
     """The program reading one tensor in the place of another."""
     terms, known = program.terms, dict[int, Term]()
-
-    def node(term: Term, below: Sequence[Term]) -> Term:
-        if isinstance(term, Read) and term.tensor == old:
-            assert term.type
-            return terms.read(new, term.indices, term.type, term.span)
-        same = all(made is was for made, was in zip(below, term.below, strict=True))
-        return term if same else terms.rebuild(term, below)
-
-    return program.with_bodies(bottom_up(d.body, known, node) for d in program.definitions)
+    return program.with_bodies(reading(terms, d.body, {old: new}, known) for d in program.definitions)
 
 
 def has_own_order(definition: Definition) -> bool:

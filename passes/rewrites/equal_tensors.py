@@ -10,7 +10,7 @@ same names of indices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -63,13 +63,18 @@ class _Merging:
 
     def rewritten(self, definition: Definition) -> Definition:
         """The definition, reading what is kept; it reads those before it alone, so `known` holds for all."""
-        body = bottom_up(definition.body, self.known, self.node)
+        body = reading(self.terms, definition.body, self.instead, self.known)
         return definition if body is definition.body else replace(definition, body=body)
 
-    def node(self, term: Term, below: Sequence[Term]) -> Term:
-        if isinstance(term, Read) and term.tensor in self.instead:
+
+def reading(terms: Terms, root: Term, instead: Mapping[str, str], known: dict[int, Term]) -> Term:
+    """A term that reads tensors in the place of others; `known` holds what was found for the same tensors."""
+
+    def node(term: Term, below: Sequence[Term]) -> Term:
+        if isinstance(term, Read) and term.tensor in instead:
             assert term.type
-            return self.terms.read(self.instead[term.tensor], term.indices, term.type, term.span)
-        if all(new is old for new, old in zip(below, term.below, strict=True)):
-            return term
-        return self.terms.rebuild(term, below)
+            return terms.read(instead[term.tensor], term.indices, term.type, term.span)
+        same = all(new is old for new, old in zip(below, term.below, strict=True))
+        return term if same else terms.rebuild(term, below)
+
+    return bottom_up(root, known, node)

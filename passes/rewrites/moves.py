@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
+from tadc.frontend import source
 from tadc.frontend.extents import Shape, as_form, extent, is_static
 from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Definition, Program
+from tadc.frontend.source import Span
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -117,6 +119,7 @@ class Mover:
     refused: set[Key] = field(default_factory=set[Key])
     inside: str = ""  # the definition that is looked at, which cannot read itself
     is_recurrence: bool = False  # whether it does
+    span: Span | source.Place | None = None  # where it stands
     literal: ElementType = "f64"  # the type of what is of literals and indices alone in it
 
     def __post_init__(self) -> None:
@@ -135,6 +138,7 @@ class Mover:
         What has no type is as wide there as the widest that it may be compared or computed with.
         """
         self.inside, self.is_recurrence = definition.name, definition.order is not None
+        self.span = definition.span
         body = definition.body
         if body.number not in self.literals:
             self.literals[body.number] = join_types(t.type for t in reachable([body]))
@@ -182,7 +186,7 @@ class Mover:
             self.refused.add(key)
             return None
         name = next(n for k in count_from_0() if (n := f"{owner}_{k}") not in self.names.taken)
-        definition = replace(definition, name=self.names.free(name))
+        definition = replace(definition, name=self.names.free(name), span=self.span)
         self.shapes[definition.name] = box.shape
         self.largest = max(self.largest, about(box.shape))
         self.made[key] = Moved(definition, order)

@@ -33,16 +33,29 @@ TRAFFIC = 16
 """The cost of an element that goes to memory, or comes from it: of so many operations in a vector."""
 
 
-def without_large_tensors(program: Program, limit: int | None = None) -> Program:
+def without_large_tensors(program: Program, limit: int | None = None, by_cost: bool = True) -> Program:
     """The program with formulas in the place of such tensors; it itself where there are none.
 
-    `limit` is how many bytes a tensor may have at most; one whose shape has symbols has no bytes.
+    `limit` is how many bytes a tensor may have at most; one whose shape has symbols has no bytes. If not
+    `by_cost`, these limits alone count.
     """
-    found = _Recomputed(program, limit)
+    found = _Recomputed(program, limit, by_cost)
     definitions = [found.added(definition) for definition in program.definitions]
     if not found.formulas:
         return program
     return replace(program, definitions=needed(definitions))
+
+
+def reason_to_store(program: Program, name: str) -> str:
+    """Why a tensor of a program is stored whatever memory there is; nothing where it is no such tensor."""
+    definition = next((d for d in program.definitions if d.name == name), None)
+    if definition is None:
+        return ""
+    if definition.order is not None:
+        return "it reads itself"
+    if name in _compared(program.definitions):
+        return "a derivative compares its elements"
+    return "" if definition.body.type == definition.type else "its elements have not the type of its formula"
 
 
 @dataclass
@@ -51,6 +64,7 @@ class _Recomputed:
 
     program: Program
     limit: int | None
+    by_cost: bool
     formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
     known: dict[int, Term] = field(default_factory=dict[int, Term])
     held: dict[int, bool] = field(default_factory=dict[int, bool])
@@ -60,6 +74,7 @@ class _Recomputed:
         self.terms, self.costs = program.terms, Costs(frozenset(program.sizes))
         shapes = [a.shape for a in program.arguments] + [d.shape for d in program.outputs]
         self.largest = max(map(about, shapes), default=0)
+        self.types = {t.type for t in (*program.arguments, *program.definitions)}
         self.compared = _compared(program.definitions)
         self.uses: dict[str, list[int]] = {d.name: [] for d in self.program.definitions if self.is_large(d)}
         self.survey()
@@ -83,12 +98,18 @@ class _Recomputed:
         """Whether a tensor may be a formula, and has no room, or is large."""
         if definition.is_output or definition.order is not None or definition.name in self.compared:
             return False
-        if definition.body.type not in (definition.type, None):
+        if not self.has_type(definition):
             return False
         return self.has_no_room(definition) or (
-            about(definition.shape) >= LARGER * self.largest
+            self.by_cost
+            and about(definition.shape) >= LARGER * self.largest
             and (not is_static(definition.shape) or self.bytes_of(definition) >= LEAST_BYTES)
         )
+
+    def has_type(self, definition: Definition) -> bool:
+        """Whether its formula has the type of the tensor; of literals alone it has that of what is around."""
+        type = definition.body.type
+        return type == definition.type or (type is None and self.types == {definition.type})
 
     def bytes_of(self, definition: Definition) -> int:
         return about(definition.shape) * ELEMENT[definition.type]
@@ -153,12 +174,14 @@ class _Recomputed:
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:
-    """The tensors whose values are compared for equality, and those that these are made of."""
+    """The tensors whose values are compared for equality with those of tensors.
+
+    What is compared with a number, as by `max(0, x)`, is computed wherever it is read without a tensor too
+    (`compared.py` stores no such operand).
+    """
     found: set[str] = set()
-    for definition in reversed(definitions):
-        if definition.name in found:
-            found |= tensors_read([definition.body])
-        for term in reachable([definition.body]):
-            if isinstance(term, Select) and term.relation in ("=", "!="):
-                found |= tensors_read([term.lhs, term.rhs])
+    for term in reachable([definition.body for definition in definitions]):
+        if isinstance(term, Select) and term.relation in ("=", "!="):
+            sides = [tensors_read([side]) for side in (term.lhs, term.rhs)]
+            found |= sides[0] | sides[1] if all(sides) else set()
     return found

@@ -11,7 +11,7 @@ from tadc.backend.base import CPU
 from tadc.backend.compile_steps import step
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
-from tadc.compiler.all_stages import compile_until, planned
+from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import read_back, resolve_wrt
 from tadc.compiler.kernel_interface import interface_of
@@ -171,8 +171,7 @@ def compiled_form(
 def _compiled(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Compilation:
     made = replace(options or Options(), mode=mode, wrt=wrt or None, sizes=(), target=CPU)
     state = Compilation(made, program.source, program=program)
-    names = [stage.name for stage in planned(made, "tad")]
-    compile_until(state, "hoist" if "hoist" in names else "opt", first="tad")
+    compile_until(state, "hoist", first="tad")
     return state
 
 

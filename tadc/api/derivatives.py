@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.api.function import Function, Origin
+from tadc.api.function import Function, Origin, checked_storage
 from tadc.api.jacobians import Jacobian
-from tadc.caller.boundary import checked_bytes, checked_choice, checked_function, public, shown_value, usage
+from tadc.caller.boundary import checked_function, public, shown_value, usage
 from tadc.caller.warn_caller import warn_of
-from tadc.compiler.compile_options import MATERIALIZE, Options
+from tadc.compiler.compile_options import Options
 
 
 @public
 def vjp(
     f: Function,
     wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
+    materialize: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Function:
     """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
@@ -30,7 +30,7 @@ def vjp(
     unless it saves very much. Neither holds for what a maximum compares, which is stored or its derivative
     would be wrong. A recurrence whose steps would take more saves as many states as the limit has room for,
     and takes the steps between them again: as few as can be (Griewank and Walther, Algorithm 799: revolve,
-    2000), with results of the same bits.
+    2000), with results of the same bits. What is not given is as of f (`tadc.function`).
 
     >>> import tadc
     >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")
@@ -54,7 +54,7 @@ def vjp(
 def value_and_vjp(
     f: Function,
     wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
+    materialize: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Function:
     """f's outputs and then the gradients of `vjp`, from one compiled unit.
@@ -73,7 +73,7 @@ def value_and_vjp(
 def grad(
     f: Function,
     wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
+    materialize: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Function:
     """The gradients of a function with one scalar output, of its arguments' shapes; takes f's inputs alone.
@@ -92,7 +92,7 @@ def grad(
 def value_and_grad(
     f: Function,
     wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
+    materialize: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Function:
     """The scalar output and its gradients, from one compiled unit.
@@ -112,7 +112,7 @@ def jvp(
     f: Function,
     wrt: str | Sequence[str] | None = None,
     chunk: int | None = None,
-    materialize: str = "auto",
+    materialize: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Function:
     """f's outputs and then their tangents, the Jacobian-vector product, from one compiled unit.
@@ -149,7 +149,7 @@ def jacobian(f: Function, wrt: str | Sequence[str] | None = None) -> Jacobian:
     >>> print(j.structure)
     diagonal: i = i_1
     """
-    found = _derivative(f, "jacobian", wrt, "auto", None)
+    found = _derivative(f, "jacobian", wrt, None, None)
     assert isinstance(found, Jacobian)
     return found
 
@@ -185,21 +185,21 @@ def hvp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     array([2., 0., 0.])
     """
     checked_function(f, Function, "hvp")
-    return _derivative(grad(f, wrt), "tangents", wrt if wrt is not None else f.inputs, "auto", None)
+    return _derivative(grad(f, wrt), "tangents", wrt if wrt is not None else f.inputs, None, None)
 
 
 def _derivative(
     f: Function,
     mode: str,
     wrt: str | Sequence[str] | None,
-    materialize: str,
+    materialize: str | None,
     memory_limit: int | str | None,
     chunk: int = 0,
 ) -> Function:
     checked_function(f, Function, mode.replace("-", "_"))
-    checked_choice(materialize, "materialize", MATERIALIZE)
-    limit = checked_bytes(memory_limit)
-    options = Options(mode, _names(f, wrt), materialize=materialize, memory_limit=limit, chunk=chunk)
+    stored = f.options.storing(*checked_storage(materialize, memory_limit))
+    limit = stored.memory_limit
+    options = Options(mode, _names(f, wrt), materialize=stored.materialize, memory_limit=limit, chunk=chunk)
     derived = Origin(f, options, Jacobian if mode == "jacobian" else None).function()
     if derived.is_known:
         return derived

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.api.array_kinds import PLAIN, are_plain, is_plain, on_gpu, shape_of
 from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
+from tadc.api.call_versions import adapt_to_calls
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.caller.boundary import checked_sizes_given, leaving, public, usage
+from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
-from tadc.compiler.compile_options import Options
+from tadc.compiler.compile_options import MATERIALIZE, Options
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 
@@ -21,7 +22,6 @@ from tadc.frontend.source import Source
 if TYPE_CHECKING:
     from tadc.api.compiled import Again, Compiled
     from tadc.api.lowered import Lowered
-    from tadc.backend.base import Kernel
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
 
@@ -32,13 +32,18 @@ _INTERNAL = frozenset(
         "compiled_for",
         "compiled_fused",
         "is_known",
+        "options",
         "origin",
         "per_value",
         "recipe",
         "remember",
         "script",
+        "storing",
     )
 )
+
+#: What a function is compiled to if nothing is said.
+_PLAIN = Options()
 
 #: So many functions for values of sizes are kept.
 _KEPT = 64
@@ -77,7 +82,7 @@ class Origin:
 
         recipe = self.base.recipe and self.base.recipe.then("derivative", repr(self.options))
         kind = self.kind or Function
-        return kind(make, self, self.base.per_value, recipe, find_signature(recipe))
+        return kind(make, self, self.base.per_value, recipe, find_signature(recipe), self.options)
 
 
 class Function:
@@ -107,14 +112,17 @@ class Function:
         per_value: PerValue | None = None,
         recipe: Recipe | None = None,
         signature: Signature | None = None,
+        options: Options = _PLAIN,
     ) -> None:
         """`make` gives the program: at once, unless the signature is known from the disk.
 
-        Raises what `make` raises.
+        Of the options those count, unless a kernel is asked for others, that say which tensors are stored;
+        of a derivative they are those that it was taken with. Raises what `make` raises.
         """
         if not callable(make):
             raise usage("a Function is not made from its class", "write `tadc.function(text)`")
         self.origin = origin
+        self.options = options
         self.per_value = per_value
         self.recipe = recipe
         self._at: dict[tuple[tuple[str, int], ...], Function] = {}
@@ -184,7 +192,9 @@ class Function:
         if self.origin is not None:
             return self.origin.script()
         text = self.per_value.source.text if self.per_value is not None else str(self)
-        return f"f = tadc.function({text!r})\n"
+        about = self.options
+        how = f"materialize={about.materialize!r}, memory_limit={about.memory_limit}"
+        return f"f = tadc.function({text!r}{'' if about == _PLAIN else f', {how}'})\n"
 
     @cached_property
     def _text(self) -> str:
@@ -202,9 +212,12 @@ class Function:
                 self.cotangents,
                 self.gradients,
                 dict(self._signature.tangents),
+                "<string>",
+                self.options.of_derived,
             )
         if self.origin is None:
-            return restored, (self.per_value.source.text, {}, {}, {}, self.per_value.source.name)
+            source = self.per_value.source
+            return restored, (source.text, {}, {}, {}, source.name, self.options)
         return Origin.function, (self.origin,)
 
     def __repr__(self) -> str:
@@ -300,7 +313,7 @@ class Function:
             if made is None:
                 if self.origin is None:
                     recipe = self.recipe and self.recipe.at(values)
-                    made = function_of(partial(self.per_value.at, values), None, recipe)
+                    made = function_of(partial(self.per_value.at, values), recipe, self.options)
                 else:
                     made = self.origin.again(values)
                 made.remember()
@@ -320,8 +333,23 @@ class Function:
             return specialised(self.program, sizes)
 
         recipe = self.recipe and self.recipe.at(sizes)
-        made = type(self)(make, None, None, recipe, find_signature(recipe))
+        made = type(self)(make, None, None, recipe, find_signature(recipe), self.options)
         made.remember()
+        return made
+
+    def storing(self, materialize: str | None = None, memory_limit: int | str | None = None) -> Function:
+        """The function that stores other tensors in between; a derivative is taken anew.
+
+        Raises UsageError for what is no such choice, or no number of bytes.
+        """
+        how = checked_storage(materialize, memory_limit)
+        options = self.options.storing(*how)
+        if options == self.options:
+            return self
+        if self.origin is not None:
+            return replace(self.origin, base=self.origin.base.storing(*how), options=options).function()
+        made = type(self)(self._make, None, self.per_value, self.recipe, self._signature, options)
+        made.is_known = self.is_known
         return made
 
     def compiled(self) -> Compiled:
@@ -340,9 +368,7 @@ class Function:
 
     def compiled_for(self, options: Options) -> Compiled:
         """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""
-        if self.origin:
-            made = self.origin.options
-            options = replace(options, materialize=made.materialize, memory_limit=made.memory_limit)
+        options = options.storing(self.options.materialize, self.options.memory_limit)
         found = find_kernel(self.recipe, options)
         if found is None:
             from tadc.api.execute import compile_program
@@ -351,14 +377,8 @@ class Function:
                 found = compile_program(self.program, options, self.recipe)
             if self.origin is None:
                 self.remember()
-        versions = getattr(found.kernel, "versions", None)
-        if versions is not None and options.schedule is None:
-            versions.make = partial(self._version, options)
+        adapt_to_calls(found.kernel, self, options)
         return found
-
-    def _version(self, options: Options, sizes: Mapping[str, int]) -> Kernel:
-        """The kernel for some sizes. Raises CompileError as `compile`."""
-        return self.at(sizes).compiled_for(options).kernel
 
     @public
     def lower(
@@ -368,14 +388,20 @@ class Function:
         from tadc.api.lowered import Lowered, lowering_target
 
         made = self.at({} if sizes is None else sizes)
-        options = made.origin.options if made.origin else Options()
-        options = replace(options, target=lowering_target(target), fast_math=fast_math)
+        options = replace(made.options, target=lowering_target(target), fast_math=fast_math)
         return Lowered(made.program, options, made.origin and made.origin.base.program)
 
 
-def function_of(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
+def checked_storage(materialize: str | None, memory_limit: int | str | None) -> tuple[str | None, int | None]:
+    """Which tensors in between are stored, None where that is not said. Raises UsageError as `storing`."""
+    if materialize is not None:
+        checked_choice(materialize, "materialize", MATERIALIZE)
+    return materialize, checked_bytes(memory_limit)
+
+
+def function_of(make: Callable[[], Program], recipe: Recipe | None, options: Options = _PLAIN) -> Function:
     """The function of a program that is made if its signature is not on disk."""
-    return Function(make, origin, recipe=recipe, signature=find_signature(recipe))
+    return Function(make, recipe=recipe, signature=find_signature(recipe), options=options)
 
 
 def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
@@ -402,9 +428,10 @@ def restored(
     gradients: dict[str, str],
     tangents: dict[str, str],
     name: str = "<string>",
+    options: Options = _PLAIN,
 ) -> Function:
     """A function from its text, and from what text does not say of a derivative. Warnings were given once."""
-    plain = function_of_text(Source(text, name))
+    plain = function_of_text(Source(text, name)).storing(options.materialize, options.memory_limit)
     if not cotangents and not gradients and not tangents:
         return plain
     first, second, third = (
@@ -429,4 +456,4 @@ def restored(
 
     roles = (tuple(names.items()) for names in (first, second, third))
     recipe = plain.recipe and plain.recipe.then("roles", *roles)
-    return function_of(make, None, recipe)
+    return function_of(make, recipe, options)

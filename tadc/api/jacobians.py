@@ -134,7 +134,8 @@ class Compressed(Function):
             return made(jacobian.program, jacobian_layout(jacobian))
 
         recipe = jacobian.recipe and jacobian.recipe.then("compressed", what)
-        found = Compressed(make, None, None, recipe, find_signature(recipe))
+        options = jacobian.options.of_derived
+        found = Compressed(make, None, None, recipe, find_signature(recipe), options)
         found.jacobian = jacobian
         found.remember()
         return found
@@ -185,6 +186,12 @@ class Compressed(Function):
 
     def _specialised(self, sizes: Mapping[str, int]) -> Function:
         return self.jacobian.at(sizes).compressed()
+
+    def storing(self, materialize: str | None = None, memory_limit: int | str | None = None) -> Compressed:
+        """As `Function.storing`."""
+        jacobian = self.jacobian.storing(materialize, memory_limit)
+        assert isinstance(jacobian, Jacobian)
+        return self if jacobian is self.jacobian else jacobian.compressed()
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The results of a call by name."""

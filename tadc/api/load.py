@@ -7,7 +7,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from tadc.api.function import Function, function_of_text
+from tadc.api.function import Function, checked_storage, function_of_text
 from tadc.api.recipes import Recipe
 from tadc.backend.target import parse_target
 from tadc.caller.boundary import (
@@ -36,6 +36,8 @@ def compile(
     sizes: Mapping[str, int] | None = None,
     fast_math: bool = False,
     schedule: str = "",
+    materialize: str | None = None,
+    memory_limit: int | str | None = None,
 ) -> Compiled:
     """Compile ahead of the first call; the result is called like `f`.
 
@@ -48,7 +50,11 @@ def compile(
     numbers of threads. On a GPU `exp`, `log`, `sqrt` and divisions of f32 are approximate instructions.
 
     Where sizes are not known, a call of more than a million operations compiles a version for its own, for
-    the first four sets of sizes (`TADC_VERSIONS`); with `sizes=`, no call compiles anything.
+    the first four sets of sizes (`TADC_VERSIONS`); with `sizes=`, no call compiles anything, unless there is
+    too little memory for its tensors.
+
+    `materialize` and `memory_limit` say as of `function` which tensors in between are stored, in the place of
+    what f says; a derivative is taken anew for that.
 
     A `schedule` is text with the steps in which the loops of some maps are made, in the place of those that
     would be chosen, which `f.lower().schedule` has.
@@ -64,7 +70,7 @@ def compile(
     checked_function(f, Function, "compile")
     checked_target(target)
     checked_schedule(schedule)
-    made = f.at({} if sizes is None else sizes)
+    made = f.storing(materialize, memory_limit).at({} if sizes is None else sizes)
     if target == "cpu" and not fast_math and not schedule:
         return made.compiled()
     given = Source(schedule, "<schedule>") if schedule else None
@@ -72,11 +78,24 @@ def compile(
 
 
 @public
-def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
+def function(
+    source: str,
+    name: str = "<string>",
+    sizes: Mapping[str, int] | None = None,
+    materialize: str | None = None,
+    memory_limit: int | str | None = None,
+) -> Function:
     """Parse and check a program, for values of size symbols if `sizes` gives some.
 
-    `name` stands for the text in messages. Raises CompileError with all its errors, and warns
-    (CompileWarning) of what is unlikely to be meant.
+    `name` stands for the text in messages.
+
+    `materialize` says which values become tensors in between: those that are worth it ("auto", the default),
+    all that can ("always"), or none but those of the program ("never"). A tensor in between of more than
+    `memory_limit` bytes, a number or text such as "64M", is computed again where it is read, one of the
+    program too, unless a derivative compares its elements or it reads itself. Derivatives of the function do
+    the same, unless they are told otherwise.
+
+    Raises CompileError with all its errors, and warns (CompileWarning) of what is unlikely to be meant.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
@@ -91,15 +110,21 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if _is_path(source):
         raise usage(f"`{source}` is the name of a file, not a program", f'read it: `tadc.load("{source}")`')
     checked_sizes_given(sizes)
-    found = function_of_text(Source(source, name), sizes)
+    how = checked_storage(materialize, memory_limit)
+    found = function_of_text(Source(source, name), sizes).storing(*how)
     if not found.is_known:
         warn_of(found.program.doubts)
     return found
 
 
 @public
-def load(path: str | PathLike[str], sizes: Mapping[str, int] | None = None) -> Function:
-    """The program of a file as a function; errors name the file. `sizes` as of `function`.
+def load(
+    path: str | PathLike[str],
+    sizes: Mapping[str, int] | None = None,
+    materialize: str | None = None,
+    memory_limit: int | str | None = None,
+) -> Function:
+    """The program of a file as a function; errors name the file. All others as of `function`.
 
     >>> import tadc
     >>> from pathlib import Path
@@ -111,7 +136,7 @@ def load(path: str | PathLike[str], sizes: Mapping[str, int] | None = None) -> F
     """
     if not isinstance(path, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise usage(f"the name of a file is a string or a path, not {type(path).__name__}")
-    return function(read_text(path), fspath(path), sizes)
+    return function(read_text(path), fspath(path), sizes, materialize, memory_limit)
 
 
 def function_in_memory(program: Program, name: str) -> Function:

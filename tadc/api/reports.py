@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tadc.api.function import Function
-from tadc.caller.boundary import checked_bytes, checked_choice, checked_function, public
-from tadc.compiler.compile_options import MATERIALIZE, Options
+from tadc.api.function import Function, checked_storage
+from tadc.caller.boundary import checked_function, public
+from tadc.compiler.compile_options import Options
 
 if TYPE_CHECKING:
     from tadc.analysis.statistics import Statistics
@@ -38,7 +38,7 @@ def statistics(
     f: Function,
     wrt: str | Sequence[str] | None = None,
     sizes: Mapping[str, int] | None = None,
-    materialize: str = "auto",
+    materialize: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Statistics:
     """What a function and its gradients by `wrt` (None: all inputs) compute, move and keep.
@@ -54,6 +54,6 @@ def statistics(
     from tadc.analysis.statistics import statistics as count
 
     checked_function(f, Function, "statistics")
-    checked_choice(materialize, "materialize", MATERIALIZE)
-    options = Options(materialize=materialize, memory_limit=checked_bytes(memory_limit))
+    stored = f.options.storing(*checked_storage(materialize, memory_limit))
+    options = Options(materialize=stored.materialize, memory_limit=stored.memory_limit)
     return count(f.at({} if sizes is None else sizes).program, wrt, options)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from tadc.analysis.zero_gradients import zero_gradients
+from tadc.api.call_versions import adapt_to_calls
 from tadc.api.execute import compile_program, evaluate
+from tadc.api.function import Function
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.backend.compile_steps import step
 from tadc.backend.emulator.counts import counting, table
@@ -16,6 +19,7 @@ from tadc.commands.array_files import check_writable, read_inputs, write_arrays
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import read_back
 from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
@@ -35,6 +39,7 @@ def run(arguments: Arguments, state: Compilation) -> int:
     with step("arrays"):
         arrays = read_inputs(arguments.run or [], [i.name for i in inputs])
     compiled = found or compile_program(program, options, recipe)
+    _adapt(compiled.kernel, lambda: _derived(arguments, state, recipe) if found else program, recipe, options)
     with interruptible(), counting() if arguments.counts else nullcontext() as launches:
         results = evaluate(compiled, arrays)
     if launches is not None:
@@ -42,6 +47,15 @@ def run(arguments: Arguments, state: Compilation) -> int:
     with step("write"):
         write_arrays(results, arguments.output)
     return 0
+
+
+def _adapt(kernel: Any, make: Callable[[], Program], recipe: Recipe | None, options: Options) -> None:
+    """Let the call compile a version where there is no room for a tensor, and for no other reason."""
+    inputs, outputs = (tuple(p.name for p in side) for side in (kernel.inputs, kernel.outputs))
+    function = Function(make, None, None, recipe, Signature(inputs, outputs, {}, {}, {}), options)
+    adapt_to_calls(kernel, function, options)
+    if getattr(kernel, "versions", None) is not None:
+        kernel.versions.count = 0
 
 
 def bundle(arguments: Arguments, state: Compilation) -> int:

@@ -49,10 +49,6 @@ def _derivative(options: Options) -> bool:
     return options.differentiates
 
 
-def _materializes(options: Options) -> bool:
-    return options.materialize != "never"
-
-
 #: What all targets have in common.
 _UPPER = (
     Stage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
@@ -61,7 +57,7 @@ _UPPER = (
     Stage("diff", terms.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
     Stage("cancel", terms.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
     Stage("opt", terms.clean_up, st.show_module, ".mlir", "simplified"),
-    Stage("hoist", terms.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
+    Stage("hoist", terms.hoist, st.show_module, ".mlir", "sums out of loops"),
     Stage("nest", nests.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
     Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule",
           aside=True),

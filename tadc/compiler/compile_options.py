@@ -23,8 +23,8 @@ class Options:
     `wrt` names the arguments to differentiate by, None all of them. `sizes` are values of size symbols, to
     compile for these alone. `separate` keeps what different reads contribute to a gradient in sums of their
     own. `materialize` says which values become tensors: those that are worth it (`auto`), all that can
-    (`always`), or `never`; `memory_limit` is the most bytes of one, None as many as the largest tensor of
-    the program has. `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says;
+    (`always`), or `never`; `memory_limit` is the most bytes of one, of the program too, None for those that
+    are made as many as its largest tensor has. `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says;
     `fused` allows it only to round a product and a sum once.
     """
 
@@ -40,6 +40,11 @@ class Options:
     memory_limit: int | None = None
     chunk: int = 0
     schedule: Source | None = None
+
+    def storing(self, materialize: str | None, memory_limit: int | None) -> Options:
+        """The options with other tensors in between, as far as either is given."""
+        changed = {"materialize": materialize, "memory_limit": memory_limit}
+        return replace(self, **{name: value for name, value in changed.items() if value is not None})
 
     @property
     def of_derived(self) -> Options:

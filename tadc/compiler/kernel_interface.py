@@ -25,8 +25,10 @@ def interface_of(state: Compilation, program: Program) -> Interface:
         tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments),
         tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
         tuple(
-            Temporary(Parameter(f"temporary {n}", type, substituted(shape, names)), *span)
-            for n, (type, shape, span) in enumerate(state.temporaries)
+            Temporary(
+                Parameter(t.name, t.type, substituted(t.shape, names)), *t.span, *t.place, t.cotangent_of
+            )
+            for t in state.temporaries
         ),
         program.sizes,
         program.excluded,

@@ -26,6 +26,22 @@ if TYPE_CHECKING:
     from tadc.passes.term_pass import TermPass
 
 
+@dataclass(frozen=True)
+class Between:
+    """A tensor in between, of a shape over `s0, s1, …`, the sizes in order.
+
+    `span` are the maps that use it, `place` the line and column of the program that it is made for, 0 where
+    nothing says.
+    """
+
+    name: str
+    type: str
+    shape: Shape
+    span: tuple[int, int]
+    place: tuple[int, int] = (0, 0)
+    cotangent_of: str = ""
+
+
 @dataclass
 class Compilation:
     """A program on its way down; each stage fills in what it makes.
@@ -43,10 +59,7 @@ class Compilation:
     form: Program | None = None
     written: Any = None
     symbol: str = ""
-    #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order; the maps that use them.
-    temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
-        default_factory=list["tuple[str, Shape, tuple[int, int]]"]
-    )
+    temporaries: list[Between] = field(default_factory=list["Between"])
     #: Which tensors are kept for few steps of a recurrence, and why that is enough.
     windows: list[str] = field(default_factory=list[str])
     #: About how many operations loops of maps take, of a program whose sizes are not all known.
@@ -208,8 +221,20 @@ def _note_buffers(state: Compilation, function: ir.Operation, maps: MapFunction)
         state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
     state.windows = windows_text(maps)
     sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
+    definitions = state.form.definitions if state.form else ()
+    cotangents = {d.name: d.cotangent_of for d in definitions}
+    file = state.source.name if state.source else ""
     state.temporaries = [
-        (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)
+        Between(
+            tensor.label or tensor.name,
+            tensor.type,
+            tuple(extent(form.substitute(sizes)) for form in tensor.shape),
+            span,
+            (tensor.place.line, tensor.place.column)
+            if tensor.place and tensor.place.file == file
+            else (0, 0),
+            cotangents.get(tensor.label, ""),
+        )
         for tensor, span in zip(memory.temporaries, memory.spans, strict=True)
     ]
 

@@ -90,10 +90,14 @@ def hoist(state: Compilation) -> None:
 
     options = state.options
     limit = -1 if options.memory_limit is None else options.memory_limit
+    recompute = Recompute(limit, options.materialize != "auto")
+    if options.materialize == "never":
+        # The program as it is written, but for what it has no room for.
+        state.rewrite(recompute)
+        return
     state.rewrite(DropZeros(), Factor(values=True))
     before = state.form
-    if options.materialize == "auto":
-        state.rewrite(Recompute(limit))
+    state.rewrite(recompute)
     if state.form is not before:
         state.rewrite(Factor(values=True))
     state.rewrite(tensors(options, values=True))

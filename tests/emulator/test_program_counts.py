@@ -160,7 +160,7 @@ def test_launches_at_the_size_of_the_benchmark(name: str) -> None:
     state = Compilation(Options(target=parse_target("cuda:sm_90")), program.source, program=program)
     compile_until(state, "gpu", first="tad")
     given = [shape_at(a.shape, {}) for a in (*program.arguments, *program.outputs)]
-    between = [shape_at(shape, {}) for _, shape, _ in state.temporaries]
+    between = [shape_at(tensor.shape, {}) for tensor in state.temporaries]
     bytes = [4 * math.prod(shape) for shape in (*given, *between)]
     moved = sum(bytes[n] for launch in state.launches for n in launch.buffers)
     launches, most = AT_BENCHMARK[name]

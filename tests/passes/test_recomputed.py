@@ -28,6 +28,10 @@ def densities(x: jax.Array, m: jax.Array) -> jax.Array:
     return kernel @ m
 
 
+def compact(x: jax.Array, m: jax.Array) -> jax.Array:
+    return jnp.maximum(0, 1 - jnp.sqrt(squares(x)) / 0.7) ** 3 @ m
+
+
 def below(x: jax.Array, m: jax.Array) -> jax.Array:
     pairs = jnp.tril(m[:, None] * m[None] / squares(x), -1)
     return pairs.sum()
@@ -45,6 +49,16 @@ CASES: dict[str, tuple[str, Callable[[jax.Array, jax.Array], jax.Array]]] = {
         forces,
     ),
     "densities": ("let w[i: N, j: N] = relu(1 - u[i, j])**3\nf[i: N] = sum{j} (w[i, j]*m[j])", densities),
+    "densities of compact support": (
+        "let q[i: N, j: N] = sqrt(u[i, j]) / 0.7\nlet w[i: N, j: N] = max(0, 1 - q[i, j])**3\n"
+        "f[i] = sum{j} (m[j]*w[i, j])",
+        compact,
+    ),
+    "densities within a guard": (
+        "let q[i: N, j: N] = sqrt(u[i, j]) / 0.7\n"
+        "let w[i: N, j: N] = select(q[i, j] < 1, (1 - q[i, j])**3, 0)\nf[i] = sum{j} (m[j]*w[i, j])",
+        compact,
+    ),
     "each pair once": ("f = sum{i: N} (sum{j}_0^(i - 1) (m[i]*m[j] / u[i, j]))", below),
     "rows of others": (
         "let r[i: N, j: N] = sqrt(u[i, j])\nf[i: N - 1] = sum{j: N} (r[i + 1, j]*r[i, j]*m[j])",
