@@ -502,9 +502,12 @@ class Windows(MapPass):
 
     limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
 
+    any_size: bool = flag_option("recurrences have windows however little memory that saves")
+
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        return with_windows(function if self.limit < 0 else with_tapes(function, self.limit))
+        taped = function if self.limit < 0 else with_tapes(function, self.limit)
+        return with_windows(taped, any_size=self.any_size)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

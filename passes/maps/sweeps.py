@@ -35,16 +35,16 @@ MOST_ROWS = 64
 """No more steps run at a time: what a call of a map costs is little beside so many."""
 
 
-def with_windows(function: MapFunction) -> MapFunction:
+def with_windows(function: MapFunction, *, any_size: bool = False) -> MapFunction:
     """The function, with marks on maps of which the last steps are kept, and on those that run along with
-    these."""
+    these: where that saves memory that counts, or with `any_size` everywhere."""
     seeds = [item.tensors[0].name for item in function.maps if item.order is not None]
     for number, name in enumerate(seeds):
         seed = next(item for item in function.maps if item.tensors[0].name == name)
         if seed.marks != Marks():
             continue
-        found = _sweep(seed, function, number)
-        if found is None and (window := window_of(seed, function)) is not None:
+        found = _sweep(seed, function, number, any_size=any_size)
+        if found is None and (window := window_of(seed, function, any_size=any_size)) is not None:
             found = _with(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
         function = found or function
     return function
@@ -56,28 +56,36 @@ def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
 
 
 def _sweep(
-    seed: Map, function: MapFunction, number: int, whole: frozenset[str] = frozenset()
+    seed: Map,
+    function: MapFunction,
+    number: int,
+    whole: frozenset[str] = frozenset(),
+    *,
+    any_size: bool,
 ) -> MapFunction | None:
     """The function where a recurrence runs with those that read its steps; None where it gains no window.
 
     Maps that compute one of the `whole` tensors have no sums by step.
     """
-    followers = followers_of(seed, function, whole)
+    followers = followers_of(seed, function, whole, any_size=any_size)
     if followers is None:
         return None
     function, candidates = followers.function, followers.members
-    windows = {m.tensors[0].name: window_of(m, function, candidates, 1) for m in candidates}
+    windows = {
+        m.tensors[0].name: window_of(m, function, candidates, 1, any_size=any_size) for m in candidates
+    }
     members = _needed(candidates, {name for name, window in windows.items() if window is not None})
     summed = {name for made in followers.sums.values() for name in made}
-    if len(members) < 2 or not _is_worth(members, windows, summed):
+    if len(members) < 2 or not (any_size or _is_worth(members, windows, summed)):
         return None
     found = {member.tensors[0].name for member in members}
     if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
-        return _sweep(seed, followers.before, number, whole | useless)
+        return _sweep(seed, followers.before, number, whole | useless, any_size=any_size)
     rows = _rows(members, windows)
     marked: list[Map] = []
     for member in members:
-        window = windows[member.tensors[0].name] and window_of(member, function, members, rows)
+        window = windows[member.tensors[0].name]
+        window = window and window_of(member, function, members, rows, any_size=any_size)
         marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
         marked.append(replace(member, marks=marks))
     maps = arranged(function, marked)

@@ -116,7 +116,8 @@ def _smaller(f: Function, options: Options, free: int) -> Iterator[_Tried]:
             stored = [t.tensor.bytes for t in found.interface.temporaries if t.tensor.bytes <= limit]
             if not stored:
                 break
-            limit = max(stored) - 1
+            room = free - sum(p.bytes for p in found.interface.outputs)
+            limit = max(0, min(max(stored) - 1, room))
 
 
 def _tried(f: Function, options: Options, program: Program | None = None) -> _Tried:

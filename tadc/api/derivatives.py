@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tadc.api.function import Function, Origin, checked_storage
 from tadc.api.jacobians import Jacobian
-from tadc.caller.boundary import checked_function, public, shown_value, usage
+from tadc.caller.boundary import checked_choice, checked_function, public, shown_value, usage
 from tadc.caller.warn_caller import warn_of
-from tadc.compiler.compile_options import Options
+from tadc.compiler.compile_options import REVERSE, Options
 
 
 @public
@@ -17,6 +18,7 @@ def vjp(
     wrt: str | Sequence[str] | None = None,
     materialize: str | None = None,
     memory_limit: int | str | None = None,
+    reverse: str = "store",
 ) -> Function:
     """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
 
@@ -31,6 +33,11 @@ def vjp(
     would be wrong. A recurrence whose steps would take more saves as many states as the limit has room for,
     and takes the steps between them again: as few as can be (Griewank and Walther, Algorithm 799: revolve,
     2000), with results of the same bits. What is not given is as of f (`tadc.function`).
+
+    With `reverse="invert"` the states of recurrences are made again from the last one on, by the inverse of
+    each step, so that of any number of steps the last ones alone are kept. Sizes must have values. There is
+    one more result, `residual`: how far the first states made so are from those that the recurrences begin
+    with, as a share of the largest of these (`tadc.undoing.run_backwards`).
 
     >>> import tadc
     >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")
@@ -47,7 +54,7 @@ def vjp(
     >>> g(x=[1, 2, 3], df=[1, 1, 1])
     array([2., 4., 6.])
     """
-    return _derivative(f, "vjp", wrt, materialize, memory_limit)
+    return _derivative(f, "vjp", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -56,6 +63,7 @@ def value_and_vjp(
     wrt: str | Sequence[str] | None = None,
     materialize: str | None = None,
     memory_limit: int | str | None = None,
+    reverse: str = "store",
 ) -> Function:
     """f's outputs and then the gradients of `vjp`, from one compiled unit.
 
@@ -66,7 +74,7 @@ def value_and_vjp(
 
     Takes what `vjp` takes; raises and warns as it does.
     """
-    return _derivative(f, "value-and-vjp", wrt, materialize, memory_limit)
+    return _derivative(f, "value-and-vjp", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -75,6 +83,7 @@ def grad(
     wrt: str | Sequence[str] | None = None,
     materialize: str | None = None,
     memory_limit: int | str | None = None,
+    reverse: str = "store",
 ) -> Function:
     """The gradients of a function with one scalar output, of its arguments' shapes; takes f's inputs alone.
 
@@ -85,7 +94,7 @@ def grad(
 
     Raises and warns as `vjp`; CompileError (TAD0403) where f is not one scalar.
     """
-    return _derivative(f, "grad", wrt, materialize, memory_limit)
+    return _derivative(f, "grad", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -94,6 +103,7 @@ def value_and_grad(
     wrt: str | Sequence[str] | None = None,
     materialize: str | None = None,
     memory_limit: int | str | None = None,
+    reverse: str = "store",
 ) -> Function:
     """The scalar output and its gradients, from one compiled unit.
 
@@ -104,7 +114,7 @@ def value_and_grad(
 
     Raises and warns as `grad`.
     """
-    return _derivative(f, "value-and-grad", wrt, materialize, memory_limit)
+    return _derivative(f, "value-and-grad", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -195,11 +205,16 @@ def _derivative(
     materialize: str | None,
     memory_limit: int | str | None,
     chunk: int = 0,
+    reverse: str = "store",
 ) -> Function:
     checked_function(f, Function, mode.replace("-", "_"))
+    checked_choice(reverse, "reverse", REVERSE)
     stored = f.options.storing(*checked_storage(materialize, memory_limit))
     limit = stored.memory_limit
-    options = Options(mode, _names(f, wrt), materialize=stored.materialize, memory_limit=limit, chunk=chunk)
+    options = replace(
+        Options(mode, _names(f, wrt), memory_limit=limit, chunk=chunk, reverse=reverse),
+        materialize=stored.materialize,
+    )
     derived = Origin(f, options, Jacobian if mode == "jacobian" else None).function()
     if derived.is_known:
         return derived

@@ -78,7 +78,12 @@ class Origin:
 
             program = self.base.program
             with noted(lambda: f"{self.script()}f.program\n"):
-                return derive(program, self.options.mode, self.options.wrt, self.options)
+                made = derive(program, self.options.mode, self.options.wrt, self.options)
+                if self.options.reverse == "store":
+                    return made
+                from tadc.undoing.run_backwards import run_backwards
+
+                return run_backwards(made, program)
 
         recipe = self.base.recipe and self.base.recipe.then("derivative", repr(self.options))
         kind = self.kind or Function
@@ -369,6 +374,7 @@ class Function:
     def compiled_for(self, options: Options) -> Compiled:
         """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""
         options = options.storing(self.options.materialize, self.options.memory_limit)
+        options = replace(options, reverse=self.options.reverse)
         found = find_kernel(self.recipe, options)
         if found is None:
             from tadc.api.execute import compile_program

@@ -76,6 +76,8 @@ def _one_thing(a: Arguments) -> None:
     _certificate_alone(a)
     _text_only(a)
     _shows_ir(a)
+    if a.reverse != "store" and (a.mode == "jvp" or not a.wrt):
+        raise UsageError("`--reverse` goes with `--wrt` or `--mode vjp`: it is about gradients")
     if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
         raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
     if a.mode == "jvp" and (a.check_gradient or a.certificate or a.plot is not None or a.stats):

@@ -172,7 +172,19 @@ def checked(source: Source, arguments: Arguments) -> Compilation:
     if state.options.differentiates:
         assert state.program is not None
         state.options = replace(state.options, wrt=resolve_wrt(state.program, arguments.wrt_names))
-    return state
+    return state if arguments.reverse == "store" else _backwards(state, arguments)
+
+
+def _backwards(state: Compilation, arguments: Arguments) -> Compilation:
+    """The gradients whose recurrences are made backwards, as a program of their own."""
+    from tadc.undoing.run_backwards import run_backwards
+
+    assert state.program is not None
+    compile_until(state, "opt", first="tad")
+    warn_of_zero_gradients(arguments, state.program, read_back(state))
+    program = run_backwards(read_back(state), state.program)
+    options = replace(state.options.of_derived, reverse=arguments.reverse)
+    return Compilation(options, state.source, program=program)
 
 
 def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:

@@ -10,7 +10,7 @@ from tadc.backend.target import BACKENDS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
 from tadc.compiler.all_stages import STAGE_NAMES
-from tadc.compiler.compile_options import MATERIALIZE
+from tadc.compiler.compile_options import MATERIALIZE, REVERSE
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")
@@ -102,6 +102,8 @@ _ALL = (
            files="sched"),
     Option("memory_limit", "--memory-limit", "BYTES",
            "of a tensor in between, as in 64M; one of more is computed again where it is read"),
+    Option("reverse", "--reverse", "HOW",
+           "states of recurrences for gradients: store, or invert: made backwards", choices=REVERSE),
     Option("at", "--at", "V=5,I=.02", "values of the inputs: numbers, or arrays as in V=v.npy",
            several="values", words="+"),
     Option("u", "--u", "V=.003", "standard uncertainties; an input without is exact",

@@ -47,6 +47,7 @@ class Arguments:
     materialize: str = "auto"
     fast_math: bool = False
     memory_limit: str | None = None
+    reverse: str = "store"
     schedule: str | None = None
     at: list[str] = field(default_factory=list[str])
     u: list[str] = field(default_factory=list[str])

@@ -8,6 +8,9 @@ from tadc.backend.base import CPU, Backend, Settings, Target
 from tadc.backend.target import backend_of
 from tadc.frontend.source import Source
 
+#: How a gradient reads the states of a recurrence: stored, or made backwards by the inverse of each step.
+REVERSE = ("store", "invert")
+
 #: When a reduction becomes a tensor of its own.
 MATERIALIZE = ("auto", "always", "never")
 
@@ -24,8 +27,9 @@ class Options:
     compile for these alone. `separate` keeps what different reads contribute to a gradient in sums of their
     own. `materialize` says which values become tensors: those that are worth it (`auto`), all that can
     (`always`), or `never`; `memory_limit` is the most bytes of one, of the program too, None for those that
-    are made as many as its largest tensor has. `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says;
-    `fused` allows it only to round a product and a sum once.
+    are made as many as its largest tensor has. `reverse` is how gradients read the states of recurrences.
+    `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says; `fused` allows it only
+    to round a product and a sum once.
     """
 
     mode: str = "value"
@@ -40,6 +44,7 @@ class Options:
     memory_limit: int | None = None
     chunk: int = 0
     schedule: Source | None = None
+    reverse: str = "store"
 
     def storing(self, materialize: str | None, memory_limit: int | None) -> Options:
         """The options with other tensors in between, as far as either is given."""

@@ -170,11 +170,19 @@ def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
     from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, LayOut, Windows
 
-    most = -1 if state.options.memory_limit is None else state.options.memory_limit
+    most = _steps_limit(state)
     _split(state, Cut(limit=most))
     facts = machine_facts(state)
     last = _laid_out(state, LayOut(**facts))
-    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), Windows(most), Chain(), *last)
+    windows = Windows(most, any_size=most >= 0)
+    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, Chain(), *last)
+
+
+def _steps_limit(state: Compilation) -> int:
+    """The bytes that steps of recurrences may take, -1 for any number: without a limit all that need not be
+    kept is not kept where states are made backwards for that."""
+    limit = state.options.memory_limit
+    return limit if limit is not None else -1 if state.options.reverse == "store" else 1 << 62
 
 
 def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
@@ -190,7 +198,7 @@ def _split(state: Compilation, cut: Cut) -> None:
 
     limit = state.options.memory_limit
     most = -1 if limit is None else limit
-    steps = [] if cut.gpu else [SumSteps(most)]
+    steps = [] if cut.gpu else [SumSteps(_steps_limit(state))]
     if state.options.materialize != "never" and limit != 0:
         state.rewrite(Skew(most), *steps, Split(most), Rows(), cut, JoinSums(), Separate(most))
         cut.mark(state.module.operation)

@@ -14,11 +14,11 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
 from tadc.inversion.array_pool import Pool
 from tadc.inversion.compiled_forms import Kernel, Kernels
-from tadc.inversion.factors import Array, Factored
-from tadc.inversion.forms import positions
-from tadc.inversion.inverse_plan import Plan
-from tadc.inversion.inversion_errors import near_singular, singular_step, too_large
-from tadc.inversion.kinds import (
+from tadc.undoing.factors import Array, Factored
+from tadc.undoing.forms import positions
+from tadc.undoing.inverse_plan import Plan
+from tadc.undoing.inversion_errors import near_singular, singular_step, too_large
+from tadc.undoing.kinds import (
     Blocks,
     Class,
     Dense,
@@ -30,10 +30,10 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
-from tadc.inversion.matrices import joined, parted
-from tadc.inversion.planned import Planned
-from tadc.inversion.step_programs import StepPrograms
-from tadc.inversion.step_systems import StepSystems
+from tadc.undoing.matrices import joined, parted
+from tadc.undoing.planned import Planned
+from tadc.undoing.step_programs import StepPrograms
+from tadc.undoing.step_systems import StepSystems
 
 Arrays = dict[str, Array]
 

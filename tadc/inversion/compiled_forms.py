@@ -16,16 +16,16 @@ from tadc.backend.runtime.host_arrays import Parameter
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
 from tadc.inversion.array_pool import LARGE, Pool
-from tadc.inversion.factors import Array, DenseFactors, DiagonalFactors, Factored, LowRankFactors
-from tadc.inversion.forms import Form
-from tadc.inversion.kinds import Class, LowRank, Recurrent, Steps
-from tadc.inversion.matrices import assembled, joined, of_diagonals, stacked, type_of, whole_matrix
-from tadc.inversion.pieces import log_sum
-from tadc.inversion.programs import one_band
-from tadc.inversion.step_programs import programs_of
-from tadc.inversion.step_systems import StepSystems
 from tadc.inversion.wraps import unwrapped
 from tadc.passes.terms.liveness import needed
+from tadc.undoing.factors import Array, DenseFactors, DiagonalFactors, Factored, LowRankFactors
+from tadc.undoing.forms import Form
+from tadc.undoing.kinds import Class, LowRank, Recurrent, Steps
+from tadc.undoing.matrices import assembled, joined, of_diagonals, stacked, type_of, whole_matrix
+from tadc.undoing.pieces import log_sum
+from tadc.undoing.programs import one_band
+from tadc.undoing.step_programs import programs_of
+from tadc.undoing.step_systems import StepSystems
 
 Arrays: TypeAlias = Mapping[str, Array]
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from tadc.compiler.derive import derive
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Read, tensors_read
-from tadc.inversion.forms import moved
-from tadc.inversion.inlined import without
-from tadc.inversion.pieces import log_sum
-from tadc.inversion.planned import PlanData
-from tadc.inversion.segments import Composed
-from tadc.inversion.step_programs import programs_of
-from tadc.inversion.undone import PIVOT, TANGENT, undone
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
+from tadc.undoing.forms import moved
+from tadc.undoing.inlined import without
+from tadc.undoing.pieces import log_sum
+from tadc.undoing.planned import PlanData
+from tadc.undoing.segments import Composed
+from tadc.undoing.step_programs import programs_of
+from tadc.undoing.undone import PIVOT, TANGENT, undone
 
 
 def jinv_program(plan: PlanData) -> Program:

@@ -23,11 +23,11 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.size_values import needs_values
 from tadc.inversion.formulas import FORMULAS, signature_of
-from tadc.inversion.inverse_plan import Plan, plan_of
-from tadc.inversion.inversion_errors import no_program
 from tadc.inversion.modes import Modes
 from tadc.inversion.products import Caller, ProgramProduct, SolvedProduct
 from tadc.passes.rewrites.compared import store_compared
+from tadc.undoing.inverse_plan import Plan, plan_of
+from tadc.undoing.inversion_errors import no_program
 
 #: So many values of sizes are kept.
 _KEPT = 16

@@ -15,10 +15,10 @@ from tadc.frontend.terms import tensors_read
 from tadc.inversion.array_pool import Pool, Store
 from tadc.inversion.bound import Arrays, BoundComponent, drop
 from tadc.inversion.compiled_forms import LOCK, Kernel, Kernels, compiled
-from tadc.inversion.inverse_plan import Plan
-from tadc.inversion.planned import Planned
 from tadc.inversion.units import Unit, units_of
 from tadc.passes.terms.liveness import needed
+from tadc.undoing.inverse_plan import Plan
+from tadc.undoing.planned import Planned
 
 
 class Modes:

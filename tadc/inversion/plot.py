@@ -16,7 +16,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.packages import missing_package
 
 if TYPE_CHECKING:
-    from tadc.inversion.inverse_plan import Plan
+    from tadc.undoing.inverse_plan import Plan
 
 #: More statements than this cannot be told apart.
 MOST = 60

@@ -9,8 +9,8 @@ from tadc.frontend.program import Program
 from tadc.inversion.array_pool import Pool
 from tadc.inversion.bound import Arrays, BoundComponent, drop, is_good
 from tadc.inversion.compiled_forms import Kernel, compiled
-from tadc.inversion.kinds import Recurrent
-from tadc.inversion.segments import Part, composed, groups
+from tadc.undoing.kinds import Recurrent
+from tadc.undoing.segments import Part, composed, groups
 
 #: What stands in front of the name of a value's tangent.
 _TANGENT = "v:"

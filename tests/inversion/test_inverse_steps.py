@@ -9,7 +9,7 @@ import pytest
 
 import tadc
 from tadc.frontend.printer import print_program
-from tadc.inversion.inverse_steps import InverseSteps, NotInvertible, inverse_steps
+from tadc.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
 from tests.inversion.flows import FLOWS
 
 STEPS = {

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Term, bottom_up, tensors_read
-from tadc.inversion.forms import Form, moved
-from tadc.inversion.inlined import without
-from tadc.inversion.pieces import Pieces
-from tadc.inversion.planned import PlanData
-from tadc.inversion.programs import Programs
-from tadc.inversion.ratios import is_light
-from tadc.inversion.segments import Composed
-from tadc.inversion.step_chain import Chain, Layout, Rule, choice, reread
-from tadc.inversion.undone import PIVOT, TANGENT, NoFormula, undone
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.intervals import interval_of
+from tadc.undoing.forms import Form, moved
+from tadc.undoing.inlined import without
+from tadc.undoing.pieces import Pieces
+from tadc.undoing.planned import PlanData
+from tadc.undoing.programs import Programs
+from tadc.undoing.ratios import is_light
+from tadc.undoing.segments import Composed
+from tadc.undoing.step_chain import Chain, Layout, Rule, choice, reread
+from tadc.undoing.undone import PIVOT, TANGENT, NoFormula, undone
 
 #: The tensor of the tangents of all states.
 _ALL = "back"

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import tensors_read
-from tadc.inversion.forms import Form
-from tadc.inversion.kinds import Class
-from tadc.inversion.planned import PlanData, Planned
-from tadc.inversion.programs import Programs
-from tadc.inversion.segments import Composed, Part, composed
+from tadc.undoing.forms import Form
+from tadc.undoing.kinds import Class
+from tadc.undoing.planned import PlanData, Planned
+from tadc.undoing.programs import Programs
+from tadc.undoing.segments import Composed, Part, composed
 
 #: What stands in front of the name of a value's tangent, and of a pivot's.
 TANGENT, PIVOT = "v:", "pivot:"

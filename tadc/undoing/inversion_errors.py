@@ -10,8 +10,8 @@ from tadc.frontend.program import Definition
 from tadc.frontend.source import Place, Source, Span
 
 if TYPE_CHECKING:
-    from tadc.inversion.graph import Graph
-    from tadc.inversion.planned import Planned
+    from tadc.undoing.graph import Graph
+    from tadc.undoing.planned import Planned
 
 #: So many names of values are listed.
 _SHOWN = 8

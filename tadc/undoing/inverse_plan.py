@@ -7,14 +7,14 @@ from math import prod
 
 from tadc.caller.showing import tables_html, tables_latex
 from tadc.frontend.program import Program
-from tadc.inversion.classes import class_of
-from tadc.inversion.components import partition, widths
-from tadc.inversion.forms import Forms
-from tadc.inversion.graph import Graph, graph_of
-from tadc.inversion.inversion_errors import constant_output, other_width, repeated_output
-from tadc.inversion.kinds import Class, Dense
-from tadc.inversion.planned import PlanData, Planned, Step
-from tadc.inversion.step_programs import steps_of
+from tadc.undoing.classes import class_of
+from tadc.undoing.components import partition, widths
+from tadc.undoing.forms import Forms
+from tadc.undoing.graph import Graph, graph_of
+from tadc.undoing.inversion_errors import constant_output, other_width, repeated_output
+from tadc.undoing.kinds import Class, Dense
+from tadc.undoing.planned import PlanData, Planned, Step
+from tadc.undoing.step_programs import steps_of
 
 
 class Plan(PlanData):
@@ -30,7 +30,7 @@ class Plan(PlanData):
     """
 
     def __str__(self) -> str:
-        from tadc.inversion.plan_tables import plan_text
+        from tadc.undoing.plan_tables import plan_text
 
         return plan_text(self)
 
@@ -40,12 +40,12 @@ class Plan(PlanData):
 
     def latex(self) -> str:
         """The steps as a `tabular`."""
-        from tadc.inversion.plan_tables import plan_table
+        from tadc.undoing.plan_tables import plan_table
 
         return tables_latex([plan_table(self)])
 
     def _repr_html_(self) -> str:
-        from tadc.inversion.plan_tables import plan_table, summary
+        from tadc.undoing.plan_tables import plan_table, summary
 
         return tables_html([plan_table(self)] if self.steps else [], summary(self))
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from math import prod
 
 from tadc.frontend.terms import Term
-from tadc.inversion.forms import positions
-from tadc.inversion.kinds import Banded, Bands, Blocks, Class, Permutation, is_interleaved
-from tadc.inversion.pieces import Pieces, Seed
 from tadc.lattice.affine import Affine, Constraint, equals_zero
+from tadc.undoing.forms import positions
+from tadc.undoing.kinds import Banded, Bands, Blocks, Class, Permutation, is_interleaved
+from tadc.undoing.pieces import Pieces, Seed
 
 
 def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:

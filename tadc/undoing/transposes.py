@@ -7,10 +7,10 @@ from dataclasses import replace
 from tadc.compiler.derive import derive
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Term, tensors_read
-from tadc.inversion.forms import Form, moved
-from tadc.inversion.pieces import Pieces
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
+from tadc.undoing.forms import Form, moved
+from tadc.undoing.pieces import Pieces
 
 
 def transposed(form: Form, inverse: Program) -> Program:

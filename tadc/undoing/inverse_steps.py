@@ -16,21 +16,21 @@ from dataclasses import dataclass, replace
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Read, Term, operands, tensors_read
-from tadc.inversion.forms import Form
-from tadc.inversion.inlined import direct
-from tadc.inversion.inverse_plan import plan_of
-from tadc.inversion.kinds import Class, Recurrent, Triangles
-from tadc.inversion.pieces import Pieces
-from tadc.inversion.planned import PlanData, Planned
-from tadc.inversion.programs import Programs
-from tadc.inversion.segments import Composed, Part, composed
-from tadc.inversion.step_chain import Layout, NoChain, Reader, Rule, choice, layouts
-from tadc.inversion.step_lift import Lift
-from tadc.inversion.triangles import Triangle
-from tadc.inversion.undone import TANGENT, NoFormula
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.simplify import simplify_program
+from tadc.undoing.forms import Form
+from tadc.undoing.inlined import direct
+from tadc.undoing.inverse_plan import plan_of
+from tadc.undoing.kinds import Class, Recurrent, Triangles
+from tadc.undoing.pieces import Pieces
+from tadc.undoing.planned import PlanData, Planned
+from tadc.undoing.programs import Programs
+from tadc.undoing.segments import Composed, Part, composed
+from tadc.undoing.step_chain import Layout, NoChain, Reader, Rule, choice, layouts
+from tadc.undoing.step_lift import Lift
+from tadc.undoing.triangles import Triangle
+from tadc.undoing.undone import TANGENT, NoFormula
 
 _Inverse = Callable[[Algebra, Term], Term]
 

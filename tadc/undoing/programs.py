@@ -18,14 +18,14 @@ from itertools import permutations
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Term
-from tadc.inversion.band_recurrences import Recurrences, diagonals
-from tadc.inversion.colours import colours, one_each
-from tadc.inversion.forms import Form
-from tadc.inversion.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangles
-from tadc.inversion.pieces import Pieces, Seed, least
-from tadc.inversion.transposes import transposed
-from tadc.inversion.triangles import Triangle
 from tadc.passes.terms.algebra import is_const
+from tadc.undoing.band_recurrences import Recurrences, diagonals
+from tadc.undoing.colours import colours, one_each
+from tadc.undoing.forms import Form
+from tadc.undoing.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangles
+from tadc.undoing.pieces import Pieces, Seed, least
+from tadc.undoing.transposes import transposed
+from tadc.undoing.triangles import Triangle
 
 
 class Programs:

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from rich.table import Table
 
-from tadc.inversion.planned import PlanData, Step
+from tadc.undoing.planned import PlanData, Step
 
 #: Of many steps so many are shown, and so many names in a cell.
 _STEPS, _NAMES = 24, 4

@@ -16,11 +16,11 @@ from functools import cached_property
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Read, Term, reachable
-from tadc.inversion.inlined import direct
-from tadc.inversion.kinds import Triangles
-from tadc.inversion.pieces import Pieces
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.terms.simplify import Simplifier
+from tadc.undoing.inlined import direct
+from tadc.undoing.kinds import Triangles
+from tadc.undoing.pieces import Pieces
 
 
 @dataclass

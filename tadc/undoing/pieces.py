@@ -23,11 +23,11 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.inversion.forms import Form, moved
 from tadc.lattice.affine import Affine, box
 from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.liveness import needed
+from tadc.undoing.forms import Form, moved
 
 #: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
 Seed = Callable[[Sequence[Affine]], Term]

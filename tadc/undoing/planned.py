@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tadc.inversion.components import Component
-from tadc.inversion.forms import Form
-from tadc.inversion.graph import Graph
-from tadc.inversion.kinds import Class
+from tadc.undoing.components import Component
+from tadc.undoing.forms import Form
+from tadc.undoing.graph import Graph
+from tadc.undoing.kinds import Class
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Read, Reduce, Term, Terms, operands
-from tadc.inversion.forms import Form
+from tadc.undoing.forms import Form
 
 
 def inlined(terms: Terms, root: Term, bodies: Mapping[str, Definition]) -> Term:

@@ -8,9 +8,9 @@ from itertools import product
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Select, Term, operands
-from tadc.inversion.forms import Form
-from tadc.inversion.graph import FLAT
 from tadc.lattice.affine import Affine, Constraint, box
+from tadc.undoing.forms import Form
+from tadc.undoing.graph import FLAT
 
 #: More relations of one value than this are not looked at one by one.
 MOST = 200

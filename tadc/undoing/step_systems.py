@@ -15,17 +15,17 @@ import numpy as np
 from tadc.compiler.derive import derive
 from tadc.frontend.program import Program
 from tadc.frontend.terms import tensors_read
-from tadc.inversion.factors import Array, DenseFactors, Factored
-from tadc.inversion.kinds import Bands, Blocks, Dense
-from tadc.inversion.matrices import factors_of_bands
-from tadc.inversion.planned import PlanData
-from tadc.inversion.programs import Programs
-from tadc.inversion.segments import Part, composed
-from tadc.inversion.step_chain import Chain
-from tadc.inversion.step_lift import Lift
-from tadc.inversion.undone import PIVOT, TANGENT, NoFormula, undone
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
+from tadc.undoing.factors import Array, DenseFactors, Factored
+from tadc.undoing.kinds import Bands, Blocks, Dense
+from tadc.undoing.matrices import factors_of_bands
+from tadc.undoing.planned import PlanData
+from tadc.undoing.programs import Programs
+from tadc.undoing.segments import Part, composed
+from tadc.undoing.step_chain import Chain
+from tadc.undoing.step_lift import Lift
+from tadc.undoing.undone import PIVOT, TANGENT, NoFormula, undone
 
 Arrays = Mapping[str, Array]
 #: Compiles a program.

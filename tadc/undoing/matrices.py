@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tadc.inversion.factors import (
+from tadc.undoing.factors import (
     Array,
     BandFactors,
     BlockFactors,
@@ -20,8 +20,8 @@ from tadc.inversion.factors import (
     TriangularFactors,
     TridiagonalFactors,
 )
-from tadc.inversion.forms import Form
-from tadc.inversion.kinds import (
+from tadc.undoing.forms import Form
+from tadc.undoing.kinds import (
     Banded,
     Bands,
     Blocks,

@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Definition, Program
+from tadc.frontend.source import Span
 from tadc.frontend.terms import Read, Term, bottom_up, reachable, tensors_read
-from tadc.inversion.inverse_steps import InverseSteps, NotInvertible, inverse_steps
-from tadc.inversion.step_chain import layouts
 from tadc.lattice.affine import Affine, box
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
+from tadc.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
+from tadc.undoing.step_chain import layouts
 
 _TINY = 2.0**-1000
 """More than no state: what begins with 0 has a residual too."""
@@ -32,11 +33,11 @@ def run_backwards(gradient: Program, base: Program) -> Program:
     """The gradient of a program, where states of recurrences are made backwards, with `residual` after it.
 
     That is the largest difference between a first state made backwards and the one that the recurrence began
-    with, as a share of the largest of these. Raises CompileError: TAD0410 for steps that formulas do not undo,
-    and for sizes that have no values.
+    with, as a share of the largest of these. Raises CompileError: TAD0410 for steps that formulas do not
+    undo, and for sizes that have no values.
     """
     if gradient.sizes:
-        text = f"`reverse=\"invert\"` needs the values of {', '.join(f'`{n}`' for n in gradient.sizes)}"
+        text = f'`reverse="invert"` needs the values of {", ".join(f"`{n}`" for n in gradient.sizes)}'
         raise CompileError([Diagnostic("TAD0410", text, helps=["give `sizes=`, or use `g.at(sizes)`"])])
     return _Backwards(gradient, base).program()
 
@@ -95,7 +96,7 @@ class _Backwards:
 
         def value(term: Term, below: list[Term]) -> Term:
             made = self.terms.rebuild(term, below)
-            if not isinstance(made, Read):
+            if not isinstance(made, Read) or made.type is None:
                 return made
             name = names.get(made.tensor) or self.backwards(made.tensor)
             return self.terms.read(name, made.indices, made.type, made.span)
@@ -138,7 +139,8 @@ class _Backwards:
         indices = tuple(definition.indices[n] for n in layout.rest)
         for back in range(layout.depth):
             for part in range(len(layout.parts)):
-                at = layout.place(part, Affine.const(layout.length - 1 - back), list(map(Affine.var, indices)))
+                state = Affine.const(layout.length - 1 - back)
+                at = layout.place(part, state, list(map(Affine.var, indices)))
                 name = names[f"l{back}_{part}"] = self.names.free(f"{definition.name}_last")
                 body = self.terms.read(definition.name, at, definition.type)
                 made = Definition(name, definition.type, layout.extents, indices, body, is_output=False)
@@ -157,21 +159,19 @@ class _Backwards:
         begun = terms.substitute(definition.body, forms)
         back = terms.read(self.instead[definition.name], at, definition.type)
 
+        hints = [index for n, index in enumerate(definition.indices) if n != axis]
+
         def most(term: Term) -> Term:
             size = terms.apply("abs", [term])
-            return terms.reduce(inner, rows, size, kind="max", hints=self.hints(definition, axis)) if inner else size
+            return terms.reduce(inner, rows, size, kind="max", hints=hints) if inner else size
 
         least = terms.apply("max", [most(begun), terms.const(_TINY)])
         self.residuals.append(terms.apply("div", [most(terms.apply("sub", [back, begun])), least]))
 
-    def hints(self, definition: Definition, axis: int) -> list[str]:
-        """Names of the indices of a state."""
-        return [index for n, index in enumerate(definition.indices) if n != axis]
-
     def residual(self) -> Definition:
         """The largest share by which a first state is another one."""
-        total: Term = self.terms.const(0.0)
-        for term in self.residuals:
+        total, *others = self.residuals or [self.terms.const(0.0)]
+        for term in others:
             total = self.terms.apply("max", [total, term])
         return Definition(self.names.free("residual"), "f64", (), (), total)
 
@@ -182,11 +182,12 @@ def _shape(definition: Definition) -> tuple[int, ...]:
 
 
 def _refusal(definition: Definition, reason: str, program: Program) -> Diagnostic:
-    made = Diagnostic(
+    """Why the steps of a recurrence stay as they are."""
+    return Diagnostic(
         "TAD0410",
         f"the steps of `{definition.name}` cannot be taken backwards",
+        Label(definition.span) if isinstance(definition.span, Span) else None,
         notes=[reason],
         helps=["`memory_limit=` saves some states, and takes the steps between them again"],
         source=program.source,
     )
-    return made

@@ -19,11 +19,11 @@ from math import prod
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Read, Term, Terms, bottom_up, reachable, tensors_read
-from tadc.inversion.forms import Form
-from tadc.inversion.planned import PlanData
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import Simplifier
+from tadc.undoing.forms import Form
+from tadc.undoing.planned import PlanData
 
 #: So many tensors make up a state at most, and so many steps back a step reads at most.
 _PARTS, _DEPTH = 6, 4

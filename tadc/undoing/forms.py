@@ -11,9 +11,9 @@ from typing import Any
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, Terms, bottom_up, operands, tensors_read
-from tadc.inversion.components import Component
-from tadc.inversion.graph import Graph
 from tadc.lattice.affine import Affine
+from tadc.undoing.components import Component
+from tadc.undoing.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)

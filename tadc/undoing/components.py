@@ -12,9 +12,9 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tadc.inversion.flow import UNBOUNDED, Network, strongly_connected
-from tadc.inversion.graph import Graph
-from tadc.inversion.inversion_errors import cut_too_narrow
+from tadc.undoing.flow import UNBOUNDED, Network, strongly_connected
+from tadc.undoing.graph import Graph
+from tadc.undoing.inversion_errors import cut_too_narrow
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,12 @@ from itertools import combinations_with_replacement
 from math import prod
 
 from tadc.frontend.program import Definition
-from tadc.inversion.forms import Form, positions
-from tadc.inversion.kinds import (
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.points import SearchLimit, find_point
+from tadc.lattice.polyhedron import implied, is_empty
+from tadc.undoing.forms import Form, positions
+from tadc.undoing.kinds import (
     SMALL,
     Banded,
     Bands,
@@ -26,11 +30,7 @@ from tadc.inversion.kinds import (
     Triangles,
     Triangular,
 )
-from tadc.inversion.relations import Relation, TooMany, apart, facts, relations
-from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.points import SearchLimit, find_point
-from tadc.lattice.polyhedron import implied, is_empty
+from tadc.undoing.relations import Relation, TooMany, apart, facts, relations
 
 #: A value of at most this share of the component, and of at most so many numbers, makes a low rank.
 _SHARE, _RANK = 4, 256

@@ -8,12 +8,12 @@ from functools import cached_property
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Term
-from tadc.inversion.colours import where
-from tadc.inversion.graph import differentiable_reads
-from tadc.inversion.kinds import Recurrent
-from tadc.inversion.pieces import Pieces, least
-from tadc.inversion.ratios import given, is_light, ratio
 from tadc.lattice.affine import Affine, Constraint
+from tadc.undoing.colours import where
+from tadc.undoing.graph import differentiable_reads
+from tadc.undoing.kinds import Recurrent
+from tadc.undoing.pieces import Pieces, least
+from tadc.undoing.ratios import given, is_light, ratio
 
 
 @dataclass

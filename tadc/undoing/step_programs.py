@@ -7,17 +7,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.inversion.forms import Form
-from tadc.inversion.kinds import Class, Dense, Steps
-from tadc.inversion.pieces import Pieces, is_number, least
-from tadc.inversion.programs import Programs
-from tadc.inversion.step_chain import Chain, NoChain, Planner, chains_of
-from tadc.inversion.step_lift import Lift
-from tadc.inversion.step_systems import StepSystems
-from tadc.inversion.transposes import transposed
-from tadc.inversion.undone import NoFormula
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import is_const
+from tadc.undoing.forms import Form
+from tadc.undoing.kinds import Class, Dense, Steps
+from tadc.undoing.pieces import Pieces, is_number, least
+from tadc.undoing.programs import Programs
+from tadc.undoing.step_chain import Chain, NoChain, Planner, chains_of
+from tadc.undoing.step_lift import Lift
+from tadc.undoing.step_systems import StepSystems
+from tadc.undoing.transposes import transposed
+from tadc.undoing.undone import NoFormula
 
 
 class StepPrograms(Programs):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Reduce, Terms, reachable, tensors_read
-from tadc.inversion.forms import Form, moved
 from tadc.passes.terms.liveness import needed
+from tadc.undoing.forms import Form, moved
 
 #: So many definitions of one kernel are compiled together.
 _DEFINITIONS = 24

@@ -1,0 +1,1 @@
+"""How the Jacobian of a program, or the steps of a recurrence, are inverted: plans, and programs for it."""
