@@ -26,7 +26,7 @@ from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of
-from tadc.passes.maps.windows import MOST_STEPS, last_step, weights_of, window_of
+from tadc.passes.maps.windows import MOST_STEPS, weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
 
 _FIRST = 1 << 20
@@ -190,6 +190,7 @@ class _Sides:
     def pair(self) -> _Pair | None:
         """The function with marks; None where something else reads the steps."""
         read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
+        read = {name for name in read if not self.at_the_end(name)}
         again = self.needed(read)
         completed = memory_of(self.function).replaced.keys()
         is_lost = any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again)
@@ -254,6 +255,21 @@ class _Sides:
             for at, facts in reads_of(reader, name):
                 yield (_own_step(reader) - sweep.step(at)) * self.sign, facts + self.function.known
 
+    def at_the_end(self, name: str) -> bool:
+        """Whether the other side reads no other steps than those that are there when it begins."""
+        most = self.from_end(name, self.back.values())
+        return most is not None and most <= (self.depth(name, self.forward) or 0)
+
+    def from_end(self, name: str, readers: Iterable[Map]) -> int | None:
+        """How many steps before the last one maps read a tensor; None where that is not known to be few."""
+        sweep = self.made[name].marks.sweep
+        assert sweep is not None
+        end, found = Affine.const(0) if sweep.down else self.count - 1, list[tuple[Affine, Domain]]()
+        for reader in readers:
+            for at, facts in reads_of(reader, name):
+                found.append(((end - sweep.step(at)) * self.sign, facts + self.function.known))
+        return _most([(Affine.const(0), ()), *found])
+
     def window(self, member: Map, before: Mapping[str, int], ahead: int) -> Window | None:
         """The window of a member's tensors, of which the other side reads so many steps before and ahead.
 
@@ -263,14 +279,15 @@ class _Sides:
         weights = weights_of(replace(member, marks=Marks(sweep=member.marks.sweep))) if tensors else None
         if weights is None:
             return None
-        window, back = Window(1, weights), 0
+        back = 0
         for tensor in tensors:
-            end, others = last_step(tensor, window), list[tuple[Affine, Domain]]()
-            for other in self.function.maps:
-                if other.tensors[0].name not in self.forward and other.tensors[0].name not in self.back:
-                    reads = reads_of(other, tensor.name)
-                    others += [(end - window.step(at), facts + self.function.known) for at, facts in reads]
-            most = self.depth(tensor.name, self.forward), _most([(Affine.const(0), ()), *others])
+            others = [
+                item
+                for item in self.function.maps
+                if (name := item.tensors[0].name) not in self.forward
+                and not (name in self.back and tensor.name in before)
+            ]
+            most = self.depth(tensor.name, self.forward), self.from_end(tensor.name, others)
             if None in most:
                 return None
             back = max(back, *(n or 0 for n in most), before.get(tensor.name, 0) + max(ahead, 0))

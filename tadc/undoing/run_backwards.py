@@ -74,7 +74,8 @@ class _Backwards:
         if definition.is_output:
             return frozenset()
         if definition.order is not None:
-            return frozenset(layout.axis for layout in layouts(definition, _shape(definition))[:1])
+            found = [layout.axis for layout in layouts(definition, _shape(definition))]
+            return frozenset(found[:1] or range(len(definition.shape)))
         used = {
             name
             for read in reachable([definition.body])
@@ -98,10 +99,21 @@ class _Backwards:
             made = self.terms.rebuild(term, below)
             if not isinstance(made, Read) or made.type is None:
                 return made
+            if made.tensor not in names and self.is_last(made):
+                return made
             name = names.get(made.tensor) or self.backwards(made.tensor)
             return self.terms.read(name, made.indices, made.type, made.span)
 
         return replace(definition, body=bottom_up(definition.body, {}, value))
+
+    def is_last(self, read: Read) -> bool:
+        """Whether a read is of the last state of a recurrence, which is at hand."""
+        definition = self.definitions.get(read.tensor)
+        if definition is None or definition.order is None or len(self.steps.get(read.tensor, ())) != 1:
+            return False
+        (axis,) = self.steps[read.tensor]
+        is_down = definition.order.coefficient(definition.indices[axis]) < 0
+        return read.indices[axis] == Affine.const(0 if is_down else _shape(definition)[axis] - 1)
 
     def backwards(self, name: str) -> str:
         """The tensor that stands for another one: for what goes along steps, one that goes back."""
@@ -119,8 +131,8 @@ class _Backwards:
 
     def undo(self, definition: Definition) -> None:
         """Define the states of a recurrence backwards."""
-        (axis,) = self.steps[definition.name]
-        found = inverse_steps(self.gradient, definition.name, axis)
+        axis, *others = self.steps[definition.name]
+        found = inverse_steps(self.gradient, definition.name, None if others else axis)
         if isinstance(found, NotInvertible):
             raise CompileError([_refusal(definition, found.reason, self.gradient)])
         names = self.last_states(definition, found)

@@ -58,6 +58,7 @@ def test_memory_does_not_grow_with_steps() -> None:
     value, *_, residual = tadc.value_and_grad(f, reverse="invert")(**given)
     np.testing.assert_allclose(value, f(**given), rtol=1e-14)
     assert 0 < residual < 1e-12
+    given["k"] = abs(given["k"])  # else it explodes
     direction = {"x_dot": np.ones(10)}
     second = tadc.jvp(tadc.grad(f, wrt="x", reverse="invert"), wrt="x")(**given, **direction)
     wanted = tadc.hvp(f, wrt="x")(**given, **direction)
@@ -74,7 +75,11 @@ def test_residual_says_what_rounding_loses() -> None:
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_refusals_say_why(text: str) -> None:
-    nonlinear = text.rpartition(";")[0] + "; s = " + ("sum{t, i} (u[t, i]**3)" if "i: 9" in text else "u[8]**3")
+    nonlinear = (
+        text.rpartition(";")[0]
+        + "; s = "
+        + ("sum{t, i} (u[t, i]**3)" if "i: 9" in text else "sum{t} (u[t]**3)")
+    )
     with pytest.raises(tadc.CompileError) as caught:
         tadc.vjp(tadc.function(nonlinear), reverse="invert")
     (problem,) = caught.value.diagnostics
