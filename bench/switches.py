@@ -45,7 +45,7 @@ def _always(value: Any) -> Without:
 
 def _unchanged(_: Any) -> Any:
     """A rewrite that gives a program, or maps, as they are."""
-    return lambda given, *_: given
+    return lambda given, *_, **__: given
 
 
 def _as_is(_: Any) -> Any:
