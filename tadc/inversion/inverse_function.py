@@ -24,9 +24,9 @@ from tadc.frontend.program import Argument, Program
 from tadc.frontend.size_values import needs_values
 from tadc.inversion.formulas import FORMULAS, signature_of
 from tadc.inversion.inverse_plan import Plan, plan_of
+from tadc.inversion.inverse_products import Caller, ProgramProduct, SolvedProduct
 from tadc.inversion.inversion_errors import no_program
 from tadc.inversion.modes import Modes
-from tadc.inversion.products import Caller, ProgramProduct, SolvedProduct
 from tadc.passes.rewrites.compared import store_compared
 
 #: So many values of sizes are kept.

@@ -23,7 +23,7 @@ from tadc.inversion.colours import colours, one_each
 from tadc.inversion.forms import Form
 from tadc.inversion.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangles
 from tadc.inversion.pieces import Pieces, Seed, least
-from tadc.inversion.transposes import transposed
+from tadc.inversion.transposed_solutions import transposed
 from tadc.inversion.triangles import Triangle
 from tadc.passes.terms.algebra import is_const
 

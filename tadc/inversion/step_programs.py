@@ -14,7 +14,7 @@ from tadc.inversion.programs import Programs
 from tadc.inversion.step_chain import Chain, NoChain, Planner, chains_of
 from tadc.inversion.step_lift import Lift
 from tadc.inversion.step_systems import StepSystems
-from tadc.inversion.transposes import transposed
+from tadc.inversion.transposed_solutions import transposed
 from tadc.inversion.undone import NoFormula
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import is_const

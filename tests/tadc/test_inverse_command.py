@@ -42,18 +42,13 @@ def test_sizes_and_inputs(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("product", ["jinv", "jinvT", "logabsdet"])
 def test_programs_of_products(capsys: pytest.CaptureFixture[str], product: str) -> None:
-    text = "x: f64[3]; w: f64[4, 3]; let scan{t} u[t: 4, i: 3] = if {t = 0} then (x[i]) else (w[t, i]*u[t - 1, i])"
-    text += "; y[i: 3] = u[3, i]"
-    assert main(["inverse", "-e", text, "--wrt", "x", "--product", product]) == 0
+    step = "let scan{t} u[t: 4, i: 3] = if {t = 0} then (x[i]) else (w[t, i]*u[t - 1, i])"
+    text = f"x: f64[3]; w: f64[4, 3]; {step}; y[i: 3] = u[3, i]"
+    words = ["inverse", "--wrt", "x", "--product", product, "-e"]
+    assert main([*words, text]) == 0
     said = capsys.readouterr().out
     assert said.rstrip() == str(getattr(tadc.inverse(tadc.function(text), "x"), product)).rstrip()
-    assert (
-        main(
-            ["inverse", "-e", "x: f64[9]; w: f64[9, 9]; y[i] = sum{j} (w[i, j]*x[j])", "--wrt", "x"]
-            + ["--product", product]
-        )
-        == 1
-    )
+    assert main([*words, "x: f64[9]; w: f64[9, 9]; y[i] = sum{j} (w[i, j]*x[j])"]) == 1
     assert "TAD0915" in capsys.readouterr().err
 
 
