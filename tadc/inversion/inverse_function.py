@@ -139,7 +139,7 @@ class Inverse:
         if missing is not None:
             made = [plan.graph.statements[n] for n in missing.component.statements]
             source = plan.graph.program.source
-            return _solved(name, caller, lambda: no_program(name, missing, source, made))
+            return _solved(name, caller, lambda: no_program(name, missing.kind.name, source, made))
         recipe = self.function.recipe and self.function.recipe.then("inverse", name, self.wrt)
         signature = Signature(*signature_of(plan, name), {}, {}, {})
 
