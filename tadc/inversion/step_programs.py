@@ -19,6 +19,9 @@ from tadc.inversion.undone import NoFormula
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import is_const
 
+#: So much less must several tensors of a state cost than one.
+_SEVERAL = 3
+
 
 class StepPrograms(Programs):
     """The programs of a form that is a chain of steps which formulas undo. Raises NoFormula."""
@@ -81,7 +84,8 @@ def steps_of(form: Form, planner: Planner) -> Steps | None:
         chains = chains_of(form, planner)
     except NoChain:
         return None
-    chains.sort(key=lambda chain: chain.step.cost)
+    # A state of one tensor has the shorter program: several have to save more than they lengthen it.
+    chains.sort(key=lambda chain: chain.step.cost * (_SEVERAL if chain.layout.split else 1))
     for make in (StepPrograms, StepSystems):
         for chain in chains:
             with suppress(NoFormula):
