@@ -93,7 +93,7 @@ _ALL = (
             f"{_PROGRAM} output wrt {_TENSORS} time {_DUMPS} {_HELP}",
             "tadc stats f.tad --size N=4096", {"stats": True}),
     Command("inverse", "derivatives", "how products with the inverse Jacobian are computed",
-            f"{_PROGRAM} output plan plot wrt time {_HELP}", "tadc inverse f.tad --plan"),
+            f"{_PROGRAM} output plan product plot wrt time {_HELP}", "tadc inverse f.tad --plan"),
     Command("emit", "the compiler", "print a stage: MLIR, LLVM IR, assembly, PTX, …",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} {_LOOK} {_PIECES} {_HELP}",
             "tadc emit asm f.tad --size N=4096 -o f.s", word="emit"),
@@ -119,7 +119,7 @@ _ALL = (
 COMMANDS = {command.name: command for command in _ALL}
 
 #: Options of some commands alone: what the form without a command does not have.
-_NOT_FLAT = {*_UNCERTAIN.split(), "plan"}
+_NOT_FLAT = {*_UNCERTAIN.split(), "plan", "product"}
 
 #: `tadc FILE [options]`: each command by an option.
 FLAT = Command(

@@ -49,7 +49,11 @@ def check_consistency(a: Arguments, command: Command) -> None:
         raise UsageError("`--wrt` lacks a name", "write `--wrt a,b`, or `--wrt '*'` for all")
     if command.name == "uncert":
         _uncertainties(a)
-    elif command.name != "inverse":
+    elif command.name == "inverse":
+        if a.product is not None and (a.plan or a.plot):
+            other = "--plan" if a.plan else "--plot"
+            raise UsageError(f"`--product` does not go with `{other}`", "ask for one after the other")
+    else:
         _one_thing(a)
         if a.mode and a.wrt is None:
             a.wrt = "*"

@@ -12,17 +12,22 @@ from tadc.inversion import inverse
 
 
 def execute(arguments: Arguments) -> int:
-    """Print how the Jacobian is inverted, or draw it. Raises CompileError."""
+    """Print how the Jacobian is inverted, or the program of a product, or draw it. Raises CompileError."""
     kind = picture_format(arguments.plot) if arguments.plot is not None else ""
     source = read_program(arguments)
     with step("typed"):
         program = function_of(arguments, source)
     with step("plan"):
-        plan = inverse(program, arguments.wrt_names).plan
+        made = inverse(program, arguments.wrt_names)
+        plan = made.plan
     if kind:
         from tadc.inversion.plot import draw
 
         Sink(str(arguments.plot)).write(draw(plan, kind))
-    if arguments.plan or not kind:
+    if arguments.product is not None:
+        with step("product"):
+            text = str(getattr(made, arguments.product))
+        Sink(arguments.output or "-").write(text)
+    if arguments.plan or not (kind or arguments.product):
         Sink(arguments.output or "-").write(str(plan))
     return 0

@@ -120,6 +120,8 @@ _ALL = (
     Option("seed", "--seed", "0", "of --method mc", type=int),
     Option("pieces", "--pieces", "1", "of --method interval: cut the inputs, for tighter bounds", type=int),
     Option("plan", "--plan", "", "the components, what each overwrites, its class, its cost (default)"),
+    Option("product", "--product", "P", "the program of a product: jinv, jinvT or logabsdet",
+           choices=("jinv", "jinvT", "logabsdet")),
     Option("fix", "--fix", "", "do what errors say where that is one edit, and write the program back"),
     Option("list", "--list", "WHAT", "stages, passes, functions, or targets: what runs here, and why not",
            choices=LISTS),

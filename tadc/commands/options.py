@@ -61,6 +61,7 @@ class Arguments:
     seed: int = 0
     pieces: int = 1
     plan: bool = False
+    product: str | None = None
     fix: bool = False
     explain: str | None = None
     shell: str | None = None

@@ -68,7 +68,7 @@ def written(arguments: Arguments) -> tuple[str, tuple[str, ...]]:
     if arguments.command == "uncert":
         return "JSON", (".json",)
     if arguments.command == "inverse":
-        return "a plan", (".txt",)
+        return ("a plan", (".txt",)) if arguments.product is None else ("a program", (".tad",))
     if arguments.emit:
         suffix = next(stage.suffix for stage in STAGES if stage.name == arguments.emit)
         return SUFFIXES.get(suffix, ("the syntax tree", ""))[0], (suffix,)

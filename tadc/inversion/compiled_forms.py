@@ -177,7 +177,7 @@ class Kernels:
         kind = self.kind
         found = self.columns(values)
         if isinstance(self.programs, StepSystems):
-            return self.programs.factored(found, values, self._compiled)
+            return self.programs.factored(found, self._compiled)
         if isinstance(kind, Steps):
             return DiagonalFactors(np.concatenate([array.ravel() for array in found.values()]))
         if isinstance(kind, LowRank):

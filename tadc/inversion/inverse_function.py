@@ -23,8 +23,8 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.size_values import needs_values
 from tadc.inversion.formulas import FORMULAS, signature_of
+from tadc.inversion.inverse_products import Caller, ProgramProduct, SolvedProduct
 from tadc.inversion.modes import Modes
-from tadc.inversion.products import Caller, ProgramProduct, SolvedProduct
 from tadc.passes.rewrites.compared import store_compared
 from tadc.undoing.inverse_plan import Plan, plan_of
 from tadc.undoing.inversion_errors import no_program
@@ -139,7 +139,7 @@ class Inverse:
         if missing is not None:
             made = [plan.graph.statements[n] for n in missing.component.statements]
             source = plan.graph.program.source
-            return _solved(name, caller, lambda: no_program(name, missing, source, made))
+            return _solved(name, caller, lambda: no_program(name, missing.kind.name, source, made))
         recipe = self.function.recipe and self.function.recipe.then("inverse", name, self.wrt)
         signature = Signature(*signature_of(plan, name), {}, {}, {})
 

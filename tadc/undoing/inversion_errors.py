@@ -11,7 +11,6 @@ from tadc.frontend.source import Place, Source, Span
 
 if TYPE_CHECKING:
     from tadc.undoing.graph import Graph
-    from tadc.undoing.planned import Planned
 
 #: So many names of values are listed.
 _SHOWN = 8
@@ -157,12 +156,10 @@ def too_large(
     return ArgumentError([found])
 
 
-def no_program(
-    product: str, planned: Planned, source: Source | None, made: Sequence[Definition]
-) -> CompileError:
+def no_program(product: str, kind: str, source: Source | None, made: Sequence[Definition]) -> CompileError:
     """A product that no program of the language computes."""
     names = [s.name for s in made]
-    note = f"{listed(names)}: {planned.kind.name}, which is factored with pivots, by LAPACK or NumPy"
+    note = f"{listed(names)}: {kind}, which is factored with pivots, by LAPACK or NumPy"
     found = Diagnostic(
         "TAD0915",
         f"`{product}` is no program of the language here",

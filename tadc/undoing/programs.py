@@ -24,7 +24,7 @@ from tadc.undoing.colours import colours, one_each
 from tadc.undoing.forms import Form
 from tadc.undoing.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangles
 from tadc.undoing.pieces import Pieces, Seed, least
-from tadc.undoing.transposes import transposed
+from tadc.undoing.transposed_solutions import transposed
 from tadc.undoing.triangles import Triangle
 
 

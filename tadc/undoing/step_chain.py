@@ -150,7 +150,8 @@ def layouts(recurrence: Definition, shape: tuple[int, ...]) -> list[Layout]:
         others = [n for n in range(len(shape)) if n != axis and shape[n] <= _PARTS]
         split = tuple(n for n in others if _is_split(recurrence, n, shape[n]))
         while prod(shape[n] for n in split) > _PARTS:
-            split = split[:-1]
+            largest = max(split, key=lambda n: shape[n])
+            split = tuple(n for n in split if n != largest)
         for chosen in dict.fromkeys(((), split)):
             parts = tuple(product(*(range(shape[n]) for n in chosen)))
             found.append(Layout(recurrence.name, shape, axis, sign < 0, max(back), chosen, parts))
@@ -170,10 +171,15 @@ def _distances(recurrence: Definition, axis: int, sign: int) -> set[int] | None:
 
 
 def _is_split(recurrence: Definition, dimension: int, extent: int) -> bool:
-    """Whether the index of a dimension says, alone, which index of that dimension is read."""
+    """Whether the index of a dimension tells which index of it is read, and it is not always the same."""
     index = recurrence.indices[dimension]
-    reads = [t for t in reachable([recurrence.body]) if isinstance(t, Read) and t.tensor == recurrence.name]
-    return extent > 1 and all(read.indices[dimension].variables <= {index} for read in reads)
+    reads = [
+        t.indices[dimension]
+        for t in reachable([recurrence.body])
+        if isinstance(t, Read) and t.tensor == recurrence.name
+    ]
+    is_known = all(form.variables <= {index} for form in reads)
+    return extent > 1 and is_known and any(form != Affine.var(index) for form in reads)
 
 
 def _upstream(definitions: Sequence[Definition], recurrence: Definition) -> tuple[Definition, ...]:

@@ -16,8 +16,11 @@ from tadc.undoing.programs import Programs
 from tadc.undoing.step_chain import Chain, NoChain, Planner, chains_of
 from tadc.undoing.step_lift import Lift
 from tadc.undoing.step_systems import StepSystems
-from tadc.undoing.transposes import transposed
+from tadc.undoing.transposed_solutions import transposed
 from tadc.undoing.undone import NoFormula
+
+#: So much less must several tensors of a state cost than one.
+_SEVERAL = 3
 
 
 class StepPrograms(Programs):
@@ -81,7 +84,8 @@ def steps_of(form: Form, planner: Planner) -> Steps | None:
         chains = chains_of(form, planner)
     except NoChain:
         return None
-    chains.sort(key=lambda chain: chain.step.cost)
+    # A state of one tensor has the shorter program: several have to save more than they lengthen it.
+    chains.sort(key=lambda chain: chain.step.cost * (_SEVERAL if chain.layout.split else 1))
     for make in (StepPrograms, StepSystems):
         for chain in chains:
             with suppress(NoFormula):

@@ -58,7 +58,8 @@ class StepSystems(Programs):
         if self.step.size < (_BAND if isinstance(self.step, Bands) else _DENSE):
             raise NoFormula("it is small")
         for plan in (chain.end, chain.start):
-            undone(plan, Programs)  # raises NoFormula
+            if any(not name.startswith(TANGENT) for name in undone(plan, Programs).inputs):
+                raise NoFormula("its first or last states are scaled by values")
 
     @property
     def is_closed(self) -> bool:
@@ -88,7 +89,7 @@ class StepSystems(Programs):
         *before, last = lift.made
         return lift.pieces.program([*before, replace(last, is_output=True)], taped=True)
 
-    def factored(self, found: Arrays, values: Arrays, compiler: Compiler) -> Factored:
+    def factored(self, found: Arrays, compiler: Compiler) -> Factored:
         """The chain at a point, of its columns there."""
         (columns,) = found.values()
         kind, count = self.step, self.chain.layout.count
@@ -102,7 +103,7 @@ class StepSystems(Programs):
             parts = [DenseFactors(np.ascontiguousarray(block).T) for block in blocks]
         each = len(parts) // count
         steps = [parts[n : n + each] for n in range(0, len(parts), each)]
-        return ChainFactors(self, steps, values, compiler)
+        return ChainFactors(self, steps, compiler)
 
     def element(self, place: int) -> tuple[str, tuple[int, ...]]:
         """The recurrence, and the element of it whose pivot is at some place among all."""
@@ -111,23 +112,15 @@ class StepSystems(Programs):
         found = layout.place(0, Affine.const(int(state) + 1), [Affine.const(int(n)) for n in rest])
         return layout.name, tuple(form.constant for form in found)
 
-    def state(self, values: Arrays, number: int) -> Array:
-        """A state of a run."""
-        layout = self.chain.layout
-        place = layout.length - 1 - number if layout.down else number
-        return np.ascontiguousarray(np.take(values[layout.name], place, layout.axis))
-
 
 class ChainFactors(Factored):
     """The product of an end, steps and a start; vectors are tensors of the form, one after another."""
 
-    def __init__(
-        self, programs: StepSystems, steps: list[list[Factored]], values: Arrays, compiler: Compiler
-    ) -> None:
-        self._programs, self._steps, self._values = programs, steps, values
-        last = programs.chain.layout.length - 1
-        self._end = _Solved(programs.chain.end, {"l0_0": last}, programs, values, compiler)
-        self._start = _Solved(programs.chain.start, {"f0_0": 0}, programs, values, compiler)
+    def __init__(self, programs: StepSystems, steps: list[list[Factored]], compiler: Compiler) -> None:
+        self._programs, self._steps = programs, steps
+        self._end, self._start = (
+            _Solved(plan, compiler) for plan in (programs.chain.end, programs.chain.start)
+        )
         self.pivots = np.concatenate([part.pivots.ravel() for parts in steps for part in parts])
 
     def solve(self, right: Array) -> Array:
@@ -172,21 +165,13 @@ def _each(parts: list[Factored], vector: Array, solve: Callable[[Factored, Array
 
 
 class _Solved:
-    """The first or the last factor of a chain, which formulas undo, at a point."""
+    """The first or the last factor of a chain, which formulas undo, whatever the values are."""
 
-    def __init__(
-        self,
-        plan: PlanData,
-        states: Mapping[str, int],
-        programs: StepSystems,
-        values: Arrays,
-        compiler: Compiler,
-    ) -> None:
+    def __init__(self, plan: PlanData, compiler: Compiler) -> None:
         self._made = made = undone(plan, Programs)
         self._own = {a.name: own for a, own in zip(made.program.arguments, made.inputs, strict=True)}
         self._own |= {d.name: own for d, own in zip(made.program.outputs, made.outputs, strict=True)}
-        self._compiler, self._values = compiler, values
-        self._states = {name: programs.state(values, number) for name, number in states.items()}
+        self._compiler = compiler
         self._inputs = plan.graph.inputs
         self._named = dict(zip(plan.outputs, plan.graph.outputs, strict=True))
 
@@ -228,10 +213,7 @@ class _Solved:
 
     def _run(self, program: Program, given: Arrays) -> dict[str, Array]:
         kernel = self._compiler(program)
-        arrays: dict[str, Array] = {}
-        for name in kernel.inputs:
-            own = self._own[name]
-            arrays[name] = next(m[own] for m in (given, self._states, self._values) if own in m)
+        arrays = {name: given[self._own[name]] for name in kernel.inputs}
         return {self._own[name]: array for name, array in kernel(arrays).items()}
 
 

@@ -12,6 +12,8 @@ import pytest
 import tadc
 from tests.inversion.checking import compare, dense_by_jax, flat
 from tests.inversion.flows import FLOWS, Flow, inputs
+from tests.inversion.programs import Case
+from tests.inversion.random_flows import random_flow
 
 
 def made(flow: Flow) -> tuple[tadc.Function, Any, list[Any]]:
@@ -181,3 +183,96 @@ def test_training() -> None:
     np.testing.assert_allclose(volume(x, w) - 0.5 * np.sum(y**2), likelihood(w), rtol=1e-12)
     found = tadc.vjp(flow, "w")(x, w, -y) + tadc.grad(volume, "w")(x, w)
     np.testing.assert_allclose(found, jax.grad(likelihood)(w), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.one_in(8)
+@pytest.mark.parametrize("seed", range(32))
+def test_random_flows(seed: int) -> None:
+    """Steps of formulas for each, and the same products as a dense solution."""
+    case = random_flow(seed)
+    f = tadc.function(case.text)
+    inverse = tadc.inverse(f, case.wrt)
+    assert isinstance(inverse.jinv, tadc.Function)
+    random = np.random.default_rng(seed)
+    arguments = [0.4 * random.standard_normal(a.shape) for a in f.program.arguments]  # type: ignore[arg-type]
+    compare(inverse, arguments, dense_by_jax(case, f, arguments), 1e-8)
+    again = tadc.function(str(inverse.logabsdet))
+    np.testing.assert_allclose(again(*arguments), inverse.logabsdet(arguments), rtol=1e-10, atol=1e-12)
+
+
+HEAT = """
+x: f64[{n}]
+let scan{{t}} u[t: 9, i: {n}] = if {{t = 0}} then (2*x[i]) else (u[t - 1, i] - .01*u[t - 1, i]**3
+    + if {{i >= 1 and i <= {n} - 2}} then (.02*(u[t - 1, i - 1] - 2*u[t - 1, i] + u[t - 1, i + 1])) else (0))
+y[i: {n}] = 3*u[8, {n} - 1 - i]
+"""
+
+
+def heat(x: Any) -> Any:
+    u = 2 * x
+    for _ in range(8):
+        u = u - 0.01 * u**3 + jnp.pad(0.02 * (u[:-2] - 2 * u[1:-1] + u[2:]), 1)
+    return (3 * u[::-1],)
+
+
+def mixed(q: Any, p: Any, w: Any) -> Any:
+    u = jnp.concatenate([q, p])
+    for _ in range(6):
+        u = u + 0.1 * jnp.tanh(w @ u)
+    return (u,)
+
+
+SYSTEMS = {
+    "a band on both sides": (Case(HEAT.format(n=260), ("x",), heat), "banded, 1 below and 1 above"),
+    "a narrow state": (Case(HEAT.format(n=20), ("x",), heat), "dense"),
+    "dense steps, downwards": (
+        Case(
+            """
+            q: f64[20]; p: f64[30]; w: f64[50, 50]
+            let scan{-t} u[i: 50, t: 7] = if {t = 6} then (if {i < 20} then (q[i]) else (p[i - 20])) else (
+                u[i, t + 1] + .1*tanh(sum{j} (w[i, j]*u[j, t + 1])))
+            y[i: 50] = u[i, 0]""",
+            ("q", "p"),
+            mixed,
+        ),
+        "6 of 50x50",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_steps_that_are_systems(name: str) -> None:
+    case, kind = SYSTEMS[name]
+    f = tadc.function(case.text)
+    inverse = tadc.inverse(f, case.wrt)
+    assert kind in str(inverse.plan.kinds)
+    assert not isinstance(inverse.jinv, tadc.Function)
+    random = np.random.default_rng(0)
+    arguments = [0.3 * random.standard_normal(a.shape) for a in f.program.arguments]  # type: ignore[arg-type]
+    compare(inverse, arguments, dense_by_jax(case, f, arguments))
+
+
+def test_singular_system() -> None:
+    """The pivot of the step that has none."""
+    case, _ = SYSTEMS["dense steps, downwards"]
+    text = case.text.replace("u[i, t + 1] +", "u[i, t + 1]*min(i, 1) +").replace("tanh", "0*sin")
+    inverse = tadc.inverse(tadc.function(text), case.wrt)
+    arguments = [np.ones(20), np.ones(30), np.ones((50, 50))]
+    with pytest.raises(tadc.ArgumentError, match=r"the pivot of `u` at element \[0, 5\] is 0.0"):
+        inverse.jinv(arguments, np.ones(50))
+    assert inverse.logabsdet(arguments) == -np.inf
+
+
+def test_batches_of_bands() -> None:
+    """A band for each row of a tensor, without a recurrence."""
+    step = "if {i >= 1 and i <= 38} then (x[b, i - 1] + sin(x[b, i + 1])) else (0)"
+    case = Case(
+        f"x: f64[3, 40]; y[b: 3, i: 40] = 4*x[b, i] + {step}",
+        ("x",),
+        lambda x: (4 * x + jnp.pad(x[:, :-2] + jnp.sin(x[:, 2:]), ((0, 0), (1, 1))),),
+    )
+    f = tadc.function(case.text)
+    inverse = tadc.inverse(f)
+    assert list(inverse.plan.kinds) == ["block-diagonal, 3 of 40x40, banded, 1 below and 1 above"]
+    arguments = [np.random.default_rng(0).standard_normal((3, 40))]
+    compare(inverse, arguments, dense_by_jax(case, f, arguments))

@@ -40,6 +40,18 @@ def test_sizes_and_inputs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "TAD0212" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("product", ["jinv", "jinvT", "logabsdet"])
+def test_programs_of_products(capsys: pytest.CaptureFixture[str], product: str) -> None:
+    step = "let scan{t} u[t: 4, i: 3] = if {t = 0} then (x[i]) else (w[t, i]*u[t - 1, i])"
+    text = f"x: f64[3]; w: f64[4, 3]; {step}; y[i: 3] = u[3, i]"
+    words = ["inverse", "--wrt", "x", "--product", product, "-e"]
+    assert main([*words, text]) == 0
+    said = capsys.readouterr().out
+    assert said.rstrip() == str(getattr(tadc.inverse(tadc.function(text), "x"), product)).rstrip()
+    assert main([*words, "x: f64[9]; w: f64[9, 9]; y[i] = sum{j} (w[i, j]*x[j])"]) == 1
+    assert "TAD0915" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -49,6 +61,9 @@ def test_sizes_and_inputs(capsys: pytest.CaptureFixture[str]) -> None:
         (["-e", "x: f64; y = x", "--wrt", "x", "--plot"], "`--plot` lacks a value"),
         (["-e", "x: f64[N]; y[i] = x[i]", "--size", "N=3", "--size", "N=4"], "`--size` gives `N` twice"),
         (["-e", "x: f64; y = x", "--plot", "a.svg", "--plot", "b.svg"], "`--plot` is given twice"),
+        (["-e", "x: f64; y = x", "--product", "jin"], "did you mean `jinv`?"),
+        (["-e", "x: f64; y = x", "--product", "jinv", "--plan"], "`--product` does not go with `--plan`"),
+        (["-e", "x: f64; y = x", "--product", "jinv", "-o", "a.svg"], "but a program is written"),
     ],
 )
 def test_wrong_use(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
