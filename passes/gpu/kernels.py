@@ -16,6 +16,7 @@ from tadc.passes.gpu.chain_steps import chain_nest, chosen_chain_steps
 from tadc.passes.gpu.interleaved import Place, places_of
 from tadc.passes.gpu.kernel_nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import Variant
+from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.steps_of_threads import steps_of_variant
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
@@ -112,6 +113,8 @@ class Kernels:
 
     def chosen(self, item: Map) -> Iterator[Steps]:
         """The steps of the kernels of a map that are the best here."""
+        if item.order is not None:
+            return iter(steps_of_recurrence(item, self.maps, self.gpu))
         variants = [Variant(None)] if item.marks.in_place else variants_of(self.gpu, item, self.maps)
         return (steps_of_variant(item, self.maps, variant, self.gpu.warp) for variant in variants)
 
