@@ -12,6 +12,8 @@ from tadc.backend.emulator.errors import Fault
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tadc.backend.emulator.races import Races
+
 Array: TypeAlias = "NDArray[Any]"
 
 #: Addresses of spaces begin far from each other: an address tells its space.
@@ -90,25 +92,27 @@ class Memory:
         for buffer in self._buffers.values():
             buffer.is_whole = True
 
-    def load(self, addresses: Array, size: int, lanes: Array) -> Array:
+    def load(self, addresses: Array, size: int, lanes: Array, races: Races) -> Array:
         """Unsigned integers of `size` bytes, one for each lane. Raises Fault."""
         _check_alignment(addresses, size, lanes)
         if found := self._one(addresses, size):
+            races.load(found, addresses, size, lanes)
             return _load(found, addresses, size, lanes)
         values = np.zeros(addresses.shape, UNSIGNED[size])
         for found, at in self._each(addresses, size, lanes):
+            races.load(found, addresses[at], size, lanes[at])
             values[at] = _load(found, addresses[at], size, lanes[at])
         return values
 
-    def store(self, addresses: Array, values: Array, lanes: Array) -> None:
+    def store(self, addresses: Array, values: Array, lanes: Array, races: Races) -> None:
         """Write unsigned integers, one from each lane. Raises Fault."""
         size = values.dtype.itemsize
         _check_alignment(addresses, size, lanes)
         if found := self._one(addresses, size):
-            _store(found, addresses, values)
+            _store(found, addresses, values, lanes, races)
             return
         for found, at in self._each(addresses, size, lanes):
-            _store(found, addresses[at], values[at])
+            _store(found, addresses[at], values[at], lanes[at], races)
 
     def _one(self, addresses: Array, size: int) -> Buffer | None:
         """The buffer that all addresses lie in."""
@@ -164,10 +168,14 @@ def _load(buffer: Buffer, addresses: Array, size: int, lanes: Array) -> Array:
     return buffer.bytes.view(UNSIGNED[size])[at]
 
 
-def _store(buffer: Buffer, addresses: Array, values: Array) -> None:
+def _store(buffer: Buffer, addresses: Array, values: Array, lanes: Array, races: Races) -> None:
     size = values.dtype.itemsize
-    at = (addresses - buffer.base) // size
-    buffer.bytes.view(UNSIGNED[size])[at] = values
+    at, elements = (addresses - buffer.base) // size, buffer.bytes.view(UNSIGNED[size])
+    races.store(buffer, addresses, size, lanes, elements[at] == values)
+    elements[at] = values
+    other = elements[at] != values
+    if other.any():
+        raise Fault("write to memory that another lane writes at once", int(lanes[np.argmax(other)]))
     if not buffer.is_whole:
         buffer.written.view(UNSIGNED[size])[at] = _all_written(size)
 
