@@ -1,0 +1,112 @@
+"""Recurrences on a GPU: values, gradients and tangents against an element-by-element run, each access checked.
+
+Each is divided in every way that fits it: a thread runs all steps of an element of a batch, or a block those of
+a row, or each step is a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tadc
+from tadc.frontend.extents import shape_at, symbol_of
+from tests.conformance import test_scan, test_science
+from tests.fuzz import stepwise
+from tests.fuzz.test_recurrences import recurrence
+from tests.reference.cases import Case
+from tests.reference.counting import Run
+from tests.reference.sampling import slow_but_one_in
+
+DTYPES = {"f32": np.float32, "f64": np.float64}
+WAYS = ("blocks", "launches")
+
+CASES = [
+    case for module in (test_scan, test_science) for case in module.CATALOGUE.cases if "scan{" in case.program
+]
+EXAMPLES = sorted(
+    path for path in (Path(__file__).parents[2] / "examples").glob("*.tad") if "scan{" in path.read_text()
+)
+
+
+@contextmanager
+def divided(way: str) -> Iterator[None]:
+    """Steps of recurrences are divided among the threads of blocks, or are launches; windows however small."""
+    most = 0 if way == "launches" else 1 << 40
+    with (
+        patch("tadc.passes.gpu.recurrence_steps.MOST_OF_BLOCK", most),
+        patch("tadc.passes.maps.windows.LEAST_BYTES", 0),
+    ):
+        yield
+
+
+def sizes_of(f: tadc.Function, arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
+    """The sizes that shapes of arguments say."""
+    pairs = [pair for a in f.program.arguments for pair in zip(a.shape, np.shape(arrays[a.name]), strict=True)]
+    return {name: size for form, size in pairs if (name := symbol_of(form))}
+
+
+def check(
+    text: str,
+    inputs: Mapping[str, NDArray[Any]],
+    way: str,
+    bound: float = 1e-10,
+    given: Mapping[str, int] | None = None,
+) -> None:
+    """Assert that the emulator gives what an element-by-element run does, for sizes at the call and known ones."""
+    f = tadc.function(text)
+    sizes = {**sizes_of(f, inputs), **(given or {})}
+    random = np.random.default_rng(0)
+    shapes = {d.name: shape_at(d.shape, sizes) for d in f.program.outputs}
+    cotangents = {f"d{name}": random.uniform(-1, 1, shape) for name, shape in shapes.items()}
+    tangents = {f"{name}_dot": random.uniform(-1, 1, np.shape(x)) for name, x in inputs.items()}
+    for g, more in ((f, {}), (tadc.vjp(f), cotangents), (tadc.jvp(f), tangents)):
+        every = {**inputs, **more}
+        arrays = {a.name: np.asarray(every[a.name], DTYPES[a.type]) for a in g.program.arguments}
+        expected = Run(g.at(sizes).program, arrays, 60).arrays
+        for each, named in ((g, given or {}), (g.at(sizes), {}))[: 2 if sizes else 1]:
+            with divided(way):
+                found = tadc.compile(each, target="emulated")(**arrays, **named)
+            results = [*found] if isinstance(found, tuple) else [found]
+            for definition, result in zip(g.program.outputs, results, strict=True):
+                want = expected[definition.name]
+                most = bound * max(1, np.abs(want).max(initial=0))
+                np.testing.assert_allclose(result, want, rtol=bound, atol=most, err_msg=str(g))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_conformance(case: Case, way: str) -> None:
+    bound = 1e-10 if all(t.dtype == "float64" for t in case.tensors.values()) else 2e-5
+    check(case.program, case.inputs(), way, bound)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_orbit(way: str) -> None:
+    (path,) = EXAMPLES
+    arrays = {"place": np.array([1, 0.1]), "speed": np.array([0.1, 0.9]), "dt": np.array(0.1)}
+    check(path.read_text(), arrays, way, given={"T": 7})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_recurrences(seed: int, way: str) -> None:
+    """Of one to three indices, along orders of any of these."""
+    random = np.random.default_rng(seed)
+    text, inputs, _ = recurrence(random, int(random.integers(1, 4)))
+    check(text, inputs, way, 1e-9)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_readers(seed: int, way: str) -> None:
+    """Some, up to four steps back and in batches, which others read."""
+    case = stepwise.generate(seed)
+    check(case.text, case.inputs, way, 1e-9)
