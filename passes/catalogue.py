@@ -479,12 +479,15 @@ class LayOut(MapPass):
 class Windows(MapPass):
     """Recurrences whose elements are read few steps later, or at the last steps, get the mark `tad.window`.
 
-    `tad-to-loops` then has memory for so many steps, which it takes by turns.
+    `tad-to-loops` then has memory for so many steps, which it takes by turns. Maps that read their steps run
+    along with them, but on a GPU, where each is a launch of its own.
     """
+
+    gpu: str = word_option("", "for kernels of a GPU of this architecture", gpu_of)
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        return with_windows(function)
+        return with_windows(function, along=not self.gpu)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

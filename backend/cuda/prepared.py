@@ -46,8 +46,8 @@ class Output(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A launch for given sizes on a device, repeated so many `turns`; `places` are its arguments among buffers,
-    sizes, and the number of the turn."""
+    """A launch for given sizes on a device, repeated so many `turns`; `places` are its arguments among
+    buffers, sizes, and the number of the turn."""
 
     launch: Launch
     function: int

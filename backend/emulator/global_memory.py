@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tadc.backend.emulator.errors import Fault
+from tadc.backend.emulator.races import Races
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from tadc.backend.emulator.races import Races
 
 Array: TypeAlias = "NDArray[Any]"
 
@@ -96,11 +95,11 @@ class Memory:
         """Unsigned integers of `size` bytes, one for each lane. Raises Fault."""
         _check_alignment(addresses, size, lanes)
         if found := self._one(addresses, size):
-            races.load(found, addresses, size, lanes)
+            races.load(found.base, addresses - found.base, size, lanes)
             return _load(found, addresses, size, lanes)
         values = np.zeros(addresses.shape, UNSIGNED[size])
         for found, at in self._each(addresses, size, lanes):
-            races.load(found, addresses[at], size, lanes[at])
+            races.load(found.base, addresses[at] - found.base, size, lanes[at])
             values[at] = _load(found, addresses[at], size, lanes[at])
         return values
 
@@ -170,8 +169,9 @@ def _load(buffer: Buffer, addresses: Array, size: int, lanes: Array) -> Array:
 
 def _store(buffer: Buffer, addresses: Array, values: Array, lanes: Array, races: Races) -> None:
     size = values.dtype.itemsize
-    at, elements = (addresses - buffer.base) // size, buffer.bytes.view(UNSIGNED[size])
-    races.store(buffer, addresses, size, lanes, elements[at] == values)
+    offsets, elements = addresses - buffer.base, buffer.bytes.view(UNSIGNED[size])
+    at = offsets // size
+    races.store(buffer.base, len(buffer.bytes), offsets, size, lanes, elements[at] == values)
     elements[at] = values
     other = elements[at] != values
     if other.any():

@@ -9,11 +9,14 @@ written before.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tadc.backend.emulator.errors import Fault
-from tadc.backend.emulator.global_memory import Array, Buffer
+
+Array = NDArray[Any]
 
 #: Accesses are noted by words of so many bytes.
 _WORD = 4
@@ -22,8 +25,8 @@ _NONE, _SEVERAL = -1, -2
 
 @dataclass
 class _Last:
-    """For each word the lane of the grid that accessed it last, its block, and how many barriers this had met;
-    `_SEVERAL` lanes or blocks since then are told from one."""
+    """For each word the lane of the grid that accessed it last, its block, and how many barriers this had
+    met; `_SEVERAL` lanes or blocks since then are told from one."""
 
     lane: Array
     block: Array
@@ -67,26 +70,26 @@ class Races:
         """All lanes of these blocks of the wave have met."""
         self._met[blocks] += 1
 
-    def load(self, buffer: Buffer, addresses: Array, size: int, lanes: Array) -> None:
-        """Lanes of the wave read. Raises Fault."""
-        found = self._writes.get(buffer.base)
+    def load(self, buffer: int, offsets: Array, size: int, lanes: Array) -> None:
+        """Lanes of the wave read elements of so many bytes of a buffer, from these on. Raises Fault."""
+        found = self._writes.get(buffer)
         if found is None:
             return
         writes, reads = found
         who = self._who(lanes)
-        for words in _words(buffer, addresses, size):
+        for words in _words(offsets, size):
             _refuse(writes.apart(words, *who), lanes, "read of memory that another lane writes")
             reads.put(words, *who)
 
-    def store(self, buffer: Buffer, addresses: Array, size: int, lanes: Array, is_same: Array) -> None:
-        """Lanes of the wave write, some of them what is there. Raises Fault."""
-        found = self._writes.get(buffer.base)
+    def store(self, buffer: int, room: int, offsets: Array, size: int, lanes: Array, is_same: Array) -> None:
+        """Lanes of the wave write to a buffer of so much room, some of them what is there. Raises Fault."""
+        found = self._writes.get(buffer)
         if found is None:
-            count = -(-len(buffer.bytes) // _WORD)
-            found = self._writes[buffer.base] = _Last.of(count), _Last.of(count)
+            count = -(-room // _WORD)
+            found = self._writes[buffer] = _Last.of(count), _Last.of(count)
         writes, reads = found
         who = self._who(lanes)
-        for words in _words(buffer, addresses, size):
+        for words in _words(offsets, size):
             _refuse(writes.apart(words, *who) & ~is_same, lanes, "write to memory that another lane writes")
             _refuse(reads.apart(words, *who) & ~is_same, lanes, "write to memory that another lane reads")
             writes.put(words, *who)
@@ -97,8 +100,8 @@ class Races:
         return lanes + self._first * self._threads, block + self._first, self._met[block]
 
 
-def _words(buffer: Buffer, addresses: Array, size: int) -> list[Array]:
-    return [(addresses - buffer.base + byte) // _WORD for byte in range(0, size, _WORD)]
+def _words(offsets: Array, size: int) -> list[Array]:
+    return [(offsets + byte) // _WORD for byte in range(0, size, _WORD)]
 
 
 def _refuse(wrong: Array, lanes: Array, message: str) -> None:

@@ -38,9 +38,9 @@ def kernel_nest(function: MapFunction, item: Map, steps: Steps, places: Mapping[
         extents = item.extents
         function, item, total = flat_map(function, item, flat.index)
     taken = [step for step in steps if step is not flat]
-    nest = windowed(placed(apply_steps(plain_nest(function, item), taken), places), function.windows)
+    nest = placed(apply_steps(plain_nest(function, item), taken), places)
     if item.order is not None:
-        nest = _in_teams(nest)
+        nest = _in_teams(windowed(nest, function.windows))
     return KernelNest(function, item, steps, nest, total, extents)
 
 

@@ -26,6 +26,7 @@ from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.steps import Steps, When
+from tadc.passes.nest.windowed import readers_of_windows
 
 KernelSteps = Mapping[str, tuple[Steps, ...]]
 """The steps of the kernels of maps, by a tensor that each computes."""
@@ -73,7 +74,8 @@ class Kernels:
 
     @cached_property
     def _read(self) -> tuple[MapFunction, dict[ir.Value, str]]:
-        return read_maps_and_names(self.function)
+        maps, names = read_maps_and_names(self.function)
+        return readers_of_windows(maps), names
 
     @cached_property
     def places(self) -> dict[str, Place]:

@@ -4,10 +4,10 @@
     scan{t} u[t, i] = F(u[t - 1, i - 1], u[t - 1, i + 1])    for t, inside thread i: a block runs all steps
                                                              launch t, inside grid i: a launch a step
 
-Elements of a batch do not read each other's, so a thread goes through the steps of one. Free elements of a step
-do read those of other threads of earlier steps: between two steps all threads of a block meet, or there
-is a launch for each step, which reads what the launches before it stored. So is it where loops run over the values
-of an order (wavefronts).
+Elements of a batch do not read each other's, so a thread goes through the steps of one. Free elements of a
+step do read those of other threads of earlier steps: between two steps all threads of a block meet, or there
+is a launch for each step, which reads what the launches before it stored. So it is where loops run over the
+values of an order (wavefronts).
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from tadc.passes.nest.primitives.rewriting import loops_in
 from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Step, Steps, When
 from tadc.passes.schedule.accesses import Accesses
 
-MOST_OF_BLOCK = 1 << 14
+MOST_OF_BLOCK = 1 << 12
 """Steps of more operations are divided among all multiprocessors: they take a block longer than a launch."""
 
 
 def steps_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> tuple[Steps, ...]:
-    """The steps of the kernels of a recurrence, each with the sizes that it is for; the last is for all others."""
+    """The steps of the kernels of a recurrence, each with the sizes that it is for; the last is for all
+    others."""
     recurrence = recurrence_of(item)
     assert recurrence is not None
     if recurrence.order is not None:
@@ -51,6 +52,21 @@ def steps_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> tuple[Ste
             return (*found, ways.in_blocks())
         found.append((When(open), *ways.in_blocks()))
     return (*found, ways.in_launches())
+
+
+def ways_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> Iterator[Steps]:
+    """The steps of all ways to divide a recurrence, whatever the sizes are."""
+    recurrence = recurrence_of(item)
+    assert recurrence is not None
+    if recurrence.order is not None:
+        yield _by_order(item, function)
+        return
+    ways = _Ways(item, function, recurrence, gpu)
+    if not ways.free:
+        yield ways.in_threads()
+    elif ways.fit_blocks:
+        yield ways.in_blocks()
+    yield ways.in_launches()
 
 
 def _is_known(test: Condition) -> bool:
@@ -106,7 +122,9 @@ class _Ways:
         count, most = _count(self.extents(self.free)), self.gpu.block
         wanted = BLOCK_SIZE if count is None else -(-count // self.gpu.warp) * self.gpu.warp
         bound = Bind("block", self.batch), Bind("thread", self.free)
-        return self.steps((*self.batch, *self.ordered, *self.free), min(max(wanted, self.gpu.warp), most), *bound)
+        return self.steps(
+            (*self.batch, *self.ordered, *self.free), min(max(wanted, self.gpu.warp), most), *bound
+        )
 
     def in_launches(self) -> Steps:
         """A launch for each step, whose elements are divided among threads."""
@@ -121,13 +139,18 @@ class _Ways:
         reorder: tuple[Step, ...] = (Reorder(tuple(loops)),) if len(loops) > 1 else ()
         return (*reorder, *(bind for bind in bound if bind.indices), InBlocks(block))
 
+    @property
+    def fit_blocks(self) -> bool:
+        """Whether the threads of a block can divide the elements of a step: loops that are numbered together
+        have known numbers of values."""
+        return len(self.free) == 1 or _count(self.extents(self.free)) is not None
+
     def for_blocks(self) -> Iterator[tuple[Condition, ...]]:
         """The sizes for which all threads of a block compute a step together: those of short steps, and of
         batches that give each multiprocessor a block."""
-        sizes = self.extents(self.free)
-        if len(sizes) > 1 and _count(sizes) is None:
-            # Loops that are numbered together have known numbers of values.
+        if not self.fit_blocks:
             return
+        sizes = self.extents(self.free)
         yield tuple(Condition((*sizes, *trips), most=MOST_OF_BLOCK) for trips in self.trips())
         if self.batch:
             yield (Condition(self.extents(self.batch), least=self.gpu.multiprocessors),)

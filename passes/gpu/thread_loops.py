@@ -301,9 +301,7 @@ def launch_counts(nest: Nest) -> list[Affine]:
     return [stop - start for start, stop in boxed(launch_loops(nest))[0]]
 
 
-def boxed(
-    loops: Sequence[For], around: Sequence[For] = ()
-) -> tuple[list[tuple[Affine, Affine]], Domain]:
+def boxed(loops: Sequence[For], around: Sequence[For] = ()) -> tuple[list[tuple[Affine, Affine]], Domain]:
     """The ends of loops that are divided together, forms without the indices of the others and of loops
     around, and the rows that hold where all loops have a point."""
     found = dict(zip((loop.index for loop in around), boxed(around)[0], strict=True)) if around else {}

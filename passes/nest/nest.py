@@ -25,7 +25,7 @@ from tadc.passes.maps.map import Block, Tensor
 
 Kind = Literal["seq", "unroll", "jam", "lane", "grid", "block", "thread", "launch"]
 """One after the other; written out, each value a number; in lockstep, as copies and as lanes of a vector;
-on a GPU divided among all threads, among blocks, among the threads of a block; a launch of the kernel each."""
+on a GPU divided among all threads, among blocks, among the threads of a block; a launch each."""
 
 DIVIDED: tuple[Kind, ...] = ("grid", "block", "thread")
 

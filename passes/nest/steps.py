@@ -127,8 +127,8 @@ class Join:
 @dataclass(frozen=True)
 class Bind:
     """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; `grid`, `block` and `thread`
-    divide them on a GPU, `launch` makes a launch of each value. An index of a reduction may be `unroll` too, where its bounds are a known number of
-    steps apart."""
+    divide them on a GPU, `launch` makes a launch of each value. An index of a reduction may be `unroll` too,
+    where its bounds are a known number of steps apart."""
 
     TEXT = "{kind} {indices}"
     kind: BoundKind

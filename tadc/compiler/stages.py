@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tadc.compiler.compile_options import Options
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
@@ -229,11 +229,11 @@ def lower_to_gpu(state: Compilation) -> None:
 
 def fuse_for_gpu(state: Compilation) -> str:
     """The maps that become kernels of a GPU; its architecture."""
-    from tadc.passes.catalogue import Chain, Cut, Fuse
+    from tadc.passes.catalogue import Chain, Cut, Fuse, Windows
 
     facts = machine_facts(state)
     _split(state, Cut(**facts))
-    _rewrite_maps(state, Fuse(**facts), Chain(**facts))
+    _rewrite_maps(state, Fuse(**facts), Windows(**facts), Chain(**facts))
     return facts["gpu"]
 
 

@@ -1,7 +1,7 @@
-"""Recurrences on a GPU: values, gradients and tangents against an element-by-element run, each access checked.
+"""Recurrences on a GPU: values, gradients and tangents against an element-by-element run.
 
-Each is divided in every way that fits it: a thread runs all steps of an element of a batch, or a block those of
-a row, or each step is a launch.
+Each is divided in every way that fits it: a thread runs all steps of an element of a batch, or a block those
+of a row, or each step is a launch. The emulator checks each access, and that lanes wait for each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tests.fuzz import stepwise
 from tests.fuzz.test_recurrences import recurrence
 from tests.reference.cases import Case
 from tests.reference.counting import Run
-from tests.reference.sampling import slow_but_one_in
 
 DTYPES = {"f32": np.float32, "f64": np.float64}
 WAYS = ("blocks", "launches")
@@ -38,7 +37,7 @@ EXAMPLES = sorted(
 
 @contextmanager
 def divided(way: str) -> Iterator[None]:
-    """Steps of recurrences are divided among the threads of blocks, or are launches; windows however small."""
+    """Steps are divided among the threads of blocks, or are launches; windows however small."""
     most = 0 if way == "launches" else 1 << 40
     with (
         patch("tadc.passes.gpu.recurrence_steps.MOST_OF_BLOCK", most),
@@ -49,7 +48,9 @@ def divided(way: str) -> Iterator[None]:
 
 def sizes_of(f: tadc.Function, arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     """The sizes that shapes of arguments say."""
-    pairs = [pair for a in f.program.arguments for pair in zip(a.shape, np.shape(arrays[a.name]), strict=True)]
+    pairs = [
+        pair for a in f.program.arguments for pair in zip(a.shape, np.shape(arrays[a.name]), strict=True)
+    ]
     return {name: size for form, size in pairs if (name := symbol_of(form))}
 
 
@@ -60,7 +61,7 @@ def check(
     bound: float = 1e-10,
     given: Mapping[str, int] | None = None,
 ) -> None:
-    """Assert that the emulator gives what an element-by-element run does, for sizes at the call and known ones."""
+    """Assert that the emulator gives what an element-by-element run does, sizes being known or not."""
     f = tadc.function(text)
     sizes = {**sizes_of(f, inputs), **(given or {})}
     random = np.random.default_rng(0)
