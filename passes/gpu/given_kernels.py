@@ -158,7 +158,7 @@ def _of_recurrence(steps: Steps, item: Map, of: Kernels) -> Problem | None:
     own = [step for step in steps if not isinstance(step, When | InBlocks)]
     ways = [
         [step for step in way if not isinstance(step, InBlocks)]
-        for way in ways_of_recurrence(item, of.maps, of.gpu)
+        for _, way in ways_of_recurrence(item, of.maps, of.gpu)
     ]
     if own in ways and any(isinstance(step, InBlocks) for step in steps):
         return None

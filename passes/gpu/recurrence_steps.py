@@ -13,60 +13,64 @@ values of an order (wavefronts).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.occupancy import block_of
 from tadc.passes.gpu.plan import BLOCK_SIZE
+from tadc.passes.gpu.schedule import LONG, shared_folds
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.rewriting import loops_in
-from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Step, Steps, When
-from tadc.passes.schedule.accesses import Accesses
+from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Reorder, Step, Steps, When
+from tadc.passes.schedule.accesses import Accesses, Loop
 
 MOST_OF_BLOCK = 1 << 12
 """Steps of more operations are divided among all multiprocessors: they take a block longer than a launch."""
+
+WORTH_LAUNCHES = 256
+"""Sums of so many elements take a thread longer than a launch."""
+
+Tests = tuple[Condition, ...]
 
 
 def steps_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> tuple[Steps, ...]:
     """The steps of the kernels of a recurrence, each with the sizes that it is for; the last is for all
     others."""
-    recurrence = recurrence_of(item)
-    assert recurrence is not None
-    if recurrence.order is not None:
-        return (_by_order(item, function),)
-    ways = _Ways(item, function, recurrence, gpu)
-    if not ways.free:
-        return (ways.in_threads(),)
     found: list[Steps] = []
-    for tests in ways.for_blocks():
+    for tests, steps in ways_of_recurrence(item, function, gpu):
         open = tuple(test for test in tests if not _is_known(test))
-        if not all(test.holds(()) for test in tests if _is_known(test)):
-            continue
-        if not open:
-            return (*found, ways.in_blocks())
-        found.append((When(open), *ways.in_blocks()))
-    return (*found, ways.in_launches())
+        if all(test.holds(()) for test in tests if _is_known(test)):
+            found.append((When(open), *steps) if open else steps)
+            if not open:
+                break
+    return tuple(found)
 
 
-def ways_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> Iterator[Steps]:
-    """The steps of all ways to divide a recurrence, whatever the sizes are."""
+def ways_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> Iterator[tuple[Tests, Steps]]:
+    """All ways to divide a recurrence, each right for all sizes, with those for which it is better than the
+    ways after it."""
     recurrence = recurrence_of(item)
     assert recurrence is not None
     if recurrence.order is not None:
-        yield _by_order(item, function)
+        yield (), _by_order(item, function)
         return
     ways = _Ways(item, function, recurrence, gpu)
+    if ways.free and ways.fit_blocks:
+        yield ways.few_operations(), ways.in_blocks()
+        if ways.batch:
+            yield ways.many_blocks(), ways.in_blocks()
+    folds = dict(shared_folds(ways.accesses, ways.accesses.body, gpu.warp))
+    if folds:
+        yield ways.few_long_sums(), ways.in_launches(folds)
     if not ways.free:
-        yield ways.in_threads()
-    elif ways.fit_blocks:
-        yield ways.in_blocks()
-    yield ways.in_launches()
+        yield (), ways.in_threads()
+    yield (), ways.in_launches()
 
 
 def _is_known(test: Condition) -> bool:
@@ -126,18 +130,27 @@ class _Ways:
             (*self.batch, *self.ordered, *self.free), min(max(wanted, self.gpu.warp), most), *bound
         )
 
-    def in_launches(self) -> Steps:
-        """A launch for each step, whose elements are divided among threads."""
-        elements = tuple(name for name in self.item.indices if name not in self.recurrence.ordered)
-        block = block_of(self.gpu, _count(self.extents(elements)), BLOCK_SIZE)
-        return self.steps(
-            (*self.ordered, *elements), block, Bind("launch", self.ordered), Bind("grid", elements)
-        )
+    def in_launches(self, folds: Mapping[str, tuple[int, ...]] | None = None) -> Steps:
+        """A launch for each step: its elements are divided among threads, or warps that share these sums."""
+        count = _count(self.extents(self.elements))
+        block = BLOCK_SIZE if folds else block_of(self.gpu, count, BLOCK_SIZE)
+        shared = [FoldThreads(fold, threads, self.gpu.warp) for fold, threads in (folds or {}).items()]
+        bound = Bind("launch", self.ordered), Bind("grid", self.elements)
+        return self.steps((*self.ordered, *self.elements), block, *bound, *shared)
 
-    def steps(self, loops: Sequence[str], block: int, *bound: Bind) -> Steps:
+    def steps(self, loops: Sequence[str], block: int, *more: Bind | FoldThreads) -> Steps:
         """Loops in an order, those of kinds, in blocks of so many threads."""
         reorder: tuple[Step, ...] = (Reorder(tuple(loops)),) if len(loops) > 1 else ()
-        return (*reorder, *(bind for bind in bound if bind.indices), InBlocks(block))
+        return (
+            *reorder,
+            *(step for step in more if isinstance(step, FoldThreads) or step.indices),
+            InBlocks(block),
+        )
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """The indices of a step."""
+        return tuple(name for name in self.item.indices if name not in self.recurrence.ordered)
 
     @property
     def fit_blocks(self) -> bool:
@@ -145,31 +158,37 @@ class _Ways:
         have known numbers of values."""
         return len(self.free) == 1 or _count(self.extents(self.free)) is not None
 
-    def for_blocks(self) -> Iterator[tuple[Condition, ...]]:
-        """The sizes for which all threads of a block compute a step together: those of short steps, and of
-        batches that give each multiprocessor a block."""
-        if not self.fit_blocks:
-            return
+    def few_operations(self) -> Tests:
+        """Steps that take a block no longer than a launch takes."""
         sizes = self.extents(self.free)
-        yield tuple(Condition((*sizes, *trips), most=MOST_OF_BLOCK) for trips in self.trips())
-        if self.batch:
-            yield (Condition(self.extents(self.batch), least=self.gpu.multiprocessors),)
+        folds = self.accesses.body.inner
+        trips = [(), *(self.trips([loop, *loop.below()]) for loop in folds)]
+        return tuple(Condition((*sizes, *each), most=MOST_OF_BLOCK) for each in trips)
 
-    def trips(self) -> Iterator[tuple[Affine, ...]]:
-        """The extents of the loops of each sum of an element; nothing for the element itself."""
-        accesses = Accesses(self.item, self.function, self.item.extents, [1] * len(self.item.extents))
-        yield ()
-        for loop in accesses.body.inner:
-            names = [name for each in loop.below() for name in each.binders]
-            yield tuple(map(partial(_trips, accesses), names))
+    def many_blocks(self) -> Tests:
+        """Batches that give each multiprocessor a block."""
+        return (Condition(self.extents(self.batch), least=self.gpu.multiprocessors),)
 
+    def few_long_sums(self) -> Tests:
+        """Steps of so few elements that a thread each would not keep the GPU busy, and long sums in each."""
+        few = Condition(self.extents(self.elements), most=self.gpu.busy // self.gpu.warp)
+        least = LONG if self.free else WORTH_LAUNCHES
+        longest = max(self.accesses.body.inner, key=lambda loop: math.prod(loop.trips))
+        return few, Condition(self.trips([longest]), least=least)
 
-def _trips(accesses: Accesses, name: str) -> Affine:
-    """The number of values of an index of a sum, about that where it moves with others."""
-    found = accesses.ranges[name]
-    if found is not None and found.extent.variables <= set(accesses.function.sizes):
-        return found.extent
-    return Affine.const(accesses.extent(name))
+    @cached_property
+    def accesses(self) -> Accesses:
+        """The pieces of the map's body."""
+        return Accesses(self.item, self.function, self.item.extents, [1] * len(self.item.extents))
+
+    def trips(self, loops: Iterable[Loop]) -> tuple[Affine, ...]:
+        """The numbers of values of the indices of sums, about those where they move with others."""
+        found: list[Affine] = []
+        for name in dict.fromkeys(name for loop in loops for name in loop.binders):
+            known = self.accesses.ranges[name]
+            is_form = known is not None and known.extent.variables <= set(self.function.sizes)
+            found.append(known.extent if is_form and known else Affine.const(self.accesses.extent(name)))
+        return tuple(found)
 
 
 def _count(extents: Iterable[Affine]) -> int | None:

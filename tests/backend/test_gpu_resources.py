@@ -41,8 +41,9 @@ def check(state: Compilation, sm: int, spills: bool = False) -> None:
         assert spills or not used.spilled, launch.kernel
 
 
-#: A kernel of forces and energies keeps some values of pairs in memory of the thread.
-SPILLING = {"coulomb"}
+#: A kernel of forces and energies keeps some values of pairs in memory of the thread, one of the gradient of
+#: a transition matrix some of its tile.
+SPILLING = {"coulomb", "markov"}
 
 
 @pytest.mark.one_in(24)

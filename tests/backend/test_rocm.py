@@ -40,6 +40,16 @@ def test_examples_assemble(path: Path, mode: str) -> None:
     assert str(state.code["asm"]).count(".amdhsa_kernel ") == len(state.launches)
 
 
+def test_ways_of_recurrences() -> None:
+    """Blocks whose threads meet after each step, and launches of a step, with its number after the sizes."""
+    text = "x: f64[N]; size T; scan{t} u[t: T, i: N] = if {t = 0} then (x[i]) else (u[t - 1, N - 1 - i])"
+    state = assembled(text, "value")
+    block, launch = str(state.code["asm"]).split("\ntad_u_0_1:")
+    assert [bool(one.steps) for one in state.launches] == [False, True]
+    assert "s_barrier" in block
+    assert "s_barrier" not in launch
+
+
 @pytest.mark.parametrize(("chip", "wave"), WAVES.items())
 def test_waves_of_an_architecture(chip: str, wave: int) -> None:
     state = assembled("x: f64[N]; s = sum{i} (sin(x[i]))", "value", chip)
