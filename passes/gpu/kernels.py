@@ -21,7 +21,7 @@ from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.steps_of_threads import steps_of_variant
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.size_tests import Condition
@@ -75,7 +75,7 @@ class Kernels:
     @cached_property
     def _read(self) -> tuple[MapFunction, dict[ir.Value, str]]:
         maps, names = read_maps_and_names(self.function)
-        return readers_of_windows(maps), names
+        return readers_of_windows(_one_after_the_other(maps)), names
 
     @cached_property
     def places(self) -> dict[str, Place]:
@@ -131,3 +131,9 @@ class Kernels:
         given = [steps for item in items for steps in self.given.get(item.tensors[0].name, ())]
         steps = given[0] if given else chosen_chain_steps(items, self.maps, self.gpu)
         return chain_nest(items, self.maps, steps, self.gpu.warp)
+
+
+def _one_after_the_other(function: MapFunction) -> MapFunction:
+    """The function where maps run after a recurrence, not along with it as on a CPU: it keeps all steps."""
+    maps = (replace(item, marks=Marks()) if item.marks.sweep is not None else item for item in function.maps)
+    return replace(function, maps=tuple(maps))
