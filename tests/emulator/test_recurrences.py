@@ -102,11 +102,12 @@ def test_conformance(case: Case, way: str) -> None:
     check(case.program, case.inputs(), way, bound)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("way", WAYS[::-1])
 def test_long_sums(way: str) -> None:
     """A network of more neurons than a warp has threads, and a sum over all steps before."""
     random = np.random.default_rng(2)
-    arrays = {"x": random.uniform(-1, 1, (3, 37)), "w": random.uniform(-0.1, 0.1, (37, 37))}
+    arrays = {"x": random.uniform(-1, 1, (2, 33)), "w": random.uniform(-0.1, 0.1, (33, 33))}
     network = """
     x: f64[T, N]; w: f64[N, N]
     scan{t} h[t: T, i: N] = tanh(x[t, i] + if {t = 0} then (0) else (sum{k} (w[i, k]*h[t - 1, k])))
@@ -116,6 +117,7 @@ def test_long_sums(way: str) -> None:
     check(volterra, {name: random.uniform(-0.1, 0.1, 40) for name in "xw"}, way)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", WAYS[:2])
 def test_orbit(way: str) -> None:
     (path,) = EXAMPLES
