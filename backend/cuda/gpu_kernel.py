@@ -187,11 +187,12 @@ class GpuKernel:
         last = range(buffers, buffers + len(sizes))
         steps: list[Step] = []
         for launch in self.manifest.launches:
-            grid = launch.grid_at(sizes)
-            if 0 not in grid:
+            grid, turns = launch.grid_at(sizes), launch.turns_at(sizes)
+            if 0 not in grid and turns:
                 code = self.code if self.manifest.sm == device.architecture else b""
                 function = device.function(self.image, launch.kernel, launch.shared, code)
-                steps.append(Step(launch, function, grid, (*launch.buffers, *last)))
+                own = (last.stop,) * bool(launch.steps)
+                steps.append(Step(launch, function, grid, (*launch.buffers, *last, *own), turns))
         return steps
 
     def _explain(self, error: CompileError, launch: Launch | None) -> None:

@@ -7,7 +7,7 @@ loops; when there are as many as are kept, the one that was used longest ago get
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from ctypes import POINTER, byref, c_int, c_void_p, cast
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Fewer launches are queued one by one.
 MANY = 4
+#: More launches are too: a graph of so many takes memory of its own, and time to be made.
+MOST = 1 << 14
 #: The graphs of a plan that are kept. As many addresses are remembered, to see whether they come again: with
 #: more in turns a graph would be given up before it is used again.
 KEPT = 8
@@ -37,11 +39,12 @@ def has_graphs(driver: Driver) -> bool:
 
 
 class Graphs:
-    """The graphs of launches on a stream; `nodes` name the cells of their arguments."""
+    """The graphs of launches on a stream; `nodes` name the cells of their arguments, as they are when a node
+    is asked for."""
 
-    def __init__(self, driver: Driver, nodes: Sequence[api.KernelNode], stream: int) -> None:
+    def __init__(self, driver: Driver, nodes: Callable[[], Iterator[api.KernelNode]], stream: int) -> None:
         self._driver = driver
-        self._nodes = tuple(nodes)
+        self._nodes = nodes
         self._stream = c_void_p(stream)
         self._status = c_int()
         self._capturing = api.bare(driver.library.cuStreamIsCapturing)
@@ -81,10 +84,10 @@ class Graphs:
 
     def _for(self, key: Any) -> _Graph:
         if len(self._made) < KEPT:
-            made = _Graph(self._driver, self._nodes)
+            made = _Graph(self._driver, self._nodes())
         else:
             _, made = self._made.popitem(last=False)
-            made.update(self._nodes)
+            made.update(self._nodes())
         self._made[key] = made
         return made
 
@@ -92,7 +95,7 @@ class Graphs:
 class _Graph:
     """Launches one after the other; the driver has copied their arguments."""
 
-    def __init__(self, driver: Driver, nodes: Sequence[api.KernelNode]) -> None:
+    def __init__(self, driver: Driver, nodes: Iterator[api.KernelNode]) -> None:
         self._driver = driver
         self._graph = driver.handle("cuGraphCreate", 0)
         self._nodes: list[int] = []
@@ -104,7 +107,7 @@ class _Graph:
         self._launch = api.bare(driver.library.cuGraphLaunch)
         self._argument = c_void_p(self._runnable)
 
-    def update(self, nodes: Sequence[api.KernelNode]) -> None:
+    def update(self, nodes: Iterator[api.KernelNode]) -> None:
         """Take the arguments of these launches. What is queued keeps those that it had."""
         for made, node in zip(self._nodes, nodes, strict=True):
             self._driver.call("cuGraphExecKernelNodeSetParams", self._runnable, made, byref(node))

@@ -10,7 +10,7 @@ from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.maps.size_tests import Condition
 
 #: Of the JSON; a bundle of another is refused.
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Manifest:
                 "when": _conditions_json(launch.when),
                 "unless": [_conditions_json(tests) for tests in launch.unless],
                 "alignment": launch.alignment,
+                "steps": [form_json(e) for e in launch.steps],
             }
             for launch in self.launches
         ]
@@ -67,7 +68,7 @@ def _launch(found: Json) -> Launch:
     return Launch(
         str(found["kernel"]), grid, (x, y, z), buffers, _conditions_of(found["when"]),
         tuple(map(_conditions_of, found["unless"])), int(found["alignment"]), int(found["shared"]),
-        str(found["place"]),
+        tuple(map(form_of, found["steps"])), str(found["place"]),
     )  # fmt: skip
 
 

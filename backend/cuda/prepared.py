@@ -6,16 +6,16 @@ All arguments of all launches lie in one array. What ctypes would convert in eac
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref, c_uint, c_uint64, c_void_p
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tadc.backend.cuda.api import KernelNode, bare
 from tadc.backend.cuda.device import Allocation
 from tadc.backend.cuda.device_arrays import DeviceArray
-from tadc.backend.cuda.launch_graphs import MANY, Graphs, has_graphs, node_of
+from tadc.backend.cuda.launch_graphs import MANY, MOST, Graphs, has_graphs, node_of
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _STREAMS = 16
 
 _BYTES = np.dtype(np.uint8)
 
+_Each = TypeVar("_Each")
+
 
 class Output(NamedTuple):
     """An output for given sizes."""
@@ -44,12 +46,14 @@ class Output(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A launch for given sizes on a device; `places` are its arguments among buffers and sizes."""
+    """A launch for given sizes on a device, repeated so many `turns`; `places` are its arguments among
+    buffers, sizes, and the number of the turn."""
 
     launch: Launch
     function: int
     grid: tuple[int, int, int]
     places: tuple[int, ...]
+    turns: int = 1
 
 
 class Plan:
@@ -130,26 +134,37 @@ _NOTHING = Room((), (), False)
 
 
 class _Arguments:
-    """Memory for the arguments of all launches. One call at a time uses it, until all are queued."""
+    """Memory for the arguments of all launches. One call at a time uses it, until all are queued.
 
-    __slots__ = ("address", "cells", "graphs", "launches", "out")
+    The last cell is the number of a turn: the driver copies arguments when it takes a launch.
+    """
+
+    __slots__ = ("address", "cells", "graphs", "launches", "nodes", "out", "turns")
 
     def __init__(self, plan: Plan, stream: int) -> None:
         self.address = c_uint64()
         self.out = byref(self.address)
-        values = [0] * plan.buffers + [size & 0xFFFFFFFFFFFFFFFF for size in plan.sizes]
+        values = [0] * plan.buffers + [size & 0xFFFFFFFFFFFFFFFF for size in plan.sizes] + [0]
         self.cells = (c_uint64 * len(values))(*values)
         first = ctypes.addressof(self.cells)
-        nodes: list[KernelNode] = []
+        self.nodes: list[KernelNode] = []
         self.launches: list[tuple[Any, ...]] = []
-        for launch, function, grid, places in plan.steps:
+        self.turns = [step.turns for step in plan.steps]
+        for launch, function, grid, places, _ in plan.steps:
             pointers = (c_void_p * len(places))(*[first + 8 * n for n in places])
             numbers = [c_uint(n) for n in (*grid, *launch.block, launch.shared)]
             self.launches.append((c_void_p(function), *numbers, c_void_p(stream), pointers, None))
-            nodes.append(node_of(function, grid, launch.block, launch.shared, pointers))
+            self.nodes.append(node_of(function, grid, launch.block, launch.shared, pointers))
         driver = plan.device.driver
-        many = len(nodes) >= MANY and has_graphs(driver)
-        self.graphs = Graphs(driver, nodes, stream) if many else None
+        many = MANY <= sum(self.turns) <= MOST and has_graphs(driver)
+        self.graphs = Graphs(driver, lambda: self.in_turns(self.nodes), stream) if many else None
+
+    def in_turns(self, each: Sequence[_Each]) -> Iterator[_Each]:
+        """What belongs to each launch, in its turns, whose number is in its cell then."""
+        for one, turns in zip(each, self.turns, strict=True):
+            for turn in range(turns):
+                self.cells[-1] = turn
+                yield one
 
 
 class Prepared:
@@ -235,10 +250,10 @@ class Prepared:
             if use.graphs is not None and use.graphs.launch(tuple(addresses)):
                 return
             queue = self._launch
-            for arguments in use.launches:
+            for arguments in use.in_turns(use.launches):
                 result = queue(*arguments)
                 if result:
-                    launch, _, grid, _ = self.plan.steps[use.launches.index(arguments)]
+                    launch, _, grid, _, _ = self.plan.steps[use.launches.index(arguments)]
                     driver.fail("cuLaunchKernel", result, f"grid {grid}, block {launch.block}")
         except CompileError as error:
             self.plan.explain(error, launch)

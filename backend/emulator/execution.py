@@ -20,6 +20,7 @@ from tadc.backend.emulator.inlining import inlined
 from tadc.backend.emulator.lane_registers import Extents, Lanes
 from tadc.backend.emulator.meeting import Meetings
 from tadc.backend.emulator.ptx_reader import PtxModule, Routine, Variable, parse_ptx
+from tadc.backend.emulator.races import Races
 from tadc.backend.emulator.shared import SharedMemory
 from tadc.frontend.diagnostics import Diagnostic
 
@@ -82,11 +83,13 @@ class EmulatedKernel:
         blocks = prod(grid)
         counts = counts_of(self.name, grid, block, self.local_bytes, shared_bytes)
         wave = max(1, min(_LANES // prod(block), _SHARED_BYTES // max(shared_bytes, 1)))
+        races = Races(prod(block))
         with np.errstate(all="ignore"):
             for first, count in _waves(blocks, wave, counts):
                 shared = SharedMemory(count, shared_bytes)
+                races.wave(first, count)
                 lanes = Lanes(
-                    grid, block, first, count, self.memory, shared, self.local_bytes, parameters,
+                    grid, block, first, count, self.memory, shared, races, self.local_bytes, parameters,
                     dynamic_bytes, counts,
                 )  # fmt: skip
                 _Wave(self, lanes).run()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tadc.backend.emulator.errors import Fault
+from tadc.backend.emulator.races import Races
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,25 +91,27 @@ class Memory:
         for buffer in self._buffers.values():
             buffer.is_whole = True
 
-    def load(self, addresses: Array, size: int, lanes: Array) -> Array:
+    def load(self, addresses: Array, size: int, lanes: Array, races: Races) -> Array:
         """Unsigned integers of `size` bytes, one for each lane. Raises Fault."""
         _check_alignment(addresses, size, lanes)
         if found := self._one(addresses, size):
+            races.load(found.base, addresses - found.base, size, lanes)
             return _load(found, addresses, size, lanes)
         values = np.zeros(addresses.shape, UNSIGNED[size])
         for found, at in self._each(addresses, size, lanes):
+            races.load(found.base, addresses[at] - found.base, size, lanes[at])
             values[at] = _load(found, addresses[at], size, lanes[at])
         return values
 
-    def store(self, addresses: Array, values: Array, lanes: Array) -> None:
+    def store(self, addresses: Array, values: Array, lanes: Array, races: Races) -> None:
         """Write unsigned integers, one from each lane. Raises Fault."""
         size = values.dtype.itemsize
         _check_alignment(addresses, size, lanes)
         if found := self._one(addresses, size):
-            _store(found, addresses, values)
+            _store(found, addresses, values, lanes, races)
             return
         for found, at in self._each(addresses, size, lanes):
-            _store(found, addresses[at], values[at])
+            _store(found, addresses[at], values[at], lanes[at], races)
 
     def _one(self, addresses: Array, size: int) -> Buffer | None:
         """The buffer that all addresses lie in."""
@@ -164,10 +167,15 @@ def _load(buffer: Buffer, addresses: Array, size: int, lanes: Array) -> Array:
     return buffer.bytes.view(UNSIGNED[size])[at]
 
 
-def _store(buffer: Buffer, addresses: Array, values: Array) -> None:
+def _store(buffer: Buffer, addresses: Array, values: Array, lanes: Array, races: Races) -> None:
     size = values.dtype.itemsize
-    at = (addresses - buffer.base) // size
-    buffer.bytes.view(UNSIGNED[size])[at] = values
+    offsets, elements = addresses - buffer.base, buffer.bytes.view(UNSIGNED[size])
+    at = offsets // size
+    races.store(buffer.base, len(buffer.bytes), offsets, size, lanes, elements[at] == values)
+    elements[at] = values
+    other = elements[at] != values
+    if other.any():
+        raise Fault("write to memory that another lane writes at once", int(lanes[np.argmax(other)]))
     if not buffer.is_whole:
         buffer.written.view(UNSIGNED[size])[at] = _all_written(size)
 

@@ -16,6 +16,7 @@ from tadc.backend.emulator.arithmetic import DTYPES
 from tadc.backend.emulator.counts import Extents, LaunchCounts
 from tadc.backend.emulator.errors import Fault, UnknownPtx
 from tadc.backend.emulator.global_memory import UNSIGNED, Array, Memory
+from tadc.backend.emulator.races import Races
 from tadc.backend.emulator.shared import SharedMemory
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Lanes:
     blocks: int
     memory: Memory
     shared: SharedMemory
+    races: Races
     local_bytes: int
     #: The bits of each parameter of the kernel.
     parameters: dict[str, int]

@@ -118,7 +118,7 @@ def _load_from(lanes: Lanes, space: str, addresses: Array, size: int, numbers: A
         return lanes.shared.load(addresses, size, numbers, lanes.block_of[numbers])
     if space == "local":
         return lanes.local.view(UNSIGNED[size])[_local(lanes, addresses, size, numbers)]
-    return lanes.memory.load(addresses, size, numbers)
+    return lanes.memory.load(addresses, size, numbers, lanes.races)
 
 
 def _store_to(lanes: Lanes, space: str, addresses: Array, values: Array, numbers: Array) -> None:
@@ -128,7 +128,7 @@ def _store_to(lanes: Lanes, space: str, addresses: Array, values: Array, numbers
         size = values.dtype.itemsize
         lanes.local.view(UNSIGNED[size])[_local(lanes, addresses, size, numbers)] = values
     else:
-        lanes.memory.store(addresses, values, numbers)
+        lanes.memory.store(addresses, values, numbers, lanes.races)
 
 
 def _local(lanes: Lanes, addresses: Array, size: int, numbers: Array) -> Array:

@@ -40,6 +40,7 @@ class Meetings:
         self.waiting[free] = _RUNNING
         done = np.nonzero(blocks & ~late)[0]
         lanes.shared.barrier(done)
+        lanes.races.barrier(done)
         return np.nonzero(free)[0]
 
     def in_warp(self, number: int, at: Array, members: Array) -> Array:

@@ -13,6 +13,7 @@ from tadc.passes.gpu.given_chains import problems_of_chain
 from tadc.passes.gpu.kernel_nests import kernel_nest
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.gpu.recurrence_steps import ways_of_recurrence
 from tadc.passes.gpu.thread_loops import boxed, nested, trips
 from tadc.passes.gpu.thread_plans import is_flat
 from tadc.passes.maps.machine import Gpu
@@ -36,6 +37,7 @@ from tadc.passes.nest.steps import (
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.given import Problem, check_first, check_steps, does_not_fit, maps_given, problem_of
 from tadc.passes.schedule.reader import ReadMap
+from tadc.passes.schedule.text import step_text
 from tadc.passes.terms.costs import ELEMENT
 
 TAKEN = Split, Reorder, Bind, InBlocks, FoldThreads, Share, Points, Flatten, When
@@ -87,8 +89,11 @@ def _check(read: ReadMap, item: Map, of: Kernels, shared_bytes: SharedBytes, sou
     def nest(steps: Steps) -> Nest:
         return kernel_nest(of.maps, item, steps, {}).nest
 
-    problem = next(_of_steps(steps, item, of.maps, of.gpu), None) or problem_of(steps, item)
-    check_steps(read, source, problem, nest)
+    problem = next(_of_steps(steps, item, of.maps, of.gpu), None)
+    if item.order is not None:
+        check_steps(read, source, problem or _of_recurrence(steps, item, of), nest)
+        return
+    check_steps(read, source, problem or problem_of(steps, item), nest)
     kernel = of.of_steps("kernel", item, steps)
     for problem in (*_of_nest(steps, nest(steps), of.gpu), *_of_total(steps, kernel)):
         raise refused(problem)
@@ -146,6 +151,20 @@ def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Itera
                 yield refused("kernels of a GPU do not take it", "leave the step out")
             case _:
                 pass
+
+
+def _of_recurrence(steps: Steps, item: Map, of: Kernels) -> Problem | None:
+    """Where steps divide a recurrence in another way than those that are known to be right."""
+    own = [step for step in steps if not isinstance(step, When | InBlocks)]
+    ways = [
+        [step for step in way if not isinstance(step, InBlocks)]
+        for _, way in ways_of_recurrence(item, of.maps, of.gpu)
+    ]
+    if own in ways and any(isinstance(step, InBlocks) for step in steps):
+        return None
+    texts = (" ".join(map(step_text, way)) or "no steps" for way in ways)
+    text = "elements of the recurrence would be computed in another order, or read before they are there"
+    return len(steps) - 1, text, f"write {' or '.join(f'`{each}`' for each in texts)}, and `in_blocks`"
 
 
 def _problem(number: int, text: str, help: str) -> Problem:

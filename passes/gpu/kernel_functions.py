@@ -12,8 +12,8 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.plan import VECTOR_BYTES
-from tadc.passes.gpu.thread_loops import Thread, grid_of
-from tadc.passes.maps.buffers import BufferViews, in_shape, memref_of, product, symbol_of
+from tadc.passes.gpu.thread_loops import Thread, grid_of, launch_counts, launch_loops
+from tadc.passes.maps.buffers import BufferViews, in_shape, product, symbol_of
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.emit import Scope
@@ -90,28 +90,36 @@ class _Function:
             blocks = [max(grid.blocks(()), 1), 1, 1]
             function.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get(blocks)
         kernel, block = self.kernel, (self.nest.block, 1, 1)
-        return Launch(kernel.name, (grid,), block, tuple(self.used), kernel.when, kernel.unless)
+        sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(self.of.maps.sizes)}
+        steps = tuple(extent.substitute(sizes) for extent in launch_counts(self.nest))
+        return Launch(
+            kernel.name, (grid,), block, tuple(self.used), kernel.when, kernel.unless, steps=steps
+        )  # fmt: skip
 
     def function(self, point: ir.InsertionPoint) -> tuple[ir.Operation, BodyLowering]:
         """A function without code over the buffers and the sizes, and what makes code in it."""
         buffers = self.of.buffers
         tensors, sizes = [buffers.tensors[n] for n in self.used], buffers.sizes
-        types = [*(memref_of(v.type) for v in tensors), *(v.type for v in sizes)]
+        own = [ir.IndexType.get()] * bool(launch_loops(self.nest))
+        types = [*(buffers.type_of(v) for v in tensors), *(v.type for v in sizes), *own]
         aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)
         unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get(), "llvm.align": aligned})
         attributes = {
             "sym_name": ir.StringAttr.get(self.kernel.name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
             "gpu.kernel": ir.UnitAttr.get(),
-            "arg_attrs": ir.ArrayAttr.get([unique] * len(tensors) + [ir.DictAttr.get({})] * len(sizes)),
+            "arg_attrs": ir.ArrayAttr.get(
+                [unique] * len(tensors) + [ir.DictAttr.get({})] * (len(types) - len(tensors))
+            ),
             "known_block_size": ir.DenseI32ArrayAttr.get([self.nest.block, 1, 1]),
         }
         place = self.of.location(self.kernel)
         made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=place, ip=point)
-        block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in (*tensors, *sizes)])
+        places = [*(v.location for v in (*tensors, *sizes)), *[place] * len(own)]
+        block = ir.Block.create_at_start(made.regions[0], types, places)
         given, inside, low = list(block.arguments), ir.InsertionPoint(block), BodyLowering(made.context)
         low.location = unnamed(place)
-        shapes = BufferViews(buffers, given[len(tensors) :], low)
+        shapes = BufferViews(buffers, given[len(tensors) : len(tensors) + len(sizes)], low)
         views = [shapes.view(t, buffer, inside) for t, buffer in zip(tensors, given, strict=False)]
         low.memrefs, low.copies = buffers.by_tensor(tensors, views)
         return made, low

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.flat import flat_map
 from tadc.passes.gpu.interleaved import Place, placed
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.nest import Body, For, Nest, Statement
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.nest.primitives.rewriting import rewritten
 from tadc.passes.nest.steps import Flatten, Steps
+from tadc.passes.nest.windowed import windowed
 
 
 @dataclass(frozen=True)
@@ -37,4 +39,17 @@ def kernel_nest(function: MapFunction, item: Map, steps: Steps, places: Mapping[
         function, item, total = flat_map(function, item, flat.index)
     taken = [step for step in steps if step is not flat]
     nest = placed(apply_steps(plain_nest(function, item), taken), places)
+    if item.order is not None:
+        nest = _in_teams(windowed(nest, function.windows))
     return KernelNest(function, item, steps, nest, total, extents)
+
+
+def _in_teams(nest: Nest) -> Nest:
+    """The nest of a recurrence where each thread takes every so many values of loops that threads divide."""
+
+    def rule(statement: Statement) -> Body | None:
+        if isinstance(statement, For) and statement.kind == "thread":
+            return (replace(statement, teams=nest.block),)
+        return None
+
+    return replace(nest, body=rewritten(nest.body, rule))

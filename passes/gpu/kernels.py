@@ -16,15 +16,17 @@ from tadc.passes.gpu.chain_steps import chain_nest, chosen_chain_steps
 from tadc.passes.gpu.interleaved import Place, places_of
 from tadc.passes.gpu.kernel_nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import Variant
+from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.steps_of_threads import steps_of_variant
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.steps import Steps, When
+from tadc.passes.nest.windowed import readers_of_windows
 
 KernelSteps = Mapping[str, tuple[Steps, ...]]
 """The steps of the kernels of maps, by a tensor that each computes."""
@@ -72,7 +74,8 @@ class Kernels:
 
     @cached_property
     def _read(self) -> tuple[MapFunction, dict[ir.Value, str]]:
-        return read_maps_and_names(self.function)
+        maps, names = read_maps_and_names(self.function)
+        return readers_of_windows(_one_after_the_other(maps)), names
 
     @cached_property
     def places(self) -> dict[str, Place]:
@@ -112,6 +115,8 @@ class Kernels:
 
     def chosen(self, item: Map) -> Iterator[Steps]:
         """The steps of the kernels of a map that are the best here."""
+        if item.order is not None:
+            return iter(steps_of_recurrence(item, self.maps, self.gpu))
         variants = [Variant(None)] if item.marks.in_place else variants_of(self.gpu, item, self.maps)
         return (steps_of_variant(item, self.maps, variant, self.gpu.warp) for variant in variants)
 
@@ -126,3 +131,9 @@ class Kernels:
         given = [steps for item in items for steps in self.given.get(item.tensors[0].name, ())]
         steps = given[0] if given else chosen_chain_steps(items, self.maps, self.gpu)
         return chain_nest(items, self.maps, steps, self.gpu.warp)
+
+
+def _one_after_the_other(function: MapFunction) -> MapFunction:
+    """The function where maps run after a recurrence, not along with it as on a CPU: it keeps all steps."""
+    maps = (replace(item, marks=Marks()) if item.marks.sweep is not None else item for item in function.maps)
+    return replace(function, maps=tuple(maps))

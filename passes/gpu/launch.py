@@ -43,6 +43,9 @@ class Launch:
     """The address of each buffer is a multiple of so many bytes."""
     shared: int = 0
     """The bytes of shared memory that a block has besides what the kernel declares."""
+    steps: tuple[Affine, ...] = ()
+    """Extents, whose product counts the launches of the kernel, one after the other: the number of one is an
+    argument after the sizes. Without them there is one launch, and no such argument."""
     place: str = ""
     """What the kernel computes: tensors, and the line of the program, as "`y` at f.tad:3:1"."""
 
@@ -50,6 +53,10 @@ class Launch:
         """Whether this is the kernel to launch for sizes of the function, in order."""
         others = any(all(test.holds(sizes) for test in tests) for tests in self.unless)
         return not others and all(test.holds(sizes) for test in self.when)
+
+    def turns_at(self, sizes: Sequence[int]) -> int:
+        """How often the kernel is launched for sizes of the function, where its grid has blocks."""
+        return product_at(self.steps, sizes)
 
     def grid_at(self, sizes: Sequence[int]) -> tuple[int, int, int]:
         """Blocks in x, y and z; with a 0 there is nothing to launch."""

@@ -171,7 +171,7 @@ def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> 
     count = math.prod(copies.values())
     needed = registers(accesses, count, 4)
     for size in (gpu.warp, BLOCK_SIZE, 1024):
-        lanes = dict(_shared(accesses, accesses.body, size))
+        lanes = dict(shared_folds(accesses, accesses.body, size))
         block = max(size, BLOCK_SIZE)
         if copies and block > BLOCK_SIZE:
             # Threads of so large a block have few registers.
@@ -191,13 +191,13 @@ def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> 
                 yield GroupPlan(size, lanes, size * gpu.warp, order, copies)
 
 
-def _shared(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+def shared_folds(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The outermost reductions that are long enough, with the threads along each of their indices."""
     long = {loop.fold: lanes for loop, lanes in _long(accesses, body, size)}
     yield from long.items()
     for loop in body.inner:
         if loop.fold not in long:
-            yield from _shared(accesses, loop, size)
+            yield from shared_folds(accesses, loop, size)
 
 
 def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tuple[int, ...]]]:

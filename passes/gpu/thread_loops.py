@@ -55,7 +55,7 @@ class Thread(Target):
     `together` are the threads that run a statement together; with `columns` they are apart, and compute the
     element that `column` numbers. `unseen` are tensors that others may have written since all threads met;
     those that are `private` have other elements for each thread. `threads` are those of the block by loops
-    that are divided among them.
+    that are divided among them; `launches` are loops of which a launch has one point.
     """
 
     gpu: Gpu
@@ -68,6 +68,7 @@ class Thread(Target):
     unseen: set[str] = field(default_factory=set[str])
     private: set[str] = field(default_factory=set[str])
     threads: BlockThreads | None = None
+    launches: Sequence[For] = ()
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """What makes vectors of a width."""
@@ -146,10 +147,28 @@ class Thread(Target):
 
     def kernel(self, nest: Nest, scope: Scope) -> None:
         """The code of a nest: without loops that are divided, it is one point for the first who has one."""
-        if any(loop.kind in DIVIDED for loop in loops_in(nest.body)):
-            emit_body(nest.body, self.low, scope)
+        body, scope = self.launched(nest, scope)
+        outer = next((loop for loop in loops_in(body) if loop.kind in DIVIDED), None)
+        if outer is None:
+            self.points((), body, "grid", scope)
+        elif outer.kind == "thread":
+            self.points((), body, "block", scope)
         else:
-            self.points((), nest.body, "grid", scope)
+            emit_body(body, self.low, scope)
+
+    def launched(self, nest: Nest, scope: Scope) -> tuple[Body, Scope]:
+        """What a launch runs, where loops over launches have the values of its number, the last argument."""
+        loops = launch_loops(nest)
+        if not loops:
+            return nest.body, scope
+        number = self.low.variable(list(self.function.regions[0].blocks[0].arguments)[-1])
+        ends = [(scope.form(start), scope.form(stop)) for start, stop in boxed(loops)[0]]
+        counts = [stop - start for start, stop in ends]
+        places = unravel(number, counts, self.low, scope.point)
+        for loop, place, (start, stop) in zip(loops, places, ends, strict=True):
+            index = start + place
+            scope = scope.naming(loop.index, index).knowing(Constraint(place), Constraint(stop - 1 - index))
+        return loops[-1].body, replace(scope, target=replace(self, launches=loops))
 
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """Loops directly in each other whose points are numbered, the innermost loop's fastest; each number
@@ -167,7 +186,7 @@ class Thread(Target):
 
     def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: Scope) -> None:
         """A body at the point of this thread, if it has one."""
-        ends, inside_of = boxed(loops)
+        ends, inside_of = boxed(loops, self.launches)
         ends = [(scope.form(start), scope.form(stop)) for start, stop in ends]
         counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
         own = self.own(kind, body, scope)
@@ -254,11 +273,11 @@ def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
     `extents` has for each size those that it is the product of, over the sizes of the function.
     """
     outer = next((loop for loop in loops_in(nest.body) if loop.kind in DIVIDED), None)
-    loops = () if outer is None else nested(outer)
+    loops = () if outer is None or outer.kind == "thread" else nested(outer)
     takes = next(shared_takes(nest.body), None)
     each = 1 if outer and outer.kind == "block" else nest.block // (takes.together if takes else 1)
     found: list[Affine] = []
-    for loop, (start, stop) in zip(loops, boxed(loops)[0], strict=True):
+    for loop, (start, stop) in zip(loops, boxed(loops, launch_loops(nest))[0], strict=True):
         span = stop - start
         factors = next((extents[name] for name in span.variables if span == Affine.var(name)), ())
         if factors and len(loops) == 1:
@@ -268,17 +287,31 @@ def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
     return GridAxis(tuple(found), each)
 
 
-def boxed(loops: Sequence[For]) -> tuple[list[tuple[Affine, Affine]], Domain]:
-    """The ends of loops that are divided together, forms without the indices of the others, and the rows that
-    hold where all loops have a point."""
-    found: dict[str, tuple[Affine, Affine]] = {}
+def launch_loops(nest: Nest) -> list[For]:
+    """The outermost loops of a nest, each of whose points is a launch."""
+    match nest.body:
+        case (For(kind="launch") as loop,):
+            return nested(loop)
+        case _:
+            return []
+
+
+def launch_counts(nest: Nest) -> list[Affine]:
+    """The numbers of values of these loops: their product counts the launches."""
+    return [stop - start for start, stop in boxed(launch_loops(nest))[0]]
+
+
+def boxed(loops: Sequence[For], around: Sequence[For] = ()) -> tuple[list[tuple[Affine, Affine]], Domain]:
+    """The ends of loops that are divided together, forms without the indices of the others and of loops
+    around, and the rows that hold where all loops have a point."""
+    found = dict(zip((loop.index for loop in around), boxed(around)[0], strict=True)) if around else {}
     rows: list[Constraint] = []
     for loop in loops:
         first, stop = (_hull(bound, found, sign) for bound, sign in ((loop.start, 1), (loop.stop, -1)))
         index, found[loop.index] = Affine.var(loop.index), (first, stop)
         rows += [Constraint(index - form) for form in bound_forms(loop.start) if form != first]
         rows += [Constraint(form - 1 - index) for form in bound_forms(loop.stop) if form != stop]
-    return list(found.values()), tuple(rows)
+    return [found[loop.index] for loop in loops], tuple(rows)
 
 
 def _hull(bound: Bound, around: Mapping[str, tuple[Affine, Affine]], sign: int) -> Affine:

@@ -35,15 +35,15 @@ MOST_ROWS = 64
 """No more steps run at a time: what a call of a map costs is little beside so many."""
 
 
-def with_windows(function: MapFunction, *, any_size: bool = False) -> MapFunction:
-    """The function, with marks on maps of which the last steps are kept, and on those that run along with
-    these: where that saves memory that counts, or with `any_size` everywhere."""
+def with_windows(function: MapFunction, *, along: bool = True, any_size: bool = False) -> MapFunction:
+    """The function, with marks on maps of which the last steps are kept, and, if maps may run `along`, on
+    those that run along with these: where that saves memory that counts, or with `any_size` everywhere."""
     seeds = [item.tensors[0].name for item in function.maps if item.order is not None]
     for number, name in enumerate(seeds):
         seed = next(item for item in function.maps if item.tensors[0].name == name)
         if seed.marks != Marks():
             continue
-        found = _sweep(seed, function, number, any_size=any_size)
+        found = _sweep(seed, function, number, any_size=any_size) if along else None
         if found is None and (window := window_of(seed, function, any_size=any_size)) is not None:
             found = _with(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
         function = found or function

@@ -23,11 +23,13 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Block, Tensor
 
-Kind = Literal["seq", "unroll", "jam", "lane", "grid", "block", "thread"]
+Kind = Literal["seq", "unroll", "jam", "lane", "grid", "block", "thread", "launch"]
 """One after the other; written out, each value a number; in lockstep, as copies and as lanes of a vector;
-on a GPU divided among all threads, among blocks, among the threads of a block."""
+on a GPU divided among all threads, among blocks, among the threads of a block; a launch each."""
 
 DIVIDED: tuple[Kind, ...] = ("grid", "block", "thread")
+
+ON_GPU: tuple[Kind, ...] = (*DIVIDED, "launch")
 
 Space = Literal["global", "stack", "shared", "register"]
 

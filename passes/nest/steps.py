@@ -38,7 +38,7 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 - `branch`: whole tiles are in one branch of a condition, in the other the values of the last one, one by one.
 """
 
-BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread"]
+BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread", "launch"]
 Fill = Literal["vectors", "transpose", "gather"]
 Ahead = Literal["rows", "vectors", "run"]
 
@@ -127,8 +127,8 @@ class Join:
 @dataclass(frozen=True)
 class Bind:
     """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; `grid`, `block` and `thread`
-    divide them on a GPU. An index of a reduction may be `unroll` too, where its bounds are a known number of
-    steps apart."""
+    divide them on a GPU, `launch` makes a launch of each value. An index of a reduction may be `unroll` too,
+    where its bounds are a known number of steps apart."""
 
     TEXT = "{kind} {indices}"
     kind: BoundKind

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tadc.passes.maps.map import Ask, Let, Load, Window
+from tadc.passes.maps.map import Ask, Let, Load, Map, MapFunction, Tensor, Window
 from tadc.passes.nest.nest import Nest, Store
-from tadc.passes.nest.primitives.rewriting import rewrite_stores, rewrite_values
+from tadc.passes.nest.primitives.rewriting import rewrite_lets, rewrite_stores, rewrite_values
 
 Access = TypeVar("Access", Load, Ask, Store)
 
@@ -31,8 +31,30 @@ def windowed(nest: Nest, windows: Mapping[str, Window]) -> Nest:
             case _:
                 return let
 
-    tensors = tuple(
+    body = rewrite_stores(rewrite_values(nest.body, read), moved)
+    return replace(nest, tensors=_in_memory(nest.tensors, windows), body=body)
+
+
+def _in_memory(tensors: Sequence[Tensor], windows: Mapping[str, Window]) -> tuple[Tensor, ...]:
+    """Tensors in the shapes that they have in memory."""
+    return tuple(
         replace(tensor, shape=windows[tensor.name].shape(tensor.shape)) if tensor.name in windows else tensor
-        for tensor in nest.tensors
+        for tensor in tensors
     )
-    return replace(nest, tensors=tensors, body=rewrite_stores(rewrite_values(nest.body, read), moved))
+
+
+def readers_of_windows(function: MapFunction) -> MapFunction:
+    """The function where maps that are no recurrences read tensors with windows in the memory of these."""
+    windows = function.windows
+
+    def read(let: Let) -> Let:
+        value = let.value
+        if not isinstance(value, Load) or value.tensor not in windows:
+            return let
+        return replace(let, value=replace(value, at=windows[value.tensor].place(value.at)))
+
+    def one(item: Map) -> Map:
+        body = item.body if item.order is not None else rewrite_lets(item.body, read)
+        return replace(item, tensors=_in_memory(item.tensors, windows), body=body)
+
+    return replace(function, maps=tuple(map(one, function.maps))) if windows else function

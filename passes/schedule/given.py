@@ -9,7 +9,7 @@ from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
-from tadc.passes.nest.nest import DIVIDED, At, Extreme, For, Nest
+from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
@@ -131,7 +131,7 @@ def _first_wrong(steps: Steps, made: Callable[[Steps], Nest]) -> tuple[int, Diag
 def _of_cpu(steps: Sequence[Step]) -> Problem | None:
     """The first step that only kernels of a GPU take."""
     for number, step in enumerate(steps):
-        if isinstance(step, GPU_STEPS) or (isinstance(step, Bind) and step.kind in DIVIDED):
+        if isinstance(step, GPU_STEPS) or (isinstance(step, Bind) and step.kind in ON_GPU):
             return number, "only kernels of a GPU take it", "leave the step out, or name a GPU by `--target`"
     return None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tadc.compiler.compile_options import Options
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def fuse(state: Compilation) -> None:
     _split(state, Cut(limit=most))
     facts = machine_facts(state)
     last = _laid_out(state, LayOut(**facts))
-    windows = Windows(most, any_size=most >= 0)
+    windows = Windows(limit=most, any_size=most >= 0)
     _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, Chain(), *last)
 
 
@@ -263,13 +263,12 @@ def lower_to_gpu(state: Compilation) -> None:
 
 
 def fuse_for_gpu(state: Compilation) -> str:
-    """The maps that become kernels of a GPU; its architecture. Raises CompileError for recurrences."""
-    from tadc.passes.catalogue import Chain, Cut, Fuse
+    """The maps that become kernels of a GPU; its architecture."""
+    from tadc.passes.catalogue import Chain, Cut, Fuse, Windows
 
-    _refuse_recurrences(state)
     facts = machine_facts(state)
     _split(state, Cut(**facts))
-    _rewrite_maps(state, Fuse(**facts), Chain(**facts))
+    _rewrite_maps(state, Fuse(**facts), Windows(**facts), Chain(**facts))
     return facts["gpu"]
 
 
@@ -309,24 +308,6 @@ def _places(state: Compilation) -> dict[str, str]:
 
     state.module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
-
-
-def _refuse_recurrences(state: Compilation) -> None:
-    """Raises CompileError (TAD0711) for recurrences: each step would be a launch, or one block alone."""
-    from tadc.dialect.locations import name_of, place_of
-    from tadc.dialect.program_reader import tad_functions
-    from tadc.passes.maps.buffers import maps_of
-
-    for function in tad_functions(state.module.operation):
-        for op in maps_of(function):
-            if op.name == "tad.scan":
-                made = Diagnostic("TAD0711", "a recurrence does not run on a GPU", source=state.source)
-                place = place_of(op.location)
-                if place is not None and state.source is not None and place.file == state.source.name:
-                    label = f"`{name_of(op.location)}` is computed in steps that wait for each other"
-                    made.primary = Label(state.source.span_at(place), label)
-                made.helps.append("compile it for the CPU: `--target cpu`, the default")
-                raise CompileError([made])
 
 
 def show_tree(state: Compilation) -> str:

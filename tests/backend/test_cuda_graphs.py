@@ -32,6 +32,17 @@ def zeros(count: int = 4) -> Any:
     return tuple(on_gpu(np.zeros(8)) for _ in range(count))
 
 
+#: A launch a step.
+SCAN = "x: f64[8]; size T; scan{t} u[t: T, i: 8] = if {t = 0} then (x[i]) else (u[t - 1, 7 - i] + t)"
+
+
+def steps(x: Any, count: int) -> Any:
+    states = [np.asarray(x)]
+    for t in range(1, count):
+        states.append(states[-1][::-1] + t)
+    return np.stack(states[:count]) if count else np.zeros((0, 8))
+
+
 def made_by(library: Any, kind: str) -> list[Any]:
     return [found for found in library._objects.values() if type(found).__name__ == kind]
 
@@ -70,6 +81,25 @@ def test_launches_on_the_same_addresses_are_a_graph(monkeypatch: pytest.MonkeyPa
     del compiled
     gc.collect()
     assert made_by(library, "Runnable") + made_by(library, "Graph") + made_by(library, "Node") == []
+
+
+@pytest.mark.parametrize("most", [1 << 14, 8])
+def test_the_steps_of_a_recurrence_are_a_graph(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Each node has the number of its step; a graph that would be too long is launched one by one."""
+    monkeypatch.setattr("tadc.passes.gpu.recurrence_steps.MOST_OF_BLOCK", 0)
+    monkeypatch.setattr("tadc.backend.cuda.prepared.MOST", most)
+    library = install(monkeypatch, Updating(architecture=90))
+    compiled = tadc.compile(tadc.function(SCAN), target="cuda")
+    x = on_gpu(np.arange(8.0))
+    for count in (9, 5, 4, 1, 0):
+        out = on_gpu(np.zeros((count, 8)))
+        for _ in range(3):
+            library.launches.clear()
+            compiled(x, T=count, out=out)
+            np.testing.assert_array_equal(np.asarray(out), steps(x, count))
+            assert len(library.launches) == count
+    # The second and the third call of those of 4 launches or more.
+    assert library.graph_launches == (6 if most > 8 else 4)
 
 
 @pytest.mark.parametrize("reason", ["an old driver", "launches that wait", "few launches", "refused"])

@@ -41,16 +41,13 @@ def check(state: Compilation, sm: int, spills: bool = False) -> None:
         assert spills or not used.spilled, launch.kernel
 
 
-#: Recurrences run on a CPU alone (TAD0711).
-ON_GPU = [workload for workload in (*WORKLOADS, *EVERYDAY) if "scan" not in workload.program]
-
-
-#: A kernel of forces and energies keeps some values of pairs in memory of the thread.
-SPILLING = {"coulomb"}
+#: A kernel of forces and energies keeps some values of pairs in memory of the thread, one of the gradient of
+#: a transition matrix some of its tile.
+SPILLING = {"coulomb", "markov"}
 
 
 @pytest.mark.one_in(24)
-@pytest.mark.parametrize("workload", ON_GPU, ids=lambda w: w.name)
+@pytest.mark.parametrize("workload", [*WORKLOADS, *EVERYDAY], ids=lambda w: w.name)
 @pytest.mark.parametrize("sm", slow_but_one_in(4, [80, 70, 90, 120]))
 def test_no_workload_spills(workload, sm):
     """Value and gradients of the benchmark, at its sizes."""

@@ -18,7 +18,6 @@ from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
-from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
 from tests.backend.kernels import llvm_text
 
@@ -35,14 +34,20 @@ def assembled(text: str, mode: str, chip: str = "gfx942") -> Compilation:
 @pytest.mark.parametrize("mode", ["value", "vjp"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_assemble(path: Path, mode: str) -> None:
-    """All but recurrences, a kernel a launch; one architecture after the other."""
+    """One architecture after the other."""
     text, chip = path.read_text(encoding="utf-8"), sorted(WAVES)[EXAMPLES.index(path) % len(WAVES)]
-    if "scan{" in text:
-        with pytest.raises(CompileError, match="TAD0711"):
-            assembled(text, mode, chip)
-        return
     state = assembled(text, mode, chip)
     assert str(state.code["asm"]).count(".amdhsa_kernel ") == len(state.launches)
+
+
+def test_ways_of_recurrences() -> None:
+    """Blocks whose threads meet after each step, and launches of a step, with its number after the sizes."""
+    text = "x: f64[N]; size T; scan{t} u[t: T, i: N] = if {t = 0} then (x[i]) else (u[t - 1, N - 1 - i])"
+    state = assembled(text, "value")
+    block, launch = str(state.code["asm"]).split("\ntad_u_0_1:")
+    assert [bool(one.steps) for one in state.launches] == [False, True]
+    assert "s_barrier" in block
+    assert "s_barrier" not in launch
 
 
 @pytest.mark.parametrize(("chip", "wave"), WAVES.items())

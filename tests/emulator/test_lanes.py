@@ -206,6 +206,33 @@ def test_accesses_without_a_barrier_between(body: str, words: str) -> None:
     refuses(PLACE + body, words, SHARED)
 
 
+GLOBAL = "mad.wide.u32 %rd11, %r1, 4, %rd2; xor.b32 %r2, %r1, 1; mad.wide.u32 %rd12, %r2, 4, %rd2;"
+STORED = "st.global.b32 [%rd11], %r1;"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (f"{STORED} ld.global.b32 %r9, [%rd12];", "read of memory that another lane writes"),
+        (f"{STORED} bar.sync 0; ld.global.b32 %r9, [%rd12]; st.global.b32 [%rd11], %r2;",
+         "write to memory that another lane reads"),
+        (f"{STORED} st.global.b32 [%rd12], %r1;", "write to memory that another lane writes"),
+        ("st.global.b32 [%rd2], %r1;", "write to memory that another lane writes at once"),
+    ],
+)  # fmt: skip
+def test_accesses_of_global_memory_without_a_barrier_between(body: str, words: str) -> None:
+    refuses(GLOBAL + body, words)
+
+
+def test_blocks_do_not_see_what_others_write() -> None:
+    """A barrier is one of a block; what lanes write alike, or after a barrier, they may."""
+    one = f"{GLOBAL} st.global.b32 [%rd2], 7; bar.sync 0; ld.global.b32 %r9, [%rd2]; bar.sync 0; {STORED}"
+    found = launch(kernel_text(one), [np.zeros(1), 256], 64)[-1].view(np.uint32)
+    assert found.tolist() == list(range(64))
+    with pytest.raises(KernelFault, match="memory that another lane writes"):
+        launch(kernel_text(one), [np.zeros(1), 256], 64, 2)
+
+
 def test_a_barrier_that_not_all_reach() -> None:
     body = "setp.lt.u32 %p1, %r1, 40; @%p1 bra $less; mov.b32 %r9, 1; bra.uni $end; $less: bar.sync 0;\n$end:"
     said = refuses(body + STORE, "barrier .* not all lanes reach")

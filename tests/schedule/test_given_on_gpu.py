@@ -19,6 +19,14 @@ from tadc.frontend.source import Source
 MATMUL = "a: f32[20, 24]; b: f32[24, 40]; c[i, j] = sum{k} (a[i, k] * b[k, j])"
 ROWS = "x: f32[20, 640]; y[i] = sum{j} (x[i, j])"
 EXP = "x: f32[N, M]; y[i, j] = exp(x[i, j])"
+HEAT = (
+    "x: f64[N]; size T; scan{t} u[t: T, i: N] = x[i] + if {t > 0 and i > 0} then (u[t - 1, i - 1]) else (0)"
+)
+ORDER = (
+    "x: f64[6, 7]; scan{i + j} f[i, j] = x[i, j] + (if {i >= 2 and j >= 2 and i <= 4 and j <= 4} "
+    "then (f[i - 2, j + 1] * f[i + 1, j - 2]) else (0))"
+)
+STEPS = "x: f32[40]; scan{t} u[t: 5, i: 40] = x[i] + if {t > 0 and i > 0} then (u[t - 1, i - 1]) else (0)"
 PROGRAMS = {
     "product": "a: f32[N, K]; b: f32[K, M]; c[i, j] = sum{k} (a[i, k] * b[k, j])",
     "known product": "a: f32[512, 64]; b: f32[64, 512]; c[i, j] = sum{k} (a[i, k] * b[k, j])",
@@ -31,6 +39,9 @@ PROGRAMS = {
     "triangle": "x: f32[64, 64]; y[i] = sum{j}_(0)^(i) (x[i, j])",
     "softmax": "x: f32[64, 128]; m[i] = max{j} (x[i, j]); e[i, j] = exp(x[i, j] - m[i])\n"
     "z[i] = sum{j} (e[i, j]); y[i, j] = e[i, j] / z[i]",
+    "filter of rows": "x: f64[B, N]\nscan{t} p[b, t] = x[b, t] + if {t > 0} then (p[b, t - 1]) else (0)",
+    "heat": HEAT,
+    "diagonals that wait": ORDER,
     "places": "x: f32[64]; y[i, m: 2] = if {m = 0} then (exp(x[i])) else (sin(x[i]))",
 }
 
@@ -68,6 +79,8 @@ TILES = """
 """
 GIVEN = {
     "one thread": (MATMUL, "map c in_blocks 32"),
+    "steps in launches": (STEPS, "map u reorder t, i launch t grid i in_blocks 32"),
+    "steps in a block": (STEPS, "map u reorder t, i thread i in_blocks 64"),
     "no loop on threads of a block": (MATMUL, "map c block i, j in_blocks 64"),
     "tiles": (MATMUL, f"map c {TILES}"),
     "tiles, one read shared": (MATMUL, f"map c {TILES} share %1 in %3 steps 5"),
@@ -76,7 +89,7 @@ GIVEN = {
     "columns": (ROWS, "map y grid i fold_threads %1 4 in_blocks 32"),
     "sizes": (EXP, "map y when (M % 4) = 0 flatten n grid n in_blocks 32\nmap y grid i, j in_blocks 64"),
 }
-ARGUMENTS = {MATMUL: ((20, 24), (24, 40)), ROWS: ((20, 640),), EXP: ((5, 12),)}
+ARGUMENTS = {MATMUL: ((20, 24), (24, 40)), ROWS: ((20, 640),), EXP: ((5, 12),), STEPS: ((40,),)}
 
 
 @pytest.mark.parametrize(("program", "steps"), GIVEN.values(), ids=GIVEN)
@@ -126,6 +139,11 @@ def test_tiles_for_large_sizes_are_right_at_small_ones() -> None:
         (MATMUL, "map c grid i, j fold_threads %3 64 warp 32 in_blocks 256", "fold", "neither a warp"),
         (MATMUL, "map c flatten n in_blocks 32", "flatten", "others than those at its place"),
         (MATMUL, "map c in_blocks 32 when 4 >= 2", "when", "before all others"),
+        (HEAT, "map u grid i in_blocks 32", "in_blocks", "in another order, or read before"),
+        (HEAT, "map u grid t, i in_blocks 32", "in_blocks", "in another order, or read before"),
+        (HEAT, "map u reorder t, i thread i in_blocks 33", "in_blocks", "whole warps of 32"),
+        (HEAT, "map u reorder t, i launch t grid i", "grid", "in another order, or read before"),
+        (ORDER, "map f grid step in_blocks 32", "in_blocks", "in another order, or read before"),
         (EXP, "map y when N >= 4 grid i, j in_blocks 32", "when", "all other sizes"),
         (EXP, "map y flatten n split n 8 -> a, b grid a, b in_blocks 32", "split", "does not divide"),
         (EXP, "map y flatten n split n 8 guard -> a, b grid a, b in_blocks 32", "grid", "together"),

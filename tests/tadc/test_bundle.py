@@ -72,6 +72,21 @@ def test_a_bundle_holds_code_and_launches(bundle: Path) -> None:
     assert places[-1] == "`dx`"
 
 
+def test_a_bundle_of_a_recurrence_has_its_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many launches there are is counted for the sizes of a call."""
+    monkeypatch.setattr("tadc.passes.gpu.recurrence_steps.MOST_OF_BLOCK", 0)
+    text = (
+        "x: f64[N]; size T; scan{t} u[t: T + 1, i: N] = if {t = 0} then (x[i]) else (2*u[t - 1, N - 1 - i])"
+    )
+    assert main(["bundle", "-e", text, "--target", "cuda:sm_90", "-o", str(tmp_path / "out")]) == 0
+    f = load_bundle(tmp_path / "out", target="emulated")
+    x = np.arange(5.0)
+    for steps in (0, 1, 6):
+        found = f(x, T=steps)
+        want = [x[:: -1 if t % 2 else 1] * 2**t for t in range(steps + 1)]
+        np.testing.assert_array_equal(found, np.stack(want))
+
+
 def test_it_runs_without_the_compiler(bundle: Path, root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", GUARDED, str(bundle)],

@@ -24,12 +24,7 @@ from tests.conformance import (
 )
 from tests.reference.cases import Case
 
-#: Recurrences do not run on a GPU.
-EXAMPLES = [
-    path
-    for path in sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
-    if "scan{" not in path.read_text()
-]
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
 #: Sizes of the examples that have symbols.
 SIZES = {"N": 7, "M": 6, "K": 3, "T": 6, "D": 4, "L": 5}
 MODULES = (test_programs, test_index_maps, test_quasi_affine, test_reductions, test_tensor_algebra)

@@ -14,12 +14,7 @@ from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
 from tests.reference.sampling import slow_but_one_in
 
-#: Recurrences do not run on a GPU.
-EXAMPLES = [
-    path
-    for path in sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
-    if "scan{" not in path.read_text()
-]
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
 
 FUNCTIONS = """
 x: {type}[4]

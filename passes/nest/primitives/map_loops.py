@@ -8,7 +8,7 @@ from dataclasses import replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.loop_bounds import bound_forms, form_of, most_values, parts_of, value_count
-from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
+from tadc.passes.nest.nest import ON_GPU, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.reductions import unroll_fold
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
@@ -400,7 +400,7 @@ def bind(nest: Nest, step: Bind) -> Nest:
     for index in step.indices:
 
         def rule(loop: For) -> Body:
-            if value_count(loop) is None and step.kind not in DIVIDED:
+            if value_count(loop) is None and step.kind not in ON_GPU:
                 raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
             return (replace(loop, kind=step.kind),)
 
