@@ -21,8 +21,8 @@ from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
-from tadc.passes.cpu.step_loops import Follower, step_loop
-from tadc.passes.cpu.thread_ranges import Ranges, range_names
+from tadc.passes.cpu.step_loops import PHASES, Follower, Steps, step_loop
+from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -42,7 +42,7 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
-from tadc.passes.nest.steps import Steps
+from tadc.passes.nest.steps import Steps as ScheduleSteps
 from tadc.passes.nest.windowed import windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -135,7 +135,7 @@ class _Loops:
         for n, tensor in enumerate(self.memory.tensors):
             self.places.setdefault(tensor.name, []).append(n)
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
-        self.made: dict[tuple[Key, Shifts, Steps | None], Made] = {}
+        self.made: dict[tuple[Key, Shifts, ScheduleSteps | None], Made] = {}
         self.splits: set[str] = set()
 
     def lower(self) -> None:
@@ -159,7 +159,8 @@ class _Loops:
                 continue
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
-            if self.maps.maps[together[0][0]].marks.sweep is not None:
+            first = self.maps.maps[together[0][0]].marks
+            if chain and (first.sweep is not None or first.chain is None):
                 self.call_sweep(chain, calls)
             elif chain:
                 self.call_chain(chain, calls)
@@ -194,7 +195,7 @@ class _Loops:
             seen, _ = as_joined(item, self.maps, plan.joins)
             extents = [extent.substitute(calls.forms) for extent in seen.extents]
             operands += Ranges(plan, made.indices, extents).arguments(calls.entry, calls.point)
-            name = self.split(name, operands, work, calls)
+            name = self.split(f"{name}.split", operands, work, calls)
         calls.call(name, operands)
 
     def made_of(
@@ -225,10 +226,10 @@ class _Loops:
         return [moved[place] for place in made.places]
 
     def split(self, name: str, operands: list[ir.Value], work: int | ir.Value, calls: Calls) -> str:
-        """The function that calls another on ranges; its last operand, about how many operations it takes."""
+        """The name of a function that calls another by several threads; its last operand, about how many
+        operations that takes."""
         entry = calls.entry
         operands.append(entry.index(work, calls.point) if isinstance(work, int) else work)
-        name = f"{name}.split"
         if name not in self.splits:
             self.splits.add(self.declare(name, [v.type for v in operands]))
         return name
@@ -251,21 +252,38 @@ class _Loops:
         operands = calls.operands(places, self.maps.sizes)
         operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
         work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
-        calls.call(self.split(name, operands, work, calls), operands)
+        calls.call(self.split(f"{name}.split", operands, work, calls), operands)
 
     def call_sweep(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
-        """Call the loops of maps that run along with a recurrence, some steps at a time."""
+        """Call the loops of maps that run along with a recurrence, or of one, some steps at a time."""
         name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
         made = [(f"{self.name}.{n}", *self.map(n, f"{self.name}.{n}", plan)) for n, plan in chain]
         places = sorted({place for _, used, _ in made for place in used})
         parts = [
-            Follower(part, [places.index(n) for n in used], item)
-            for (part, used, _), item in zip(made, items, strict=True)
+            Follower(part, [places.index(n) for n in used], item, plan.divided, grain_in_steps(item, plan))
+            for (part, used, plan), item in zip(made, items, strict=True)
         ]
-        block, low = self.define(name, places, (), is_caller=True), BodyLowering(self.function.context)
-        shapes = BufferViews(self.buffers, list(block.arguments)[len(places) :], low)
-        step_loop(block, parts, shapes.by_name(self.maps.sizes), low)
-        calls.call(name, calls.operands(places, self.maps.sizes))
+        steps = Steps(parts)
+        block, low = self.define(name, places, PHASES, is_caller=True), BodyLowering(self.function.context)
+        given = list(block.arguments)[len(places) : -len(PHASES)]
+        step_loop(block, steps, BufferViews(self.buffers, given, low).by_name(self.maps.sizes), low)
+        operands, entry, point = calls.operands(places, self.maps.sizes), calls.entry, calls.point
+        phases = steps.phases(calls.forms, entry, point)
+        if not steps.is_divided:
+            ends = entry.index(0, point), phases, entry.index(0, point), entry.index(1, point)
+            calls.call(name, [*operands, *ends])
+            return
+        operands.append(phases)
+        counted = [
+            operations_of(item) if plan.work is None else plan.work for item, (_, plan) in zip(items, chain)
+        ]
+        known = sum(work for work in counted if isinstance(work, int))
+        work = entry.index(known, point)
+        for each in counted:
+            if not isinstance(each, int):
+                value = counted_value(each, calls.forms, entry, point)
+                work = entry.create("arith.addi", [work.type], [work, value], point).results[0]
+        calls.call(self.split(f"{name}.turns", operands, work, calls), operands)
 
     def map(self, number: int, name: str, plan: Plan, near: Collection[str] = ()) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
@@ -292,7 +310,7 @@ class _Loops:
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         item = self.maps.maps[number]
-        more = (*range_names(plan.axes), *(SHIFT if near else ()))
+        more = (*range_names(plan), *(SHIFT if near else ()))
         block = self.define(name, places, more, is_small=plan.is_small)
         given, tensors = list(block.arguments), [self.buffers.tensors[n] for n in places]
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
