@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
@@ -75,14 +74,14 @@ def define_splits(text: str, pause: str = "") -> str:
     if not bodies:
         return text
     if "turns" in found:
-        bodies.append(_turns(pause))
+        bodies.append(turns_text(pause))
     declaration = f"declare extern_weak void @{PARALLEL}(ptr, ptr, i64, i64, i64)\n"
     return "\n".join([text.rstrip("\n"), "", *bodies, declaration])
 
 
-@cache
-def _turns(pause: str) -> str:
-    """The text of `turns.ll`, with what it leaves open."""
+def turns_text(pause: str) -> str:
+    """The text of `turns.ll`, with what it leaves open: what a thread that waits calls, which parts are worth
+    it."""
     text = (Path(__file__).parent / "cpu" / "turns.ll").read_text().replace("LEAST", str(LEAST_PART))
     call = f"call void @{pause}()" if pause else ""
     return text.replace("PAUSE", call) + (f"declare void @{pause}()\n" if pause else "")
