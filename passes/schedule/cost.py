@@ -29,9 +29,16 @@ FEW_OPERATIONS = 24
 """The most that a body costs to which writing by turns makes a difference: less than a function."""
 
 
-def cost(accesses: Accesses, candidate: Candidate, found: Sequence[Parts], machine: CpuMachine) -> float:
-    """The cost of one element."""
-    packed = packing(accesses, candidate, found, machine) if candidate.fold is None else None
+def cost(
+    accesses: Accesses,
+    candidate: Candidate,
+    found: Sequence[Parts],
+    machine: CpuMachine,
+    *,
+    packs: bool = True,
+) -> float:
+    """The cost of one element; nothing is packed unless it `packs`."""
+    packed = packing(accesses, candidate, found, machine) if packs and candidate.fold is None else None
     parts = _Cost(accesses, candidate, found, machine, packed)
     store = parts.store()
     total = parts.loop(accesses.body) + store

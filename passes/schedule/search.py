@@ -61,7 +61,7 @@ def tiling_of(
     accesses = Accesses(item, function, sizes, [part.factor for part in found])
     tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
     follows = recurrence is not None and item.order is None
-    best = _best(accesses, sizes, found, machine, tiled, code, in_order=follows)
+    best = _best(accesses, sizes, found, machine, tiled, code, recurrence, in_order=follows)
     if best is None:
         return None
     blocks = {name: count for name, count in best.blocks.items() if count > 1}
@@ -77,7 +77,7 @@ def tiling_of(
         return Tiling(
             best.width, order, None, blocks, best.fold.binders[-1], best.fold.fold, parts=best.parts
         )
-    each = cost(accesses, best, found, machine)
+    each = cost(accesses, best, found, machine, packs=recurrence is None)
     whole_lines = each <= STREAMED and may_stream(item, function, best.width, machine)
     groups = found[item.indices.index(best.lane)].factor
     if packed is None:
@@ -134,12 +134,13 @@ def _best(
     machine: CpuMachine,
     tiled: frozenset[str],
     code: int | None = None,
+    recurrence: Recurrence | None = None,
     *,
     in_order: bool = False,
 ) -> Candidate | None:
     """The candidate with the least cost, tiles along some indices alone; reductions `in_order` or not.
 
-    Where there is none of so little code, that with the least code.
+    The steps of a recurrence pack nothing. Where there is none of so little code, that with the least code.
     """
     budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
     if _moves(accesses):
@@ -150,7 +151,12 @@ def _best(
     candidates = _Candidates(accesses, machine, budget).all(sizes, found, tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
-    return min(candidates, key=lambda candidate: cost(accesses, candidate, found, machine), default=None)
+    packs = recurrence is None
+    return min(
+        candidates,
+        key=lambda candidate: cost(accesses, candidate, found, machine, packs=packs),
+        default=None,
+    )
 
 
 def _moves(accesses: Accesses) -> bool:
