@@ -9,7 +9,7 @@ from dataclasses import replace
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.recurrence import Recurrence
+from tadc.passes.maps.recurrence import Recurrence, recurrence_of
 from tadc.passes.schedule.accesses import Accesses, Loop, shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cost import cost, writes_by_turns
@@ -118,13 +118,18 @@ def least_cost(
 
     Where it chooses none, that is one without vectors.
     """
-    accesses = Accesses(item, function, sizes, [part.factor for part in found])
-    best = _best(accesses, sizes, found, machine, frozenset(item.indices))
+    accesses, recurrence = (
+        Accesses(item, function, sizes, [part.factor for part in found]),
+        recurrence_of(item),
+    )
+    tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
+    best = _best(accesses, sizes, found, machine, tiled, recurrence=recurrence)
+    packs = recurrence is None
     if best is None:
         plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
-        return cost(accesses, plain, found, machine), 0
-    packed = packing(accesses, best, found, machine) if best.fold is None else None
-    return cost(accesses, best, found, machine), len(packed.reads) if packed else 0
+        return cost(accesses, plain, found, machine, packs=packs), 0
+    packed = packing(accesses, best, found, machine) if packs and best.fold is None else None
+    return cost(accesses, best, found, machine, packs=packs), len(packed.reads) if packed else 0
 
 
 def _best(
