@@ -39,7 +39,7 @@ def cost(
 ) -> float:
     """The cost of one element; nothing is packed unless it `packs`."""
     packed = packing(accesses, candidate, found, machine) if packs and candidate.fold is None else None
-    parts = _Cost(accesses, candidate, found, machine, packed)
+    parts = _Cost(accesses, candidate, found, machine, packed, packs)
     store = parts.store()
     total = parts.loop(accesses.body) + store
     if packed is None:
@@ -67,6 +67,7 @@ class _Cost:
     found: Sequence[Parts]
     machine: CpuMachine
     packed: Panels | None
+    packs: bool = True
 
     def waste(self) -> float:
         """How many elements tiles compute for each element that there is."""
@@ -169,7 +170,11 @@ class _Cost:
         blocks = candidate.blocks.items()
         if any(count == candidate.width and candidate.squares(read, name) for name, count in blocks):
             return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
-        return copies * (machine.reversed if stride == -1 else machine.gather * candidate.width)
+        if stride == -1:
+            return copies * machine.reversed
+        # Elsewhere what is far is packed, if it is read often.
+        is_far = not self.packs and abs(stride or machine.far) * self.accesses.widest >= machine.far
+        return copies * (machine.gather_far if is_far else machine.gather) * candidate.width
 
     def is_unaligned(self, read: Read) -> bool:
         """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations, product
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.equal_maps import is_for_caller
@@ -39,6 +40,10 @@ FOLD = 8
 
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
 VECTORS = (1, 2, 4)
+
+SIDES = (2, 3, 4, 5, 6)
+"""The copies along two indices where lanes are those of a reduction and nothing is packed: a vector is read
+for several results."""
 
 
 def tiling_of(
@@ -153,10 +158,10 @@ def _best(
         budget //= MASKED
     if accesses.body.size > budget:
         return None
-    candidates = _Candidates(accesses, machine, budget).all(sizes, found, tiled)
+    packs = recurrence is None
+    candidates = _Candidates(accesses, machine, budget, packs).all(sizes, found, tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
-    packs = recurrence is None
     return min(
         candidates,
         key=lambda candidate: cost(accesses, candidate, found, machine, packs=packs),
@@ -172,8 +177,8 @@ def _moves(accesses: Accesses) -> bool:
 class _Candidates:
     """What fits sizes and registers, of so many operations at most."""
 
-    def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int) -> None:
-        self.accesses, self.body, self.machine = accesses, accesses.body, machine
+    def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int, packs: bool) -> None:
+        self.accesses, self.body, self.machine, self.packs = accesses, accesses.body, machine, packs
         self.budget, self.extents = budget, dict[str, int | None]()
 
     def all(
@@ -225,6 +230,21 @@ class _Candidates:
                 made = replace(candidate, blocks={**candidate.blocks, name: block})
                 room = own * block <= most and (extent is None or extent >= block)
                 if room and _fits(self.body, made, self.machine):
+                    yield made
+        if not self.packs and candidate.fold is not None and candidate.parts == 1:
+            yield from self.both(candidate, most)
+
+    def both(self, candidate: Candidate, most: int) -> Iterator[Candidate]:
+        """A candidate with copies along two indices, where reads depend on one of them each."""
+        assert candidate.fold is not None
+        apart = [read.names & self.extents.keys() for read in candidate.fold.reads]
+        for (one, first), (other, second) in combinations(self.extents.items(), 2):
+            if any({one, other} <= names for names in apart):
+                continue
+            for rows, columns in product(SIDES, repeat=2):
+                made = replace(candidate, blocks={one: rows, other: columns})
+                fits = all(e is None or e >= n for e, n in ((first, rows), (second, columns)))
+                if fits and rows * columns <= most and _fits(self.body, made, self.machine):
                     yield made
 
 
