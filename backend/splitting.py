@@ -4,8 +4,9 @@
 [0, elements), by `tadc_parallel` (`pool.ll`), which the process that loads a kernel provides. It is a
 weak symbol: a kernel linked without it works on one thread.
 
-`tad_f.0.turns(…, phases, operations)` calls `tad_f.0(…, first, last, part, parts)` for each part of each
-phase, when the phase before is done, by `tadc_turns` (`turns.ll`), which becomes a part of the kernel.
+`tad_f.0.turns(…, phases, most, operations)` calls `tad_f.0(…, first, last, part, parts)` for each part of
+each phase, of which there are `most` at most, when the phase before is done, by `tadc_turns` (`turns.ll`),
+which becomes a part of the kernel.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _KINDS = {
         ),
         _Kind(
             "turns", ("first", "last", "part", "parts"),
-            ("phases", "operations"), ("0", "%phases", "0", "1"), "tadc_turns",
+            ("phases", "most", "operations"), ("0", "%phases", "0", "1"), "tadc_turns",
         ),
     )
 }  # fmt: skip

@@ -23,8 +23,8 @@ declare extern_weak i32 @sched_yield()
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 ; Calls `body(args, phase, phase + 1, part, parts)` for each part of each phase, or for several phases at once
-; where that is all of it. `operations` are those of all phases, about.
-define internal void @tadc_turns(ptr %body, ptr %args, i64 %phases, i64 %operations) noinline {
+; where that is all of it; there are `most` parts at most. `operations` are those of all phases, about.
+define internal void @tadc_turns(ptr %body, ptr %args, i64 %phases, i64 %most, i64 %operations) noinline {
 entry:
   %job = alloca %job
   %state = alloca %state, align 64
@@ -32,7 +32,9 @@ entry:
   %divisor = select i1 %some, i64 %phases, i64 1
   %each = sdiv i64 %operations, %divisor
   %least = load i64, ptr @tadc_least_part
-  %worth = sdiv i64 %each, %least
+  %enough = sdiv i64 %each, %least
+  %many = icmp sgt i64 %enough, %most
+  %worth = select i1 %many, i64 %most, i64 %enough
   %several = icmp sgt i64 %worth, 1
   br i1 %several, label %together, label %alone
 

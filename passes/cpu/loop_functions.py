@@ -273,7 +273,7 @@ class _Loops:
             ends = entry.index(0, point), phases, entry.index(0, point), entry.index(1, point)
             calls.call(name, [*operands, *ends])
             return
-        operands.append(phases)
+        operands += [phases, steps.most(calls.forms, entry, point)]
         counted = [
             operations_of(item) if plan.work is None else plan.work for item, (_, plan) in zip(items, chain)
         ]

@@ -44,6 +44,12 @@ class Follower:
         assert found is not None
         return found
 
+    @property
+    def extent(self) -> Affine:
+        """The number of values that threads divide."""
+        assert self.divided is not None
+        return self.item.extents[self.item.indices.index(self.divided)]
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -61,10 +67,16 @@ class Steps:
         """Whether there is something for several threads."""
         return any(part.divided is not None for part in self.parts)
 
-    @cached_property
-    def grain(self) -> int:
-        """What all ranges begin at multiples of, so that maps of the same extent have the same ones."""
-        return lcm(*(part.grain for part in self.parts))
+    def grain(self, part: Follower) -> int:
+        """What the ranges of a part begin at multiples of, so that maps of the same extent have the same
+        ones."""
+        same = (other.grain for other in self.parts if other.divided and other.extent == part.extent)
+        return lcm(*same)
+
+    def most(self, sizes: Mapping[str, Affine], low: BodyLowering, point: ir.InsertionPoint) -> ir.Value:
+        """The most ranges that any of them has."""
+        counts = (p.extent.floordiv(self.grain(p)).substitute(sizes) for p in self.parts if p.divided)
+        return low.affine([*counts], point, "affine.max")
 
     @property
     def rows(self) -> int:
@@ -85,7 +97,7 @@ class Steps:
 
     @property
     def _stepped(self) -> list[Stepped]:
-        return [Stepped(part.item, part.divided, self.grain) for part in self.parts]
+        return [Stepped(part.item, part.divided) for part in self.parts]
 
     def count(self, sizes: Mapping[str, Affine]) -> Affine:
         """The number of steps, by the forms of sizes."""
@@ -193,8 +205,8 @@ class _Filling:
         """The ends of the range of an index that this thread computes: whole grains, the last one more."""
         if part.divided is None:
             return []
-        low, point, grain = self.low, self.point, self.steps.grain
-        extent = part.item.extents[part.item.indices.index(part.divided)].substitute(self.sizes)
+        low, point, grain = self.low, self.point, self.steps.grain(part)
+        extent = part.extent.substitute(self.sizes)
         grains = low.affine([extent.floordiv(grain)], point)
 
         def up_to(part: ir.Value) -> ir.Value:

@@ -18,12 +18,13 @@ from tadc.passes.maps.recurrence import reads_of, sweep_of
 
 @dataclass(frozen=True)
 class Stepped:
-    """A map that runs by steps; threads `divided` this index of it, in ranges that begin at multiples of
-    `grain`; None where one of them computes all of it."""
+    """A map that runs by steps; threads `divided` this index of it, None where one of them computes all.
+
+    Maps that have as many values of the index have the same ranges.
+    """
 
     item: Map
     divided: str | None
-    grain: int
 
 
 def stages_of(parts: Sequence[Stepped]) -> list[list[int]]:

@@ -51,7 +51,8 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     for waiting in chains_in(maps):
         if maps[waiting[0]].marks.sweep is not None:
             plans = [_plan_in_sweep(maps[n], function, machine, given) for n in waiting]
-            yield list(zip(waiting, in_steps(plans, _steps_of(maps[waiting[0]])), strict=True))
+            plans = in_steps([maps[n] for n in waiting], plans, _steps_of(maps[waiting[0]]))
+            yield list(zip(waiting, plans, strict=True))
             continue
         if len(waiting) == 1 and (plan := _plan_by_steps(maps[waiting[0]], function, machine, given)):
             yield [(waiting[0], plan)]
@@ -111,7 +112,7 @@ def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given:
         return _plan_in_sweep(item, function, machine, given) if rows_in(steps) else None
     if plan_of(item, function, machine).axes:
         return None
-    (plan,) = in_steps([plan_in_sweep(item, function, machine)], _steps_of(item))
+    (plan,) = in_steps([item], [plan_in_sweep(item, function, machine)], _steps_of(item))
     return plan if plan.divided else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction, Marks
@@ -187,20 +188,38 @@ def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
                 alone, order=order, blocks=blocks, packed=None, streams=False, runs={}, least=least
             )
             plan = replace(plan, tiling=tiling)
+    return replace(plan, axes=(index,), rows=1, divided=_divided(item, plan))
+
+
+def _divided(item: Map, plan: Plan) -> str | None:
+    """The index that threads divide in each step: one of a batch, if there is one."""
     recurrence = recurrence_of(item)
-    ordered = () if recurrence is None else recurrence.ordered
-    divided = None
-    if len(ordered) == 1:
-        divided = Division(item.indices, item.extents, plan.tiling, plan.work).step_axis(ordered)
-    return replace(plan, axes=(index,), rows=1, divided=divided)
+    if recurrence is None or len(recurrence.ordered) != 1:
+        return None
+    division = Division(item.indices, item.extents, plan.tiling, plan.work)
+    taken = recurrence.ordered
+    free = [name for name in item.indices if name not in recurrence.batch]
+    return (recurrence.batch and division.step_axis(free)) or division.step_axis(taken)
 
 
-def in_steps(plans: Sequence[Plan], count: Affine) -> list[Plan]:
+def in_steps(items: Sequence[Map], plans: Sequence[Plan], count: Affine) -> list[Plan]:
     """The plans of maps that run together for each of so many steps, which threads divide if that is worth
-    it, as far as it is known."""
+    it, as far as it is known; a thread computes what reads its part of another map."""
     works = [plan.work for plan in plans if plan.work is not None]
-    few = len(works) == len(plans) and count.is_constant and sum(works) < LEAST_STEP * count.constant
-    return [replace(plan, divided=None) for plan in plans] if few else list(plans)
+    if len(works) == len(plans) and count.is_constant and sum(works) < LEAST_STEP * count.constant:
+        return [replace(plan, divided=None) for plan in plans]
+    axes: dict[str, int] = {}
+    found: list[Plan] = []
+    for item, plan in zip(items, plans, strict=True):
+        if item.order is None and plan.given is None:
+            reads = (load.at[axes[load.tensor]] for load in item.loads() if load.tensor in axes)
+            names = (name for name in item.indices if name not in plan.axes)
+            same = [name for name, form in product(names, reads) if form == Affine.var(name)]
+            plan = replace(plan, divided=same[0]) if same else plan
+        if plan.divided:
+            axes |= {tensor.name: item.indices.index(plan.divided) for tensor in item.tensors}
+        found.append(plan)
+    return found
 
 
 def _suffers(

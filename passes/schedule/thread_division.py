@@ -69,7 +69,7 @@ class Division:
     def step_axis(self, taken: Collection[str]) -> str | None:
         """The index to divide within a step of a recurrence, whose own indices are taken; None without."""
         names = [name for name in self.indices if name not in taken]
-        many = (name for name in names if self._is_large(name, FEW))
+        many = (name for name in names if self._is_large(name, max(FEW, 2 * self.grain(name))))
         found = next(many, max(names, key=lambda name: self.extents[name].constant, default=None))
         return found if found is not None and self._is_large(found, 2) else None
 

@@ -40,8 +40,8 @@ def threads_as_before() -> Iterator[None]:
 @cache
 def _library(address: int) -> Library:
     text = f"""
-define void @go(ptr %body, ptr %args, i64 %phases, i64 %operations) {{
-  call void @tadc_turns(ptr %body, ptr %args, i64 %phases, i64 %operations)
+define void @go(ptr %body, ptr %args, i64 %phases, i64 %most, i64 %operations) {{
+  call void @tadc_turns(ptr %body, ptr %args, i64 %phases, i64 %most, i64 %operations)
   ret void
 }}
 declare void @{PARALLEL}(ptr, ptr, i64, i64, i64)
@@ -49,7 +49,9 @@ declare void @{PARALLEL}(ptr, ptr, i64, i64, i64)
     return load(object_code(text), ["go"], {PARALLEL: address} if address else {})
 
 
-def turns(body: Callable[[int, int, int, int], None], phases: int, operations: int, address: int = 0) -> None:
+def turns(
+    body: Callable[[int, int, int, int], None], phases: int, operations: int, address: int = 0, most: int = 64
+) -> None:
     """Run a body over phases, by the pool of this process or one at `address`; raises what a body raises."""
     go = ctypes.CFUNCTYPE(None, BODY, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
         _library(address)["go"]
@@ -62,7 +64,7 @@ def turns(body: Callable[[int, int, int, int], None], phases: int, operations: i
         except BaseException as error:
             raised.append(error)
 
-    go(BODY(call), None, phases, operations)
+    go(BODY(call), None, phases, most, operations)
     if raised:
         raise raised[0]
 
@@ -103,6 +105,14 @@ def test_few_operations_are_one_part(operations: int) -> None:
     """Of all phases at once: the steps of small ones are a loop inside."""
     tadc.set_num_threads(2)
     assert in_order(50, operations) == [(0, 50, 0, 1)]
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_no_more_parts_than_there_may_be(most: int) -> None:
+    tadc.set_num_threads(2)
+    found: list[Part] = []
+    turns(lambda *part: found.append(part), 5, LARGE, most=most)
+    assert {parts for *_, parts in found} == {max(1, most)}
 
 
 @pytest.mark.parametrize("phases", [0, -1])
