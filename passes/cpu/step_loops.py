@@ -25,6 +25,9 @@ from tadc.passes.maps.recurrence import sweep_of
 PHASES = ("first", "last", "part", "parts")
 """The further arguments of the function: which phases it runs, and which part of them."""
 
+Ends = tuple[ir.Value, ir.Value]
+"""Where a range begins, and before what it ends."""
+
 
 @dataclass(frozen=True)
 class Follower:
@@ -161,7 +164,7 @@ class _Filling:
         low.create("func.return", [], [], point)
 
     def run(
-        self, begin: Affine, parts: Sequence[tuple[Follower, Sequence[ir.Value]]], point: ir.InsertionPoint
+        self, begin: Affine, parts: Sequence[tuple[Follower, Ends | None]], point: ir.InsertionPoint
     ) -> None:
         """Call some parts for the steps from one on."""
         low, leader = self.low, self.steps.leader
@@ -179,32 +182,31 @@ class _Filling:
         self,
         part: Follower,
         steps: tuple[ir.Value, ir.Value],
-        ends: Sequence[ir.Value],
+        ends: Ends | None,
         point: ir.InsertionPoint,
     ) -> None:
         """Call a part for some values of its index, and for a range of that which threads divide; where none
         is, the first thread computes it."""
         low, count = self.low, len(self.given) - len(self.sizes)
         values = self.given[count:]
-        operands = [*(self.given[n] for n in part.used), *values, *steps, *ends]
+        operands = [*(self.given[n] for n in part.used), *values, *steps, *(ends or ())]
 
         def made(here: ir.InsertionPoint) -> list[ir.Value]:
             low.create("func.call", [], operands, here, {"callee": ir.FlatSymbolRefAttr.get(part.name)})
             return []
 
         def inside(here: ir.InsertionPoint) -> list[ir.Value]:
-            low.choose(
-                low.compare("slt", *(ends or (self.part, low.index(1, here))), here), [], made, None, here
-            )
+            begin, end = ends or (self.part, low.index(1, here))
+            low.choose(low.compare("slt", begin, end, here), [], made, None, here)
             return []
 
         is_divided = self.steps.is_divided
         low.choose(low.compare("slt", *steps, point), [], inside if is_divided else made, None, point)
 
-    def range_of(self, part: Follower) -> list[ir.Value]:
+    def range_of(self, part: Follower) -> Ends | None:
         """The ends of the range of an index that this thread computes: whole grains, the last one more."""
         if part.divided is None:
-            return []
+            return None
         low, point, grain = self.low, self.point, self.steps.grain(part)
         extent = part.extent.substitute(self.sizes)
         grains = low.affine([extent.floordiv(grain)], point)
@@ -217,7 +219,7 @@ class _Filling:
         following = low.affine([low.variable(self.part) + 1], point)
         is_last = low.compare("eq", following, self.parts, point)
         end = low.select(is_last, low.affine([extent], point), up_to(following), point)
-        return [up_to(self.part), end]
+        return up_to(self.part), end
 
     def values_before(
         self, step: Affine, part: Follower, point: ir.InsertionPoint, *, whole: tuple[Affine, bool]

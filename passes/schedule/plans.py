@@ -199,7 +199,8 @@ def _divided(item: Map, plan: Plan) -> str | None:
     division = Division(item.indices, item.extents, plan.tiling, plan.work)
     taken = recurrence.ordered
     free = [name for name in item.indices if name not in recurrence.batch]
-    return (recurrence.batch and division.step_axis(free)) or division.step_axis(taken)
+    in_batch = division.step_axis(free) if recurrence.batch else None
+    return in_batch or division.step_axis(taken)
 
 
 def in_steps(items: Sequence[Map], plans: Sequence[Plan], count: Affine) -> list[Plan]:
