@@ -53,9 +53,7 @@ def turns(
     body: Callable[[int, int, int, int], None], phases: int, operations: int, address: int = 0, most: int = 64
 ) -> None:
     """Run a body over phases, by the pool of this process or one at `address`; raises what a body raises."""
-    go = ctypes.CFUNCTYPE(None, BODY, ctypes.c_void_p, *[ctypes.c_int64] * 3)(
-        _library(address)["go"]
-    )
+    go = ctypes.CFUNCTYPE(None, BODY, ctypes.c_void_p, *[ctypes.c_int64] * 3)(_library(address)["go"])
     raised: list[BaseException] = []
 
     def call(_: object, *part: int) -> None:
