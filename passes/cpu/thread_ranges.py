@@ -54,7 +54,7 @@ class Ranges:
     def grain(self, axis: str) -> int:
         """What ranges of an index begin at multiples of."""
         for step in self.plan.given or ():
-            if isinstance(step, Threads):
+            if isinstance(step, Threads) and axis in step.indices:
                 return step.grains[step.indices.index(axis)]
         return self.division.grain(axis)
 

@@ -245,7 +245,8 @@ def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:
             case Reverse(index=index) if index in loops:
                 return wrong
             case Threads(indices=names) if not rows_in(steps) and not recurrence.batch.issuperset(names):
-                return wrong
+                rows = rows_of(item)
+                return (*wrong[:2], f"write `rows {rows.index} {rows.count}` too") if rows else wrong
             case Cut() | Join():
                 return wrong
             case _:
