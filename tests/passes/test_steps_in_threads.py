@@ -112,3 +112,20 @@ def test_steps_are_divided(name: str, known: bool) -> None:
             np.testing.assert_array_equal(three, one)
     finally:
         tadc.set_num_threads(before)
+
+
+def test_schedules_of_steps() -> None:
+    """What is chosen is taken when it is given; threads that divide a step are told where it ends."""
+    f = tadc.function("x: f64[N]\nsize T\n" + PROGRAMS["heat"][0]).at({"N": 5000, "T": 40})
+    chosen = str(f.lower().schedule)
+    assert "    rows t 1\n    threads i 64\n" in chosen
+    x = np.random.default_rng(0).normal(size=5000)
+    np.testing.assert_array_equal(tadc.compile(f, schedule=chosen)(x=x), f(x=x))
+    for old, new, message in (
+        ("    rows t 1\n", "", "write `rows t 1` too"),
+        ("threads i 64", "threads t 64", "threads divide an index of each step"),
+        ("rows t 1", "rows t 2", "write `rows t 1`"),
+        ("    threads i 64\n", "    threads i 64\n    threads i 64\n", "given once"),
+    ):
+        with pytest.raises(tadc.CompileError, match=message):
+            tadc.compile(f, schedule=chosen.replace(old, new))
