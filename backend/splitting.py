@@ -1,40 +1,91 @@
-"""Calls of kernels' loops over ranges: `tad_f.0.split`, made of its declaration.
+"""Calls of kernels' loops by several threads: `tad_f.0.split`, `tad_f.0.turns`, made of their declarations.
 
 `tad_f.0.split(…, elements, multiple, operations)` calls `tad_f.0(…, begin, end)` on ranges that make up
 [0, elements), by `tadc_parallel` (`pool.ll`), which the process that loads a kernel provides. It is a
 weak symbol: a kernel linked without it works on one thread.
+
+`tad_f.0.turns(…, phases, most, operations)` calls `tad_f.0(…, first, last, part, parts)` for each part of
+each phase, of which there are `most` at most, when the phase before is done, by `tadc_turns` (`turns.ll`),
+which becomes a part of the kernel.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
 from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
 
 #: The symbol of what calls a function on ranges, from several threads.
 PARALLEL = "tadc_parallel"
 
+#: So many operations are worth a part of a phase; `passes/schedule/work_counts.py` says what an operation is.
+LEAST_PART = 8192
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A way to call a function by several threads: what it is called with on each of these, what is said of
+    the whole, what is called instead where there is no pool, and the function that calls threads."""
+
+    name: str
+    each: tuple[str, ...]
+    whole: tuple[str, ...]
+    alone: tuple[str, ...]
+    by: str
+
+
+_KINDS = {
+    kind.name: kind
+    for kind in (
+        _Kind(
+            "split", ("begin", "end"),
+            ("elements", "multiple", "operations"), ("0", "%elements"), PARALLEL,
+        ),
+        _Kind(
+            "turns", ("first", "last", "part", "parts"),
+            ("phases", "most", "operations"), ("0", "%phases", "0", "1"), "tadc_turns",
+        ),
+    )
+}  # fmt: skip
+
 #: Functions that have calls of others alone: splits, chains, the entry.
 _CALLERS = re.compile(
-    r"^define (?:internal void @[\w.]+\.(?:split|range|rows)|void @\w+)\(.*?^}\n", re.M | re.S
+    r"^define (?:internal void @(?:tadc_\w+|[\w.]+\.(?:split|turns|range|rows|steps))|void @\w+)\(.*?^}\n",
+    re.M | re.S,
 )
-_SPLIT = re.compile(r"^declare void @([\w.]+)\.split\(([^\n]*)\)[^\n]*\n", re.M)
+_DECLARED = re.compile(rf"^declare void @([\w.]+)\.({'|'.join(_KINDS)})\(([^\n]*)\)[^\n]*\n", re.M)
 
 
-def define_splits(text: str) -> str:
-    """LLVM IR text with definitions in the place of declarations of splits."""
+def define_splits(text: str, pause: str = "") -> str:
+    """LLVM IR text with definitions in the place of declarations of splits and turns; a thread that waits
+    calls `pause`, an intrinsic."""
     bodies: list[str] = []
+    found: set[str] = set()
 
     def define(match: re.Match[str]) -> str:
-        types = [parameter.split()[0] for parameter in match[2].split(",")]
-        bodies.append(_definitions(match[1], types[:-3]))
+        kind = _KINDS[match[2]]
+        found.add(kind.name)
+        types = [parameter.split()[0] for parameter in match[3].split(",")]
+        bodies.append(_definitions(match[1], types[: -len(kind.whole)], kind))
         return ""
 
-    text = _SPLIT.sub(define, text)
+    text = _DECLARED.sub(define, text)
     if not bodies:
         return text
+    if "turns" in found:
+        bodies.append(turns_text(pause))
     declaration = f"declare extern_weak void @{PARALLEL}(ptr, ptr, i64, i64, i64)\n"
     return "\n".join([text.rstrip("\n"), "", *bodies, declaration])
+
+
+def turns_text(pause: str) -> str:
+    """The text of `turns.ll`, with what it leaves open: what a thread that waits calls, which parts are worth
+    it."""
+    text = (Path(__file__).parent / "cpu" / "turns.ll").read_text().replace("LEAST", str(LEAST_PART))
+    call = f"call void @{pause}()" if pause else ""
+    return text.replace("PAUSE", call) + (f"declare void @{pause}()\n" if pause else "")
 
 
 def size_of_loops(text: str) -> int:
@@ -42,8 +93,9 @@ def size_of_loops(text: str) -> int:
     return len(text) - sum(len(found[0]) for found in _CALLERS.finditer(text))
 
 
-def _definitions(name: str, types: list[str]) -> str:
-    """The split of a function, whose arguments but for the range have these types, of 8 bytes each.
+def _definitions(name: str, types: list[str], kind: _Kind) -> str:
+    """The split of a function, or its turns; arguments but for those of a range have these types, of 8 bytes
+    each.
 
     It puts them in an array, out of which `NAME.range` takes them again on each thread.
     """
@@ -53,28 +105,27 @@ def _definitions(name: str, types: list[str]) -> str:
     at = [f"  %p{n} = getelementptr i64, ptr %arguments, i64 {n}" for n in numbers]
     store = [f"  store {type} %a{n}, ptr %p{n}" for n, type in enumerate(types)]
     load = [f"  %a{n} = load {type}, ptr %p{n}" for n, type in enumerate(types)]
+    each, whole = (", ".join(f"i64 %{word}" for word in words) for words in (kind.each, kind.whole))
     return "\n".join(
         [
-            f"define internal void @{name}.range(ptr %arguments, i64 %begin, i64 %end){left} {{",
+            f"define internal void @{name}.range(ptr %arguments, {each}){left} {{",
             *at,
             *load,
-            f"  call void @{name}({given}i64 %begin, i64 %end)",
+            f"  call void @{name}({given}{each})",
             "  ret void",
             "}",
             "",
-            f"define internal void @{name}.split({given}i64 %elements, i64 %multiple, i64 %operations)"
-            f"{left} {{",
+            f"define internal void @{name}.{kind.name}({given}{whole}){left} {{",
             f"  %arguments = alloca [{len(types)} x i64]",
             *at,
             *store,
             f"  %alone = icmp eq ptr @{PARALLEL}, null",
             "  br i1 %alone, label %one, label %several",
             "one:",
-            f"  call void @{name}({given}i64 0, i64 %elements)",
+            f"  call void @{name}({given}{', '.join(f'i64 {word}' for word in kind.alone)})",
             "  ret void",
             "several:",
-            f"  call void @{PARALLEL}(ptr @{name}.range, ptr %arguments, "
-            "i64 %elements, i64 %multiple, i64 %operations)",
+            f"  call void @{kind.by}(ptr @{name}.range, ptr %arguments, {whole})",
             "  ret void",
             "}",
             "",

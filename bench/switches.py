@@ -191,6 +191,11 @@ SWITCHES = [
         {"maps.chains:late_addends": _always(NOTHING)},
     ),
     Switch("windows", "of a recurrence the last steps are kept", {"catalogue:with_windows": _unchanged}),
+    Switch(
+        "threads in steps",
+        "threads divide the steps of recurrences",
+        {"schedule.plans:_divided": _always(None)},
+    ),
     Switch("cut sums", "long sums have parts for threads", {"catalogue:cut_reductions": _unchanged}),
     Switch(
         "full parts",

@@ -394,7 +394,8 @@ class JoinSums(TermPass):
 class Separate(TermPass):
     """All but the last of the contractions that a tensor adds up to tensors of their own.
 
-    A nest packs the operands of one. Values are the same.
+    A nest packs the operands of one. A long last one is a tensor too, where it is not the value itself: its
+    blocks are added up in memory. Values are the same.
     """
 
     limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")

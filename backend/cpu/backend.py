@@ -71,7 +71,7 @@ class Cpu:
         from tadc.backend.splitting import define_splits
 
         processor = processor_of(settings.target.architecture)
-        text = define_splits(fused_if_fast(text, processor))
+        text = define_splits(fused_if_fast(text, processor), processor.pause)
         return complete(text, functions_for(processor))
 
     def runnable(self, target: Target) -> Target:

@@ -37,6 +37,11 @@ class Processor:
         """Whether it rounds a product and a sum once in one instruction; only x86 before AVX2 does not."""
         return self.features.get("fma", not self.triple.startswith("x86"))
 
+    @property
+    def pause(self) -> str:
+        """LLVM's intrinsic for a thread that waits for another one; nothing where none is known."""
+        return "llvm.x86.sse2.pause" if self.triple.startswith("x86") else ""
+
     def target_machine(self, level: int) -> Any:
         """A new TargetMachine for position-independent code at -O`level`.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.workloads.workload import Arrays, Workload
+from bench.workloads.workload import Arrays, Workload, prange
 
 
 def _edit_distance(jax: Any, c: Any) -> Any:
@@ -103,12 +103,49 @@ def _alignment_numba(s: Any, g: Any, df: Any) -> Arrays:
     return np.array(best), ds, np.array(dg)
 
 
-def _heat(jax: Any, x: Any, k: Any) -> Any:
+def _heat(jax: Any, x: Any, k: Any, steps: int = 40) -> Any:
     def step(u: Any, _: Any) -> Any:
         sides = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1]
         return u.at[1:-1, 1:-1].add(0.1 * k * sides), None
 
-    return jax.lax.scan(step, x, None, 39)[0]
+    return jax.lax.scan(step, x, None, steps - 1)[0]
+
+
+def _heat_numba(x: Any, k: Any, df: Any) -> Arrays:
+    """200 steps, of which the gradient by k needs all states."""
+    n, c, steps = len(x), k[()] * k.dtype.type(0.1), 200
+    u = np.empty((steps, n, n), x.dtype)
+    u[0] = x
+    for t in range(1, steps):
+        for i in prange(n):
+            u[t, i] = u[t - 1, i]
+            if 0 < i < n - 1:
+                for j in range(1, n - 1):
+                    old = u[t - 1, i, j]
+                    sides = u[t - 1, i - 1, j] + u[t - 1, i + 1, j] + u[t - 1, i, j - 1] + u[t - 1, i, j + 1]
+                    u[t, i, j] = old + c * (sides - 4 * old)
+    e, parts = df.copy(), np.zeros(n, x.dtype)
+    for t in range(steps - 1, 0, -1):
+        d = np.empty_like(x)
+        for i in prange(n):
+            for j in range(n):
+                total = e[i, j]
+                if 0 < i < n - 1 and 0 < j < n - 1:
+                    total -= 4 * c * e[i, j]
+                    old = u[t - 1, i, j]
+                    sides = u[t - 1, i - 1, j] + u[t - 1, i + 1, j] + u[t - 1, i, j - 1] + u[t - 1, i, j + 1]
+                    parts[i] += e[i, j] * (sides - 4 * old)
+                if 1 < i and 0 < j < n - 1:
+                    total += c * e[i - 1, j]
+                if i < n - 2 and 0 < j < n - 1:
+                    total += c * e[i + 1, j]
+                if 1 < j and 0 < i < n - 1:
+                    total += c * e[i, j - 1]
+                if j < n - 2 and 0 < i < n - 1:
+                    total += c * e[i, j + 1]
+                d[i, j] = total
+        e = d
+    return u[steps - 1].copy(), e, np.array(parts.sum() * k.dtype.type(0.1))
 
 
 def _markov(jax: Any, p: Any, w: Any) -> Any:
@@ -135,6 +172,32 @@ def _network(jax: Any, x: Any, w: Any) -> Any:
 
     _, rows = jax.lax.scan(step, jax.numpy.zeros_like(x[0]), x)
     return rows
+
+
+def _state_network(jax: Any, x: Any, w: Any, v: Any) -> Any:
+    """Where the inputs go in is one product for all steps."""
+
+    def step(h: Any, row: Any) -> Any:
+        h = jax.numpy.tanh(0.05 * (h @ w.T) + row)
+        return h, None
+
+    rows = 0.05 * (x @ v.T)
+    return jax.lax.scan(step, jax.numpy.zeros_like(rows[0]), rows)[0]
+
+
+def _state_network_numba(x: Any, w: Any, v: Any, df: Any) -> Arrays:
+    steps = len(x)
+    c = x.dtype.type(0.05)
+    given = c * (x @ v.T)
+    h = np.zeros((steps + 1, len(w)), x.dtype)
+    for t in range(steps):
+        h[t + 1] = np.tanh(c * (w @ h[t]) + given[t])
+    e = np.empty_like(given)
+    dh = df.copy()
+    for t in range(steps - 1, -1, -1):
+        e[t] = c * dh * (1 - h[t + 1] ** 2)
+        dh = w.T @ e[t]
+    return h[steps].copy(), e @ v, e.T @ h[:steps], e.T @ x
 
 
 def _thomas(jax: Any, a: Any, b: Any, d: Any) -> Any:
@@ -196,6 +259,19 @@ f[i: N, j: N] = u[39, i, j]""",
         {"JAX": _heat},
     ),
     Workload(
+        "heat-grid",
+        "heat on a large grid, 200 steps",
+        """x: f64[N, N]; k: f64
+let scan{t} u[t: 200, i: N, j: N] = if {t = 0} then (x[i, j]) else (
+    if {i >= 1 and i <= N - 2 and j >= 1 and j <= N - 2} then (
+    u[t - 1, i, j] + 0.1*k*(u[t - 1, i - 1, j] + u[t - 1, i + 1, j] + u[t - 1, i, j - 1] + u[t - 1, i, j + 1]
+    - 4*u[t - 1, i, j])) else (u[t - 1, i, j]))
+f[i: N, j: N] = u[199, i, j]""",
+        {"N": 512},
+        {"N": 9},
+        {"JAX": lambda jax, x, k: _heat(jax, x, k, 200), "numba": _heat_numba},
+    ),
+    Workload(
         "markov",
         "likelihood of a hidden Markov chain",
         """p: f64[T, S]; w: f64[S, S]
@@ -222,6 +298,28 @@ scan{t} h[t: T, b, i] = tanh(x[t, b, i] + if {t = 0} then (0) else (0.25*sum{k} 
         {"T": 60, "B": 32, "K": 64},
         {"T": 4, "B": 2, "K": 3},
         {"JAX": _network},
+    ),
+    Workload(
+        "recurrent-one",
+        "recurrent network, one sequence, last state",
+        """x: f64[T, M]; w: f64[N, N]; v: f64[N, M]
+let scan{t} h[t: T, i: N] = tanh(0.05*sum{m} (v[i, m]*x[t, m]) + if {t = 0} then (0) else (
+    0.05*sum{k} (w[i, k]*h[t - 1, k])))
+f[i: N] = h[T - 1, i]""",
+        {"T": 200, "N": 512, "M": 512},
+        {"T": 5, "N": 3, "M": 4},
+        {"JAX": _state_network, "numba": _state_network_numba},
+    ),
+    Workload(
+        "recurrent-batch",
+        "recurrent network, 32 sequences, last state",
+        """x: f64[T, B, M]; w: f64[N, N]; v: f64[N, M]
+let scan{t} h[t: T, b: B, i: N] = tanh(0.05*sum{m} (v[i, m]*x[t, b, m]) + if {t = 0} then (0) else (
+    0.05*sum{k} (w[i, k]*h[t - 1, b, k])))
+f[b: B, i: N] = h[T - 1, b, i]""",
+        {"T": 200, "B": 32, "N": 512, "M": 128},
+        {"T": 5, "B": 2, "N": 3, "M": 4},
+        {"JAX": _state_network},
     ),
     Workload(
         "tridiagonal",

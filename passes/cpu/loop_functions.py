@@ -21,9 +21,9 @@ from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
-from tadc.passes.cpu.step_loops import STEPS, Follower, step_loop
+from tadc.passes.cpu.step_loops import PHASES, STEPS, Follower, Steps, step_loop
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
-from tadc.passes.cpu.thread_ranges import Ranges, range_names
+from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -43,7 +43,7 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
-from tadc.passes.nest.steps import Steps
+from tadc.passes.nest.steps import Steps as ScheduleSteps
 from tadc.passes.nest.windowed import windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -136,7 +136,7 @@ class _Loops:
         for n, tensor in enumerate(self.memory.tensors):
             self.places.setdefault(tensor.name, []).append(n)
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
-        self.made: dict[tuple[Key, Shifts, Steps | None], Made] = {}
+        self.made: dict[tuple[Key, Shifts, ScheduleSteps | None], Made] = {}
         self.splits: set[str] = set()
         self.tapes: dict[int, tuple[TapeLoops, ir.Value]] = {}
 
@@ -161,7 +161,8 @@ class _Loops:
                 continue
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
-            if self.maps.maps[together[0][0]].marks.sweep is not None:
+            first = self.maps.maps[together[0][0]].marks
+            if chain and (first.sweep is not None or first.chain is None):
                 self.call_sweep(chain, calls)
             elif chain:
                 self.call_chain(chain, calls)
@@ -196,7 +197,7 @@ class _Loops:
             seen, _ = as_joined(item, self.maps, plan.joins)
             extents = [extent.substitute(calls.forms) for extent in seen.extents]
             operands += Ranges(plan, made.indices, extents).arguments(calls.entry, calls.point)
-            name = self.split(name, operands, work, calls)
+            name = self.split(f"{name}.split", operands, work, calls)
         calls.call(name, operands)
 
     def made_of(
@@ -227,10 +228,10 @@ class _Loops:
         return [moved[place] for place in made.places]
 
     def split(self, name: str, operands: list[ir.Value], work: int | ir.Value, calls: Calls) -> str:
-        """The function that calls another on ranges; its last operand, about how many operations it takes."""
+        """The name of a function that calls another by several threads; its last operand, about how many
+        operations that takes."""
         entry = calls.entry
         operands.append(entry.index(work, calls.point) if isinstance(work, int) else work)
-        name = f"{name}.split"
         if name not in self.splits:
             self.splits.add(self.declare(name, [v.type for v in operands]))
         return name
@@ -253,31 +254,77 @@ class _Loops:
         operands = calls.operands(places, self.maps.sizes)
         operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
         work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
-        calls.call(self.split(name, operands, work, calls), operands)
+        calls.call(self.split(f"{name}.split", operands, work, calls), operands)
 
     def call_sweep(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
-        """Call the loops of maps that run along with a recurrence, some steps at a time."""
+        """Call the loops of maps that run along with a recurrence, or of one, some steps at a time."""
         name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
         made = [(f"{self.name}.{n}", *self.map(n, f"{self.name}.{n}", plan)) for n, plan in chain]
         places = sorted({place for _, used, _ in made for place in used})
         parts = [
-            Follower(part, [places.index(n) for n in used], item)
-            for (part, used, _), item in zip(made, items, strict=True)
+            Follower(
+                part,
+                [places.index(n) for n in used],
+                item,
+                plan.divided,
+                grain_in_steps(item, plan),
+                plan.work,
+            )
+            for (part, used, plan), item in zip(made, items, strict=True)
         ]
-        leader = next(item for item in items if item.order is not None)
+        steps = Steps(parts)
         again = [part for part in parts if part.item.marks.tape is not None]
         if again:
-            self.steps(name, places, parts, leader, STEPS)
-            self.steps(f"{name}.again", places, again, leader, STEPS)
-            self.call_tape(name, places, [part.item for part in again], leader, calls)
-        elif leader.marks.chain in self.tapes:
-            self.steps(name, places, parts, leader, STEPS)
-            tape, stack = self.tapes[leader.marks.chain]
+            self.range_of_steps(name, places, replace(steps, in_range=True))
+            self.range_of_steps(f"{name}.again", places, Steps(again, in_range=True, leads=steps.leader))
+            self.call_tape(name, places, [part.item for part in again], steps.leader.item, calls)
+        elif items[0].marks.chain in self.tapes:
+            self.range_of_steps(name, places, replace(steps, in_range=True))
+            tape, stack = self.tapes[items[0].marks.chain]
             self.add(tape.back(name, [self.buffer_type(n) for n in places]))
             calls.call(f"{tape.name}.back", [*calls.operands([*tape.places, *places], ()), stack])
         else:
-            self.steps(name, places, parts, leader)
-            calls.call(name, calls.operands(places, self.maps.sizes))
+            self.steps(name, places, steps)
+            operands = calls.operands(places, self.maps.sizes)
+            self.call_steps(name, operands, steps, steps.phases(calls.forms, calls.entry, calls.point), calls)
+
+    def steps(self, name: str, places: Sequence[int], steps: Steps) -> None:
+        """Define a function over buffers and sizes, and over phases of steps, that calls the parts for these;
+        where they are in a range, over the step that it begins with too."""
+        more = (*STEPS[:1], *PHASES) if steps.in_range else PHASES
+        block, low = self.define(name, places, more, is_caller=True), BodyLowering(self.function.context)
+        sizes = list(block.arguments)[len(places) : len(places) + len(self.maps.sizes)]
+        step_loop(block, steps, BufferViews(self.buffers, sizes, low).by_name(self.maps.sizes), low)
+
+    def call_steps(
+        self, name: str, operands: list[ir.Value], steps: Steps, phases: ir.Value, calls: Calls
+    ) -> None:
+        """Call a function over phases for so many, by several threads if they divide something."""
+        entry, point = calls.entry, calls.point
+        if not steps.is_divided:
+            ends = entry.index(0, point), phases, entry.index(0, point), entry.index(1, point)
+            calls.call(name, [*operands, *ends])
+            return
+        operands += [phases, steps.most(calls.forms, entry, point)]
+        counted = [operations_of(part.item) if part.work is None else part.work for part in steps.parts]
+        known = sum(work for work in counted if isinstance(work, int))
+        work = entry.index(known, point)
+        for each in counted:
+            if not isinstance(each, int):
+                value = counted_value(each, calls.forms, entry, point)
+                work = entry.create("arith.addi", [work.type], [work, value], point).results[0]
+        calls.call(self.split(f"{name}.turns", operands, work, calls), operands)
+
+    def range_of_steps(self, name: str, places: Sequence[int], steps: Steps) -> None:
+        """Define a function over buffers of known sizes and a range of steps."""
+        self.steps(f"{name}.phases", places, steps)
+        block, low = self.define(name, places, STEPS, is_caller=True), BodyLowering(self.function.context)
+        point, (*buffers, begin, end) = ir.InsertionPoint(block), block.arguments
+        calls = Calls(low, point, buffers, {}, {})
+        taken = low.variable(end) - low.variable(begin)
+        phases = low.affine([taken * len(steps.stages)], point)
+        self.call_steps(f"{name}.phases", [*buffers, begin], steps, phases, calls)
+        low.create("func.return", [], [], point)
 
     def call_tape(
         self, name: str, places: Sequence[int], items: Sequence[Map], leader: Map, calls: Calls
@@ -311,21 +358,6 @@ class _Loops:
                 made.detach_from_parent()
                 ir.InsertionPoint(self.function).insert(made)
 
-    def steps(
-        self,
-        name: str,
-        places: Sequence[int],
-        parts: Sequence[Follower],
-        leader: Map,
-        more: Sequence[str] = (),
-    ) -> None:
-        """Define a function over buffers and sizes, and over a range of steps if it has `more` arguments,
-        that calls the parts for these."""
-        block, low = self.define(name, places, more, is_caller=True), BodyLowering(self.function.context)
-        sizes = list(block.arguments)[len(places) : len(places) + len(self.maps.sizes)]
-        forms = BufferViews(self.buffers, sizes, low).by_name(self.maps.sizes)
-        step_loop(block, parts, forms, low, leader, is_range=bool(more))
-
     def map(self, number: int, name: str, plan: Plan, near: Collection[str] = ()) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
 
@@ -351,7 +383,7 @@ class _Loops:
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         item = self.maps.maps[number]
-        more = (*range_names(plan.axes), *(SHIFT if near else ()))
+        more = (*range_names(plan), *(SHIFT if near else ()))
         block = self.define(name, places, more, is_small=plan.is_small)
         given, tensors = list(block.arguments), [self.buffers.tensors[n] for n in places]
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)

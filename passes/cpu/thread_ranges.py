@@ -8,14 +8,23 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.map import Map
+from tadc.passes.nest.primitives.divided_ranges import PART, RANGE, SECOND
 from tadc.passes.nest.steps import Cut, Threads
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.thread_division import FEW, Division
 
 
-def range_names(axes: Sequence[str]) -> tuple[str, ...]:
-    """The arguments of a function over a range of one of these indices."""
-    return ((), ("begin", "end"), ("second", "begin", "end"))[len(axes)]
+def range_names(plan: Plan) -> tuple[str, ...]:
+    """The arguments of a function over a range of one of the indices that a plan divides; of one over a range
+    of steps those of a range in each step too."""
+    names = ((), RANGE, (SECOND, *RANGE))[len(plan.axes)]
+    return (*names, *PART) if plan.divided else names
+
+
+def grain_in_steps(item: Map, plan: Plan) -> int:
+    """What ranges of the index that threads divide in each step begin at multiples of."""
+    return Ranges(plan, item.indices, item.extents).grain(plan.divided) if plan.divided else 1
 
 
 class Ranges:
@@ -45,7 +54,7 @@ class Ranges:
     def grain(self, axis: str) -> int:
         """What ranges of an index begin at multiples of."""
         for step in self.plan.given or ():
-            if isinstance(step, Threads):
+            if isinstance(step, Threads) and axis in step.indices:
                 return step.grains[step.indices.index(axis)]
         return self.division.grain(axis)
 
@@ -68,7 +77,7 @@ class Ranges:
     ) -> dict[str, Affine]:
         """What the names of the arguments stand for."""
         axes = self.plan.axes
-        names = dict(zip(range_names(axes), given, strict=True))
+        names = dict(zip(range_names(self.plan), given, strict=True))
         if len(axes) == 1 and self.divided(axes[0]) != self.extents[axes[0]]:
             end, stop = names["end"], low.affine([self.divided(axes[0])], point)
             last = low.compare("eq", end, stop, point)
@@ -76,8 +85,12 @@ class Ranges:
         return {name: low.variable(value) for name, value in names.items()}
 
     def facts(self, forms: Mapping[str, Affine]) -> Domain:
-        """What holds of the range of one index."""
+        """What holds of the range of one index, and of that within steps."""
         if len(self.plan.axes) != 1:
             return ()
-        begin, end = forms["begin"], forms["end"]
-        return (Constraint(begin), Constraint(self.extents[self.plan.axes[0]] - end))
+        divided = [self.plan.divided] if self.plan.divided else []
+        return tuple(
+            row
+            for axis, (begin, end) in zip((*self.plan.axes, *divided), (RANGE, PART), strict=False)
+            for row in (Constraint(forms[begin]), Constraint(self.extents[axis] - forms[end]))
+        )

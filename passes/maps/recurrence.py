@@ -15,7 +15,7 @@ from itertools import permutations, product
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Value
+from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Sweep, Value
 from tadc.passes.terms.checked_reads import outside
 
 MOST_INDICES = 5
@@ -80,6 +80,18 @@ def recurrence_of(item: Map) -> Recurrence | None:
         return Recurrence((), order=order, batch=batch)
     chosen, down = found
     return Recurrence(chosen, down, batch)
+
+
+def sweep_of(item: Map) -> Sweep | None:
+    """How a map follows the steps of a recurrence: by its mark, or the recurrence that it is, where that goes
+    along one index."""
+    if item.marks.sweep is not None:
+        return item.marks.sweep
+    found = recurrence_of(item)
+    if found is None or found.order is not None or len(found.ordered) != 1:
+        return None
+    (index,) = found.ordered
+    return Sweep(item.indices.index(index), down=index in found.down)
 
 
 def lexicographic(

@@ -13,13 +13,14 @@ so that the elements of one order, a wavefront, are computed in vectors, and wha
 contiguous too (loop skewing: Wolfe, Loop skewing: the wavefront method revisited, 1986). The order takes the
 place of an index that it counts by 1. Where loops over single indices leave one free that is long enough,
 these are better and stay. What is computed of each element of such a tensor, as exp(d[i, j]), is stored as it
-is. A tensor that is a result, or that sums read, is a copy.
+is, and so is c, where wavefronts read it more than once, as gradients do: gathering its elements once takes
+as long as each time. A tensor that is a result, or that sums read, is a copy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import Shape, as_form, extent
@@ -38,6 +39,10 @@ LANES = 8
 
 UNKNOWN = 1 << 10
 """The number of values of an index whose extent is not known."""
+
+ROW, LINE = 512, 64
+"""Rows of a multiple of so many bytes are a line of the cache longer: elements of a column are then in more
+of its sets."""
 
 MOST_MEMORY = 3
 """A tensor by wavefronts has at most so many times the elements."""
@@ -77,12 +82,20 @@ def skew_recurrences(program: Program, limit: int | None = None) -> Program:
     """The program with recurrences along diagonals computed in wavefronts; `limit` bounds bytes of one."""
     names = Names(program)
     skewed: dict[str, _Skewed] = {}
+    copied: dict[str, _Skewed] = {}
     definitions: list[Definition] = []
+    along = {
+        d.name: found for d in program.definitions if (found := _skewed(program, names, d, limit)) is not None
+    }
+    gathered = _gathered(program, along.keys())
     for definition in program.definitions:
-        found = _skewed(program, names, definition, limit) or _beside(program, names, skewed, definition)
+        found = along.get(definition.name) or _beside(program, names, skewed, definition)
         if found is not None:
             skewed[definition.name] = found
-            definitions.append(_by_wavefronts(program, skewed, definition))
+            for name in gathered.get(definition.name, ()):
+                copied[name] = found.renamed(names.free(f"{name}_0"), found.own)
+                definitions.append(_copy(program, copied[name], name, definition))
+            definitions.append(_by_wavefronts(program, skewed | copied, definition))
             body = program.terms.read(found.name, found.at(_own(definition)), definition.type)
         else:
             body = _reading(program, skewed, definition)
@@ -91,6 +104,31 @@ def skew_recurrences(program: Program, limit: int | None = None) -> Program:
             definition if body is definition.body else replace(definition, body=body, order=order)
         )
     return replace(program, definitions=tuple(definitions)) if skewed else program
+
+
+def _gathered(program: Program, along: Collection[str]) -> dict[str, list[str]]:
+    """The tensors that these recurrences read more than once, of as many elements as these, by the name of
+    the first that does."""
+    shapes = program.shapes()
+    readers: dict[str, list[str]] = {}
+    for definition in program.definitions:
+        for term in reachable([definition.body]) if definition.name in along else ():
+            if isinstance(term, Read) and term.tensor not in along and not any(map(is_bound, term.free)):
+                if shapes[term.tensor] == definition.shape:
+                    readers.setdefault(term.tensor, []).append(definition.name)
+    found: dict[str, list[str]] = {}
+    for tensor, names in readers.items():
+        if len(names) > 1:
+            found.setdefault(names[0], []).append(tensor)
+    return found
+
+
+def _copy(program: Program, found: _Skewed, name: str, like: Definition) -> Definition:
+    """A tensor stored as a recurrence is, which has its indices."""
+    type = next(d.type for d in (*program.arguments, *program.definitions) if d.name == name)
+    body = program.terms.read(name, _own(like), type)
+    made = replace(like, name=name, type=type, body=body, order=None)
+    return _by_wavefronts(program, {name: found}, made, reads=False)
 
 
 def _own(definition: Definition) -> list[Affine]:
@@ -137,20 +175,32 @@ def _along(names: Names, definition: Definition, gone: str, steps: int) -> _Skew
     step = names.free("t")
     kept = iter([step, *(n for n in along if n != gone)])
     indices = tuple(next(kept) if n in along else n for n in definition.indices)
-    shape = tuple(extent(size if n == step else extents[n]) for n in indices)
+    extents[step] = size
+    shape = tuple(extent(_apart(extents[n], definition.type, n == indices[-1])) for n in indices)
     name = names.free(f"{definition.name}_0")
     return _Skewed(name, indices, shape, step, definition.indices, order - low, gone)
+
+
+def _apart(size: Affine, type: str, is_last: bool) -> Affine:
+    """The extent of an index: a longer one of the last index, where rows would share few sets of a cache."""
+    is_row = is_last and size.is_constant and size.constant * ELEMENT[type] % ROW == 0
+    return size + LINE // ELEMENT[type] if is_row else size
 
 
 def _beside(
     program: Program, names: Names, skewed: Mapping[str, _Skewed], definition: Definition
 ) -> _Skewed | None:
-    """How a tensor is stored that is computed of each element of a recurrence; None of another."""
-    if definition.order is not None or definition.is_output:
+    """How a tensor is stored that is computed of each element of a recurrence; None of another.
+
+    A result is that of several elements: one gather for each is left, where it is copied.
+    """
+    if definition.order is not None:
         return None
     own, shapes = tuple(_own(definition)), program.shapes()
     terms = list(reachable([definition.body]))
     if any(isinstance(term, Reduce) for term in terms):
+        return None
+    if definition.is_output and sum(isinstance(t, Read) and t.tensor in skewed for t in terms) < 2:
         return None
     for term in terms:
         if isinstance(term, Read) and term.tensor in skewed and term.indices == own:
@@ -171,8 +221,10 @@ def _has_free_index(program: Program, definition: Definition, counts: Mapping[st
     return found is not None and last not in found[0] and counts[last] >= LANES
 
 
-def _by_wavefronts(program: Program, skewed: Mapping[str, _Skewed], definition: Definition) -> Definition:
-    """A tensor stored by an order: 0 where a step has no element."""
+def _by_wavefronts(
+    program: Program, skewed: Mapping[str, _Skewed], definition: Definition, *, reads: bool = True
+) -> Definition:
+    """A tensor stored by an order: 0 where a step has no element; it `reads` others that are stored so."""
     terms, found = program.terms, skewed[definition.name]
     made = replace(
         definition,
@@ -186,8 +238,14 @@ def _by_wavefronts(program: Program, skewed: Mapping[str, _Skewed], definition: 
     )
     gone = found.replaced()
     size = definition.shape[definition.indices.index(found.gone)]
-    rows = (Constraint(gone), Constraint(as_form(size) - 1 - gone))
-    body = _reading(program, skewed, definition)
+    within = {name: as_form(size) for name, size in zip(definition.indices, definition.shape, strict=True)}
+    longer = (
+        Constraint(within[name] - 1 - Affine.var(name))
+        for name, size in zip(found.indices, found.shape, strict=True)
+        if name in within and as_form(size) != within[name]
+    )
+    rows = (Constraint(gone), Constraint(as_form(size) - 1 - gone), *longer)
+    body = _reading(program, skewed, definition) if reads else definition.body
     body = terms.substitute(body, {found.gone: gone})
     body = Algebra(terms).guard(rows, body, Algebra(terms).zero)
     return replace(made, body=Simplifier(terms).visit(body, program.facts(made)))

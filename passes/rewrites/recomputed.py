@@ -32,6 +32,9 @@ LEAST_BYTES = 4 << 20
 TRAFFIC = 16
 """The cost of an element that goes to memory, or comes from it: of so many operations in a vector."""
 
+IN_STEPS = 2
+"""A sum takes so many times as long in the steps of a recurrence, which pack nothing for it."""
+
 
 def without_large_tensors(program: Program, limit: int | None = None, by_cost: bool = True) -> Program:
     """The program with formulas in the place of such tensors; it itself where there are none.
@@ -77,6 +80,8 @@ class _Recomputed:
         self.types = {t.type for t in (*program.arguments, *program.definitions)}
         self.compared = _compared(program.definitions)
         self.uses: dict[str, list[int]] = {d.name: [] for d in self.program.definitions if self.is_large(d)}
+        stepped = [d.body for d in self.program.definitions if d.order is not None]
+        self.in_steps = tensors_read(stepped)
         self.survey()
 
     def survey(self) -> None:
@@ -134,6 +139,10 @@ class _Recomputed:
         once = self.costs.total(definition.body, ranges) / max(1, points(ranges))
         reads = self.uses[definition.name]
         uses = sum(reads) / max(1, elements(definition.shape))
+        if definition.name in self.in_steps and any(
+            isinstance(t, Reduce) for t in reachable([definition.body])
+        ):
+            uses *= IN_STEPS
         # What one loop reads again and again stays near.
         return once * uses <= once + TRAFFIC * (1 + len(reads))
 

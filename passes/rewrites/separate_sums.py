@@ -5,6 +5,10 @@
 
 A contraction is fast where its operands are packed for its loop, and a nest packs for one loop. A tensor more
 costs a store and a load for a long sum. Nothing is rounded otherwise.
+
+A sum that is too long for what is packed to stay near is computed in blocks, between which the results are
+in memory: only a tensor that is the sum and nothing else can hold these. So of `y[i, j] = c * sum{k} (...)`,
+over many k, the sum is a tensor too.
 """
 
 from __future__ import annotations
@@ -24,13 +28,18 @@ from tadc.passes.terms.products import product_of
 LEAST_STEPS = 16
 """A shorter sum takes no longer than its store and load."""
 
+LONG = 1024
+"""Panels of so many steps take all that they may of the second cache (`passes/schedule/packing.py`)."""
+
 
 def separate_contractions(program: Program, limit: int | None = None) -> Program:
     """The program with one contraction a tensor, each of at most `limit` bytes; it itself if it is so."""
     names: Names | None = None
     made: list[Definition] = []
     for definition in program.definitions:
-        found = _contractions(program, definition)[:-1] if _has_room(definition, limit) else []
+        found = _contractions(program, definition) if _has_room(definition, limit) else []
+        if found and not _ends_long(found, definition, program):
+            found = found[:-1]
         instead: dict[int, Term] = {}
         for term in found:
             names = names or Names(program)
@@ -51,19 +60,35 @@ def _has_room(definition: Definition, limit: int | None) -> bool:
     return limit is None or not static or math.prod(shape) * ELEMENT[definition.type] <= limit
 
 
+def _ends_long(found: list[Reduce], definition: Definition, program: Program) -> bool:
+    """Whether the last of these sums is known to have so many steps that it is computed in blocks, and is not
+    the value as it stands."""
+    last = found[-1]
+    if last is definition.body:
+        return False
+    own = ranges_within(last.binders, last.domain, ranges_of(definition), frozenset(program.sizes))
+    known = [each for name in last.binders if (each := own[name]) is not None and each.extent.is_constant]
+    return len(known) == len(last.binders) and _steps(last, definition, program) >= LONG
+
+
+def _steps(term: Reduce, definition: Definition, program: Program) -> int:
+    """The number of steps of a sum; a large one where that is not known."""
+    own = ranges_within(term.binders, term.domain, ranges_of(definition), frozenset(program.sizes))
+    return math.prod(extent(own[b]) if own[b] else LARGE for b in term.binders)
+
+
 def _contractions(program: Program, definition: Definition) -> list[Reduce]:
     """The long contractions that each element evaluates, in order."""
     if definition.order is not None:
         return []
-    sizes = frozenset(program.sizes)
-    ranges = ranges_of(definition)
-    found: list[Reduce] = []
-    for term in _evaluated(definition.body):
-        if isinstance(term, Reduce) and term.type == definition.type and _is_contraction(term, definition):
-            own = ranges_within(term.binders, term.domain, ranges, sizes)
-            if math.prod(extent(own[b]) if own[b] else LARGE for b in term.binders) >= LEAST_STEPS:
-                found.append(term)
-    return found
+    return [
+        term
+        for term in _evaluated(definition.body)
+        if isinstance(term, Reduce)
+        and term.type == definition.type
+        and _is_contraction(term, definition)
+        and _steps(term, definition, program) >= LEAST_STEPS
+    ]
 
 
 def _evaluated(root: Term) -> Iterator[Term]:

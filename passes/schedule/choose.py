@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
-from tadc.passes.nest.steps import Rows
+from tadc.passes.maps.recurrence import sweep_of
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.given import Given, rows_of
+from tadc.passes.schedule.given import Given, rows_in, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
-from tadc.passes.schedule.plans import Plan, plan_in_chain, plan_in_sweep, plan_of
+from tadc.passes.schedule.plans import Plan, in_steps, plan_in_chain, plan_in_sweep, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
 
@@ -49,19 +50,24 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     maps = function.maps
     for waiting in chains_in(maps):
         if maps[waiting[0]].marks.sweep is not None:
-            yield [(n, _plan_in_sweep(maps[n], function, machine, given)) for n in waiting]
+            plans = [_plan_in_sweep(maps[n], function, machine, given) for n in waiting]
+            plans = in_steps([maps[n] for n in waiting], plans, _steps_of(maps[waiting[0]]))
+            yield list(zip(waiting, plans, strict=True))
             continue
-        plans = dict[int, Plan | None].fromkeys(waiting)
+        if len(waiting) == 1 and (plan := _plan_by_steps(maps[waiting[0]], function, machine, given)):
+            yield [(waiting[0], plan)]
+            continue
+        in_rows = dict[int, Plan | None].fromkeys(waiting)
         if len(waiting) > 1:
-            plans = {n: _plan_in_rows(maps[n], function, machine, given) for n in waiting}
+            in_rows = {n: _plan_in_rows(maps[n], function, machine, given) for n in waiting}
         while waiting:
             chain: list[tuple[int, Plan | None]] = []
             left: set[str] = set()
             for n in waiting:
-                if plans[n] is None or any(load.tensor in left for load in maps[n].loads()):
+                if in_rows[n] is None or any(load.tensor in left for load in maps[n].loads()):
                     left |= {tensor.name for tensor in maps[n].tensors}
                 else:
-                    chain.append((n, plans[n]))
+                    chain.append((n, in_rows[n]))
             if len(chain) == 1 or all(maps[n].marks.steps for n, _ in chain):
                 chain = [(waiting[0], None)]
             yield chain
@@ -89,10 +95,30 @@ def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given:
     return replace(plan.with_steps(steps), axes=plan.axes)
 
 
+def _steps_of(item: Map) -> Affine:
+    """The number of steps of a recurrence, or of one that a map follows step by step."""
+    sweep = sweep_of(item)
+    assert sweep is not None
+    return item.extents[sweep.index]
+
+
+def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:
+    """The plan of a recurrence that runs by itself, where threads divide each of its steps; None where a
+    thread runs all steps of what it computes, or one thread all of it."""
+    if item.order is None or sweep_of(item) is None or item.marks.kept:
+        return None
+    steps = given.get(item.tensors[0].name)
+    if steps is not None:
+        return _plan_in_sweep(item, function, machine, given) if rows_in(steps) else None
+    if plan_of(item, function, machine).axes:
+        return None
+    (plan,) = in_steps([item], [plan_in_sweep(item, function, machine)], _steps_of(item))
+    return plan if plan.divided else None
+
+
 def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:
     """The plan of a map in a chain; None where it is computed by itself."""
     steps = given.get(item.tensors[0].name)
     if steps is None:
         return plan_in_chain(item, function, machine)
-    in_rows = any(isinstance(step, Rows) for step in steps)
-    return plan_of(item, function, machine).with_steps(steps) if in_rows else None
+    return plan_of(item, function, machine).with_steps(steps) if rows_in(steps) else None

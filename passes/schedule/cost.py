@@ -29,10 +29,17 @@ FEW_OPERATIONS = 24
 """The most that a body costs to which writing by turns makes a difference: less than a function."""
 
 
-def cost(accesses: Accesses, candidate: Candidate, found: Sequence[Parts], machine: CpuMachine) -> float:
-    """The cost of one element."""
-    packed = packing(accesses, candidate, found, machine) if candidate.fold is None else None
-    parts = _Cost(accesses, candidate, found, machine, packed)
+def cost(
+    accesses: Accesses,
+    candidate: Candidate,
+    found: Sequence[Parts],
+    machine: CpuMachine,
+    *,
+    packs: bool = True,
+) -> float:
+    """The cost of one element; nothing is packed unless it `packs`."""
+    packed = packing(accesses, candidate, found, machine) if packs and candidate.fold is None else None
+    parts = _Cost(accesses, candidate, found, machine, packed, packs)
     store = parts.store()
     total = parts.loop(accesses.body) + store
     if packed is None:
@@ -60,6 +67,7 @@ class _Cost:
     found: Sequence[Parts]
     machine: CpuMachine
     packed: Panels | None
+    packs: bool = True
 
     def waste(self) -> float:
         """How many elements tiles compute for each element that there is."""
@@ -162,7 +170,11 @@ class _Cost:
         blocks = candidate.blocks.items()
         if any(count == candidate.width and candidate.squares(read, name) for name, count in blocks):
             return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
-        return copies * (machine.reversed if stride == -1 else machine.gather * candidate.width)
+        if stride == -1:
+            return copies * machine.reversed
+        # Elsewhere what is far is packed, if it is read often.
+        is_far = not self.packs and abs(stride or machine.far) * self.accesses.widest >= machine.far
+        return copies * (machine.gather_far if is_far else machine.gather) * candidate.width
 
     def is_unaligned(self, read: Read) -> bool:
         """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""

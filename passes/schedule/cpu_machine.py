@@ -75,6 +75,8 @@ class CpuMachine:
     """A round in which vectors that are transposed are shuffled."""
     scatter: float = 1.5
     """Storing one lane of a vector that is not consecutive in memory."""
+    gather_far: float = 2.5
+    """A lane of a vector whose lanes are in lines of their own that share the sets of a cache."""
     scatter_far: float = 2.5
     """That where each lane has a line of its own."""
     interleaved: float = 0.75

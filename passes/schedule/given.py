@@ -8,7 +8,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.recurrence import recurrence_of
+from tadc.passes.maps.recurrence import recurrence_of, sweep_of
 from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import going_down, plain_nest
@@ -158,8 +158,9 @@ Problem = tuple[int, str, str]
 def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
     """What of the steps cannot be done for a map, whatever its loops are."""
     ranges = [n for n, step in enumerate(steps) if isinstance(step, Threads | Rows)]
-    if len(ranges) > 1:
-        return ranges[1], "ranges of a map are given once", "leave the step out"
+    in_steps = rows_in(steps) and sweep_of(item) is not None
+    if len(ranges) > (2 if in_steps and any(isinstance(step, Threads) for step in steps) else 1):
+        return ranges[-1], "ranges of a map are given once", "leave the step out"
     tiles = {step.index: step.factor for step in steps if isinstance(step, Split)}
     is_cut = any(isinstance(step, Cut) for step in steps)
     bound = set[str]()
@@ -180,9 +181,11 @@ def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
                     return number, "the map is in no chain", "leave the step out"
                 if step != wanted:
                     return number, "the chain has other rows", f"write `rows {wanted.index} {wanted.count}`"
-            case Threads() if item.marks.sweep is not None:
-                text = "the map runs along with a recurrence, some steps at a time"
-                return number, text, "leave the step out"
+            case Threads(indices=indices) if in_steps or item.marks.sweep is not None:
+                recurrence = recurrence_of(item)
+                if len(indices) != 1 or recurrence is None or indices[0] in recurrence.ordered:
+                    text = "threads divide an index of each step"
+                    return number, text, "name one that the steps do not go along"
             case Join() if item.marks.in_place or any(isinstance(step, Rows) for step in steps):
                 text = (
                     "its rows are those of other maps too"
@@ -200,14 +203,18 @@ def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
     return _of_recurrence(steps, item)
 
 
+def rows_in(steps: Sequence[Step]) -> bool:
+    """Whether steps are for a range of rows, or of steps of a recurrence."""
+    return any(isinstance(step, Rows) for step in steps)
+
+
 def rows_of(item: Map) -> Rows | None:
-    """The range in which a map of a chain runs, of so many rows or more; None of another map."""
+    """The range in which a map of a chain or a recurrence runs, of so many rows or more; None of others."""
     marks = item.marks
-    if marks.chain is None:
-        return None
-    if marks.sweep is None:
-        return Rows(item.indices[0], 1 if marks.steps else marks.rows)
-    index, recurrence = item.indices[marks.sweep.index], recurrence_of(item)
+    sweep = sweep_of(item) if marks.chain is None else marks.sweep
+    if sweep is None:
+        return None if marks.chain is None else Rows(item.indices[0], 1 if marks.steps else marks.rows)
+    index, recurrence = item.indices[sweep.index], recurrence_of(item)
     return Rows(going_down(index) if recurrence is not None and index in recurrence.down else index, 1)
 
 
@@ -237,8 +244,9 @@ def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:
                 return wrong
             case Reverse(index=index) if index in loops:
                 return wrong
-            case Threads(indices=names) if not recurrence.batch.issuperset(names):
-                return wrong
+            case Threads(indices=names) if not rows_in(steps) and not recurrence.batch.issuperset(names):
+                rows = rows_of(item)
+                return (*wrong[:2], f"write `rows {rows.index} {rows.count}` too") if rows else wrong
             case Cut() | Join():
                 return wrong
             case _:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction, Marks
-from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map
+from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
 from tadc.passes.nest.steps import Join, Rows, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -16,7 +17,7 @@ from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import Division
 from tadc.passes.schedule.tiling import Tiling
-from tadc.passes.schedule.work_counts import LEAST
+from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP
 
 TYPICAL = 32
 """A body of more operations than this takes longer to compile, and gets vectors for more work only."""
@@ -47,8 +48,9 @@ class Plan:
     `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
     the loop of each index runs; `tiling` how tiles are laid, None for single elements; `axes` which indices
     may be divided among threads. With `rows`, a range of so many rows or more is computed at a
-    time: values of the first index, or of that which follows the steps of a recurrence. Steps
-    that are `given` stand in the place of those that the plan would make. It is for the map after `joins`.
+    time: values of the first index, or of that which follows the steps of a recurrence; then threads may
+    divide the values of the index `divided` in each step. Steps that are `given` stand in the place of those
+    that the plan would make. It is for the map after `joins`.
     """
 
     work: int | None
@@ -58,15 +60,17 @@ class Plan:
     is_small: bool = False
     recurrence: Recurrence | None = None
     rows: int | None = None
+    divided: str | None = None
     given: Steps | None = None
     joins: tuple[Join, ...] = ()
 
     def with_steps(self, steps: Steps) -> Plan:
         """A plan with given steps, which say too what is divided among threads."""
-        axes = next((step.indices for step in steps if isinstance(step, Threads)), ())
-        axes = next(((step.index,) for step in steps if isinstance(step, Rows)), axes)
+        threads = next((step.indices for step in steps if isinstance(step, Threads)), ())
+        rows = next(((step.index,) for step in steps if isinstance(step, Rows)), ())
+        divided = threads[0] if rows and threads else None
         joins = tuple(step for step in steps if isinstance(step, Join))
-        return replace(self, axes=axes, given=steps, joins=joins, is_small=False)
+        return replace(self, axes=rows or threads, divided=divided, given=steps, joins=joins, is_small=False)
 
     @property
     def is_plain(self) -> bool:
@@ -167,9 +171,12 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
 
 
 def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:
-    """The plan of a map that runs along with a recurrence, for one value of an index or more at a time."""
-    assert item.marks.sweep is not None
-    plan, index = plan_of(item, function, machine), item.indices[item.marks.sweep.index]
+    """The plan of a map that runs along with a recurrence, or is one, for one value of an index or more at a
+    time."""
+    sweep = sweep_of(item)
+    assert sweep is not None
+    item = replace(item, marks=replace(item.marks, sweep=sweep))
+    plan, index = plan_of(item, function, machine), item.indices[sweep.index]
     if item.order is None:
         alone = plan_of(replace(item, marks=Marks()), function, machine).tiling
         if alone is not None and alone.lanes != index and (alone.fold or alone.leaps):
@@ -181,7 +188,39 @@ def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
                 alone, order=order, blocks=blocks, packed=None, streams=False, runs={}, least=least
             )
             plan = replace(plan, tiling=tiling)
-    return replace(plan, axes=(index,), rows=1)
+    return replace(plan, axes=(index,), rows=1, divided=_divided(item, plan))
+
+
+def _divided(item: Map, plan: Plan) -> str | None:
+    """The index that threads divide in each step: one of a batch, if there is one."""
+    recurrence = recurrence_of(item)
+    if recurrence is None or len(recurrence.ordered) != 1:
+        return None
+    division = Division(item.indices, item.extents, plan.tiling, plan.work)
+    taken = recurrence.ordered
+    free = [name for name in item.indices if name not in recurrence.batch]
+    in_batch = division.step_axis(free) if recurrence.batch else None
+    return in_batch or division.step_axis(taken)
+
+
+def in_steps(items: Sequence[Map], plans: Sequence[Plan], count: Affine) -> list[Plan]:
+    """The plans of maps that run together for each of so many steps, which threads divide if that is worth
+    it, as far as it is known; a thread computes what reads its part of another map."""
+    works = [plan.work for plan in plans if plan.work is not None]
+    if len(works) == len(plans) and count.is_constant and sum(works) < LEAST_STEP * count.constant:
+        return [replace(plan, divided=None) for plan in plans]
+    axes: dict[str, int] = {}
+    found: list[Plan] = []
+    for item, plan in zip(items, plans, strict=True):
+        if item.order is None and plan.given is None:
+            reads = (load.at[axes[load.tensor]] for load in item.loads() if load.tensor in axes)
+            names = (name for name in item.indices if name not in plan.axes)
+            same = [name for name, form in product(names, reads) if form == Affine.var(name)]
+            plan = replace(plan, divided=same[0]) if same else plan
+        if plan.divided:
+            axes |= {tensor.name: item.indices.index(plan.divided) for tensor in item.tensors}
+        found.append(plan)
+    return found
 
 
 def _suffers(

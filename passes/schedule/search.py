@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations, product
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.recurrence import Recurrence
+from tadc.passes.maps.recurrence import Recurrence, recurrence_of
 from tadc.passes.schedule.accesses import Accesses, Loop, shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cost import cost, writes_by_turns
@@ -40,6 +41,10 @@ FOLD = 8
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
+SIDES = (2, 3, 4, 5, 6)
+"""The copies along two indices where lanes are those of a reduction and nothing is packed: a vector is read
+for several results."""
+
 
 def tiling_of(
     item: Map,
@@ -61,7 +66,7 @@ def tiling_of(
     accesses = Accesses(item, function, sizes, [part.factor for part in found])
     tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
     follows = recurrence is not None and item.order is None
-    best = _best(accesses, sizes, found, machine, tiled, code, in_order=follows)
+    best = _best(accesses, sizes, found, machine, tiled, code, recurrence, in_order=follows)
     if best is None:
         return None
     blocks = {name: count for name, count in best.blocks.items() if count > 1}
@@ -77,7 +82,7 @@ def tiling_of(
         return Tiling(
             best.width, order, None, blocks, best.fold.binders[-1], best.fold.fold, parts=best.parts
         )
-    each = cost(accesses, best, found, machine)
+    each = cost(accesses, best, found, machine, packs=recurrence is None)
     whole_lines = each <= STREAMED and may_stream(item, function, best.width, machine)
     groups = found[item.indices.index(best.lane)].factor
     if packed is None:
@@ -118,13 +123,18 @@ def least_cost(
 
     Where it chooses none, that is one without vectors.
     """
-    accesses = Accesses(item, function, sizes, [part.factor for part in found])
-    best = _best(accesses, sizes, found, machine, frozenset(item.indices))
+    accesses, recurrence = (
+        Accesses(item, function, sizes, [part.factor for part in found]),
+        recurrence_of(item),
+    )
+    tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
+    best = _best(accesses, sizes, found, machine, tiled, recurrence=recurrence)
+    packs = recurrence is None
     if best is None:
         plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
-        return cost(accesses, plain, found, machine), 0
-    packed = packing(accesses, best, found, machine) if best.fold is None else None
-    return cost(accesses, best, found, machine), len(packed.reads) if packed else 0
+        return cost(accesses, plain, found, machine, packs=packs), 0
+    packed = packing(accesses, best, found, machine) if packs and best.fold is None else None
+    return cost(accesses, best, found, machine, packs=packs), len(packed.reads) if packed else 0
 
 
 def _best(
@@ -134,12 +144,13 @@ def _best(
     machine: CpuMachine,
     tiled: frozenset[str],
     code: int | None = None,
+    recurrence: Recurrence | None = None,
     *,
     in_order: bool = False,
 ) -> Candidate | None:
     """The candidate with the least cost, tiles along some indices alone; reductions `in_order` or not.
 
-    Where there is none of so little code, that with the least code.
+    The steps of a recurrence pack nothing. Where there is none of so little code, that with the least code.
     """
     budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
     if _moves(accesses):
@@ -147,10 +158,15 @@ def _best(
         budget //= MASKED
     if accesses.body.size > budget:
         return None
-    candidates = _Candidates(accesses, machine, budget).all(sizes, found, tiled)
+    packs = recurrence is None
+    candidates = _Candidates(accesses, machine, budget, packs).all(sizes, found, tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
-    return min(candidates, key=lambda candidate: cost(accesses, candidate, found, machine), default=None)
+    return min(
+        candidates,
+        key=lambda candidate: cost(accesses, candidate, found, machine, packs=packs),
+        default=None,
+    )
 
 
 def _moves(accesses: Accesses) -> bool:
@@ -161,8 +177,8 @@ def _moves(accesses: Accesses) -> bool:
 class _Candidates:
     """What fits sizes and registers, of so many operations at most."""
 
-    def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int) -> None:
-        self.accesses, self.body, self.machine = accesses, accesses.body, machine
+    def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int, packs: bool) -> None:
+        self.accesses, self.body, self.machine, self.packs = accesses, accesses.body, machine, packs
         self.budget, self.extents = budget, dict[str, int | None]()
 
     def all(
@@ -214,6 +230,21 @@ class _Candidates:
                 made = replace(candidate, blocks={**candidate.blocks, name: block})
                 room = own * block <= most and (extent is None or extent >= block)
                 if room and _fits(self.body, made, self.machine):
+                    yield made
+        if not self.packs and candidate.fold is not None and candidate.parts == 1:
+            yield from self.both(candidate, most)
+
+    def both(self, candidate: Candidate, most: int) -> Iterator[Candidate]:
+        """A candidate with copies along two indices, where reads depend on one of them each."""
+        assert candidate.fold is not None
+        apart = [read.names & self.extents.keys() for read in candidate.fold.reads]
+        for (one, first), (other, second) in combinations(self.extents.items(), 2):
+            if any({one, other} <= names for names in apart):
+                continue
+            for rows, columns in product(SIDES, repeat=2):
+                made = replace(candidate, blocks={one: rows, other: columns})
+                fits = all(e is None or e >= n for e, n in ((first, rows), (second, columns)))
+                if fits and rows * columns <= most and _fits(self.body, made, self.machine):
                     yield made
 
 

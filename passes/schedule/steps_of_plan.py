@@ -258,7 +258,7 @@ class _Steps:
     def tail(self, index: str, tile: int) -> Tail:
         """What is done where tiles do not fit."""
         size, packed = self.extents[index], self.tiling.packed
-        in_ranges = index in self.plan.axes or (self.plan.rows is not None and index == self.map.indices[0])
+        in_ranges = index in (*self.plan.axes, self.plan.divided)
         is_whole = self.parts[index] == WHOLE and size.is_constant and not size.constant % tile
         if packed is not None and packed.rows is not None and index == packed.rows.name:
             return "rest"
@@ -414,12 +414,11 @@ class _Steps:
         """Ranges that are computed at a time."""
         plan = self.plan
         if plan.rows is not None:
-            sweep = self.map.marks.sweep
-            index = self.map.indices[0 if sweep is None else sweep.index]
-            self.steps.append(Rows(self.plain_loop(index), plan.rows))
-        elif plan.axes:
+            self.steps.append(Rows(self.plain_loop(plan.axes[0]), plan.rows))
+        threads = plan.axes if plan.rows is None else (plan.divided,) if plan.divided else ()
+        if threads:
             division = Division(self.map.indices, self.map.extents, plan.tiling, plan.work)
-            self.steps.append(Threads(plan.axes, tuple(division.grain(axis) for axis in plan.axes)))
+            self.steps.append(Threads(threads, tuple(division.grain(axis) for axis in threads)))
 
     def fits(self) -> None:
         """The plain nest where no tile fits."""

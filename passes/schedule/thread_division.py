@@ -7,7 +7,7 @@ the one that is divided has no constant bounds. Where sizes are symbols the choi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
@@ -63,10 +63,15 @@ class Division:
 
     def batch_axes(self, batch: frozenset[str]) -> tuple[str, ...]:
         """The index to divide of those along which a recurrence does not go: no thread waits for another."""
-        names = [name for name in self.indices if name in batch]
-        many = (name for name in names if self._is_large(name, FEW))
+        found = self.step_axis([name for name in self.indices if name not in batch])
+        return () if found is None else (found,)
+
+    def step_axis(self, taken: Collection[str]) -> str | None:
+        """The index to divide within a step of a recurrence, whose own indices are taken; None without."""
+        names = [name for name in self.indices if name not in taken]
+        many = (name for name in names if self._is_large(name, max(FEW, 2 * self.grain(name))))
         found = next(many, max(names, key=lambda name: self.extents[name].constant, default=None))
-        return () if found is None or not self._is_large(found, 2) else (found,)
+        return found if found is not None and self._is_large(found, 2) else None
 
     def _is_large(self, name: str, least: int) -> bool:
         """Whether an index has so many values, or unknown many."""

@@ -19,6 +19,10 @@ POWER = 4
 LEAST = 1 << 15
 """A map of fewer operations is not worth a dispatch to threads, as in `backend/cpu/pool.ll`."""
 
+LEAST_STEP = 1 << 14
+"""Nor is a step of a recurrence, after which threads wait for each other: it is to have two parts of
+`LEAST_PART` in `backend/splitting.py`."""
+
 
 def weight_of(value: Value) -> int:
     """The weight of a value that has no blocks."""

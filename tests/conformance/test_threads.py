@@ -13,11 +13,8 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.cpu import thread_pool as pool
 from tadc.frontend.extents import shape_at
 from tadc.passes.maps import chains
-from tadc.passes.schedule import plans
-from tadc.passes.schedule import thread_division as divided
 from tests.conformance import (
     test_index_maps,
     test_large_sizes,
@@ -31,6 +28,7 @@ from tests.conformance import (
 from tests.conformance.test_sizes import SizedCase
 from tests.reference.cases import Case
 from tests.reference.sampling import slow_but_one_in
+from tests.reference.small_parts import small_parts_of_maps
 
 CATALOGUES = (
     test_index_maps,
@@ -49,16 +47,8 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
 @pytest.fixture(autouse=True, scope="module")
 def small_parts() -> Iterator[None]:
     """A pool, and a lowering, to which no map is too small."""
-    text = pool.pool_text()
-    for name, value in (("least", 32768), ("least_part", 8192), ("least_to_wake", 262144)):
-        line = f"@{name} = internal constant i64 {value}\n"
-        assert line in text
-        text = text.replace(line, f"@{name} = internal constant i64 1\n")
     before = tadc.get_num_threads()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "_pool", pool.start(text))
-        patch.setattr(plans, "LEAST", 1)
-        patch.setattr(divided, "MULTIPLE", 1)
+    with small_parts_of_maps(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(chains, "LEAST_BYTES", 0)
         patch.setattr(chains, "NEAR", 1 << 8)
         yield

@@ -50,5 +50,10 @@ def test_what_is_separate() -> None:
     three = " + ".join(f"sum{{k}} ({x}[i, k]*{y}[k, j])" for x, y in ("ab", "cd", "ef"))
     assert tensors(f"{arguments}y[i, j] = {three}") == 3
     assert tensors(f"{arguments}y[i, j] = if {{i >= j}} then ({three}) else (0)") == 1
+    long = "a: f64[20, 2000]; b: f64[2000, 20]\ny[i, j] = "
+    assert tensors(f"{long}0.5*sum{{k}} (a[i, k]*b[k, j])") == 2
+    assert tensors(f"{long}sum{{k}} (a[i, k]*b[k, j])") == 1
+    assert tensors(f"{long}0.5*sum{{k: 1000}} (a[i, k]*b[k, j])") == 1
+    assert tensors("a: f64[N, K]; b: f64[K, M]\ny[i, j] = 0.5*sum{k} (a[i, k]*b[k, j])") == 1
     vectors = "w: f64[20, 40]; a: f64[40]; b: f64[40]\ny[i] = sum{k} (w[i, k]*a[k]) + sum{k} (w[i, k]*b[k])"
     assert tensors(vectors) == 1

@@ -82,9 +82,11 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
                     again.append((step, nest))
                 nest = map_loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
             case Threads():
-                is_whole = _has_whole_ranges(steps, step)
-                nest = divided_ranges.threads(nest, step, extents, is_whole=is_whole)
-                plain = divided_ranges.threads(plain, step, extents, is_whole=is_whole)
+                is_whole, names = _has_whole_ranges(steps, step), names_of_threads(steps)
+                nest, plain = (
+                    divided_ranges.threads(each, step, extents, is_whole=is_whole, names=names)
+                    for each in (nest, plain)
+                )
             case Rows():
                 nest = divided_ranges.rows(nest, step, extents)
                 plain = divided_ranges.rows(plain, step, extents)
@@ -105,6 +107,12 @@ def _ranges_first(steps: Sequence[Step]) -> list[Step]:
     while count < len(others) and isinstance(others[count], Reorder | Peel | Reverse):
         count += 1
     return [*others[:count], *own, *others[count:]]
+
+
+def names_of_threads(steps: Sequence[Step]) -> tuple[str, str]:
+    """The ends of ranges of threads: other ones where a range of steps is given too."""
+    in_steps = any(isinstance(step, Rows) for step in steps)
+    return divided_ranges.PART if in_steps else divided_ranges.RANGE
 
 
 def _has_whole_ranges(steps: Sequence[Step], step: Threads) -> bool:

@@ -12,14 +12,25 @@ from tadc.passes.nest.primitives.rewriting import DoesNotFit, greatest, least, w
 from tadc.passes.nest.steps import Rows, Threads, When
 
 RANGE = ("begin", "end")
+PART = ("part_begin", "part_end")
+"""The ends of a range of threads, where a range of steps is given too."""
+
 SECOND = "second"
 BEGIN, END = (Affine.var(name) for name in RANGE)
 
 
-def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine], *, is_whole: bool) -> Nest:
+def threads(
+    nest: Nest,
+    step: Threads,
+    extents: Mapping[str, Affine],
+    *,
+    is_whole: bool,
+    names: tuple[str, str] = RANGE,
+) -> Nest:
     """A range of values of one of the indices alone, whose ends are arguments.
 
-    With `is_whole`, a range has as many values as a grain, or all.
+    With `is_whole`, a range has as many values as a grain, or all. Where there are other names than `RANGE`
+    for the ends, it has one index.
     """
     for index in step.indices:
         if index not in extents:
@@ -29,12 +40,15 @@ def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine], *, is_whol
         size, few = extents[index], 0
         if is_whole and size.is_constant:
             few = min(step.grains[0], size.constant)
-        rows = [Constraint(END - BEGIN - few), Constraint(size - END)]
+        begin, end = map(Affine.var, names)
+        rows = [Constraint(end - begin - few), Constraint(size - end)]
         if (grain := step.grains[0]) > 1:
-            rows.append(Constraint(BEGIN - BEGIN.floordiv(grain) * grain, equality=True))
-        nest = _with_ranges(nest, RANGE, tuple(rows))
-        return _within(nest, index, size, RANGE, ends_there=False)
-    names: list[At] = []
+            rows.append(Constraint(begin - begin.floordiv(grain) * grain, equality=True))
+        nest = _with_ranges(nest, names, tuple(rows))
+        return _within(nest, index, size, names, ends_there=False)
+    if names != RANGE:
+        raise DoesNotFit("where steps are given, threads divide one index")
+    parts: list[At] = []
     second = Affine.var(SECOND)
     is_second = (Constraint(second - 1),)
     for number, index in enumerate(step.indices):
@@ -42,14 +56,14 @@ def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine], *, is_whol
         # The end may be one of the other index.
         inside = Affine.var(part)
         pairs = [(ZERO, BEGIN), (size, inside)] if number == 0 else [(BEGIN, ZERO), (inside, size)]
-        names.append(At(part, least(END, size)))
+        parts.append(At(part, least(END, size)))
         for word, (then, otherwise) in zip(RANGE, pairs, strict=True):
-            names.append(At(f"{index}_{word}", Either(is_second, then, otherwise)))
+            parts.append(At(f"{index}_{word}", Either(is_second, then, otherwise)))
     nest = _with_ranges(nest, (SECOND, *RANGE), (Constraint(second), Constraint(1 - second)))
     for index in step.indices:
         names_of = (f"{index}_begin", f"{index}_end")
         nest = _within(nest, index, extents[index], names_of, ends_there=False)
-    return replace(nest, body=(*names, *nest.body))
+    return replace(nest, body=(*parts, *nest.body))
 
 
 def rows(nest: Nest, step: Rows, extents: Mapping[str, Affine]) -> Nest:
@@ -63,7 +77,8 @@ def rows(nest: Nest, step: Rows, extents: Mapping[str, Affine]) -> Nest:
 
 def _with_ranges(nest: Nest, names: tuple[str, ...], rows: Domain) -> Nest:
     """The nest with further arguments, of which these rows hold."""
-    return replace(nest, ranges=(*nest.ranges, *names), known=(*nest.known, Constraint(BEGIN), *rows))
+    begin = Constraint(Affine.var(names[-2]))
+    return replace(nest, ranges=(*nest.ranges, *names), known=(*nest.known, begin, *rows))
 
 
 def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, ends_there: bool) -> Nest:
@@ -75,7 +90,7 @@ def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, end
         if c > 1 and ends_there:
             raise DoesNotFit(f"`{index}` is in groups")
         # The names of two ranges are those of ends that are in range.
-        is_one = names == RANGE
+        is_one = names in (RANGE, PART)
         start: Bound = begin if loop.start == ZERO and not is_one else greatest(loop.start, begin)
         stop: Bound = end if loop.stop == size and not is_one else least(loop.stop, end)
         limit = loop.reach or (ZERO, size)
