@@ -24,7 +24,8 @@ from tadc.inversion.pieces import Pieces
 from tadc.inversion.planned import PlanData, Planned
 from tadc.inversion.programs import Programs
 from tadc.inversion.segments import Composed, Part, composed
-from tadc.inversion.step_chain import Layout, NoChain, Reader, Rule, choice, layouts
+from tadc.inversion.step_chain import NoChain, Reader, Rule, choice
+from tadc.inversion.step_layout import Layout, layouts
 from tadc.inversion.step_lift import Lift
 from tadc.inversion.triangles import Triangle
 from tadc.inversion.undone import TANGENT, NoFormula

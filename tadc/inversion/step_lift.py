@@ -19,7 +19,8 @@ from tadc.inversion.planned import PlanData
 from tadc.inversion.programs import Programs
 from tadc.inversion.ratios import is_light
 from tadc.inversion.segments import Composed
-from tadc.inversion.step_chain import Chain, Layout, Rule, choice, reread
+from tadc.inversion.step_chain import Chain, Rule, choice, reread
+from tadc.inversion.step_layout import Layout
 from tadc.inversion.undone import PIVOT, TANGENT, NoFormula, undone
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.intervals import interval_of
