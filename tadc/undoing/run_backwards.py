@@ -23,7 +23,7 @@ from tadc.lattice.affine import Affine, box
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
 from tadc.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
-from tadc.undoing.step_chain import layouts
+from tadc.undoing.step_layout import layouts
 
 _TINY = 2.0**-1000
 """More than no state: what begins with 0 has a residual too."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from math import prod
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Argument, Definition, Program
@@ -24,9 +22,7 @@ from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import Simplifier
 from tadc.undoing.forms import Form
 from tadc.undoing.planned import PlanData
-
-#: So many tensors make up a state at most, and so many steps back a step reads at most.
-_PARTS, _DEPTH = 6, 4
+from tadc.undoing.step_layout import MOST_PARTS, Layout, layouts
 
 #: Makes the plan of a program by its arguments.
 Planner = Callable[[Program, Sequence[str]], PlanData]
@@ -37,60 +33,6 @@ Rule = Callable[[Sequence[Affine]], Term]
 
 class NoChain(Exception):
     """Why a form is no chain."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the states of a recurrence are: along dimension `axis`, upwards unless `down`.
-
-    A state is several tensors, `parts`, one for each value of the indices of the dimensions `split`; a step
-    reads `depth` states before it, and makes one of `count` states that are not given at the start.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    axis: int
-    down: bool
-    depth: int
-    split: tuple[int, ...]
-    parts: tuple[tuple[int, ...], ...]
-
-    @property
-    def length(self) -> int:
-        """How many states there are."""
-        return self.shape[self.axis]
-
-    @property
-    def count(self) -> int:
-        """How many steps there are."""
-        return self.length - self.depth
-
-    @property
-    def rest(self) -> tuple[int, ...]:
-        """The dimensions that each tensor of a state has."""
-        return tuple(n for n in range(len(self.shape)) if n != self.axis and n not in self.split)
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """The shape of each tensor of a state."""
-        return tuple(self.shape[n] for n in self.rest)
-
-    def place(self, part: int, state: Affine, element: Sequence[Affine]) -> list[Affine]:
-        """The indices in the recurrence of an element of a part of a state."""
-        found = [Affine.const(0)] * len(self.shape)
-        found[self.axis] = self.length - 1 - state if self.down else state
-        for n, value in zip(self.split, self.parts[part], strict=True):
-            found[n] = Affine.const(value)
-        for n, form in zip(self.rest, element, strict=True):
-            found[n] = form
-        return found
-
-    def part_of(self, forms: Sequence[Affine]) -> tuple[int, Affine, list[Affine]]:
-        """The part, the state and the element that a read is of."""
-        values = tuple(forms[n].constant for n in self.split)
-        state = forms[self.axis]
-        state = self.length - 1 - state if self.down else state
-        return self.parts.index(values), state, [forms[n] for n in self.rest]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,52 +76,6 @@ def chains_of(form: Form, planner: Planner) -> list[Chain]:
     if not found:
         raise reason
     return found
-
-
-def layouts(recurrence: Definition, shape: tuple[int, ...]) -> list[Layout]:
-    """In which dimensions steps may go, and how the states lie there, as one tensor first."""
-    assert recurrence.order is not None
-    found: list[Layout] = []
-    for axis, index in enumerate(recurrence.indices):
-        sign = recurrence.order.coefficient(index)
-        if not sign:
-            continue
-        back = _distances(recurrence, axis, 1 if sign > 0 else -1)
-        if back is None or not 0 < max(back) <= min(_DEPTH, shape[axis] - 1):
-            continue
-        others = [n for n in range(len(shape)) if n != axis and shape[n] <= _PARTS]
-        split = tuple(n for n in others if _is_split(recurrence, n, shape[n]))
-        while prod(shape[n] for n in split) > _PARTS:
-            largest = max(split, key=lambda n: shape[n])
-            split = tuple(n for n in split if n != largest)
-        for chosen in dict.fromkeys(((), split)):
-            parts = tuple(product(*(range(shape[n]) for n in chosen)))
-            found.append(Layout(recurrence.name, shape, axis, sign < 0, max(back), chosen, parts))
-    return found
-
-
-def _distances(recurrence: Definition, axis: int, sign: int) -> set[int] | None:
-    """How many steps back the recurrence reads itself; None where that is not a number."""
-    own, found = Affine.var(recurrence.indices[axis]), set[int]()
-    for term in reachable([recurrence.body]):
-        if isinstance(term, Read) and term.tensor == recurrence.name:
-            distance = (own - term.indices[axis]) * sign
-            if not distance.is_constant or distance.constant < 0:
-                return None
-            found.add(distance.constant)
-    return found or None
-
-
-def _is_split(recurrence: Definition, dimension: int, extent: int) -> bool:
-    """Whether the index of a dimension tells which index of it is read, and it is not always the same."""
-    index = recurrence.indices[dimension]
-    reads = [
-        t.indices[dimension]
-        for t in reachable([recurrence.body])
-        if isinstance(t, Read) and t.tensor == recurrence.name
-    ]
-    is_known = all(form.variables <= {index} for form in reads)
-    return extent > 1 and is_known and any(form != Affine.var(index) for form in reads)
 
 
 def _upstream(definitions: Sequence[Definition], recurrence: Definition) -> tuple[Definition, ...]:
@@ -369,7 +265,7 @@ def chosen(terms: Terms, body: Term, layout: Layout, extents: Mapping[str, int])
             continue
         for n in layout.split:
             for name in term.indices[n].variables & extents.keys():
-                if extents[name] > _PARTS:
+                if extents[name] > MOST_PARTS:
                     continue
                 values = [terms.substitute(body, {name: Affine.const(k)}) for k in range(extents[name])]
                 left = {k: v for k, v in extents.items() if k != name}
