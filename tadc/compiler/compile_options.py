@@ -24,8 +24,8 @@ class Options:
     compile for these alone. `separate` keeps what different reads contribute to a gradient in sums of their
     own. `materialize` says which values become tensors: those that are worth it (`auto`), all that can
     (`always`), or `never`; `memory_limit` is the most bytes of one, of the program too, None for those that
-    are made as many as its largest tensor has. `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says;
-    `fused` allows it only to round a product and a sum once.
+    are made as many as its largest tensor has. `fast_math` allows arithmetic to round otherwise, as
+    `backend/fast_math.py` says; `fused` allows it only to round a product and a sum once.
     """
 
     mode: str = "value"
