@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tadc.frontend.diagnostics import CompileError
+
 if TYPE_CHECKING:
     from tadc.backend.runtime.workspace import Temporary
 
@@ -57,5 +59,9 @@ class Fitting(Generic[Kernel]):
                 if (known.kernel is not None) is (known.bytes <= free):
                     return known
             found[:] = [known for known in found if known.kernel is not None]
-            found.append(self.make(sizes, free))
+            try:
+                found.append(self.make(sizes, free))
+            except CompileError:
+                # The call is refused for want of memory.
+                return None
             return found[-1]

@@ -113,11 +113,13 @@ def _smaller(f: Function, options: Options, free: int) -> Iterator[_Tried]:
         for _ in range(ROUNDS):
             found = _tried(f.storing(materialize, limit), options)
             yield found
-            stored = [t.tensor.bytes for t in found.interface.temporaries if t.tensor.bytes <= limit]
-            if not stored:
+            stored = [t.tensor.bytes for t in found.interface.temporaries]
+            left = [size for size in stored if size <= limit]
+            # What is larger than the limit cannot be computed again.
+            if max(stored, default=0) > free or not left:
                 break
             room = free - sum(p.bytes for p in found.interface.outputs)
-            limit = max(0, min(max(stored) - 1, room))
+            limit = max(0, min(max(left) - 1, room))
 
 
 def _tried(f: Function, options: Options, program: Program | None = None) -> _Tried:
@@ -138,12 +140,12 @@ def _tried(f: Function, options: Options, program: Program | None = None) -> _Tr
 
 
 def _results_that_fit(f: Function, options: Options, free: int) -> Iterator[str]:
-    """What to ask for instead: results of which one alone fits."""
+    """What to ask for instead: results of which one alone fits, among the first few."""
     from tadc.backend.runtime.free_memory import format_bytes
     from tadc.passes.terms.liveness import needed
 
     program = f.program
-    for name in f.outputs if len(f.outputs) > 1 else ():
+    for name in f.outputs[:ROUNDS] if len(f.outputs) > 1 else ():
         definitions = [replace(d, is_output=d.name == name) for d in program.definitions]
         size = _tried(f, options, replace(program, definitions=needed(definitions))).bytes
         if size <= free:

@@ -136,7 +136,8 @@ def load(
     """
     if not isinstance(path, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise usage(f"the name of a file is a string or a path, not {type(path).__name__}")
-    return function(read_text(path), fspath(path), sizes, materialize, memory_limit)
+    how = checked_storage(materialize, memory_limit)
+    return function(read_text(path), fspath(path), sizes, *how)
 
 
 def function_in_memory(program: Program, name: str) -> Function:

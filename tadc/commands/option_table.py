@@ -101,7 +101,7 @@ _ALL = (
     Option("schedule", "--schedule", "FILE", "the steps in which loops are made, as `--emit schedule` prints",
            files="sched"),
     Option("memory_limit", "--memory-limit", "BYTES",
-           "of a tensor in between, as in 64M; one of more is computed again where it is read"),
+           "of a tensor in between, as in 64M; a larger one is computed again"),
     Option("reverse", "--reverse", "HOW",
            "states of recurrences for gradients: store, or invert: made backwards", choices=REVERSE),
     Option("at", "--at", "V=5,I=.02", "values of the inputs: numbers, or arrays as in V=v.npy",

@@ -27,7 +27,7 @@ from tadc.undoing.pieces import Pieces
 from tadc.undoing.planned import PlanData, Planned
 from tadc.undoing.programs import Programs
 from tadc.undoing.segments import Composed, Part, composed
-from tadc.undoing.step_chain import Layout, NoChain, Reader, Rule, choice, layouts
+from tadc.undoing.step_chain import NoChain, Reader, Rule, choice
 from tadc.undoing.step_layout import Layout, layouts
 from tadc.undoing.step_lift import Lift
 from tadc.undoing.triangles import Triangle

@@ -21,7 +21,7 @@ from tadc.undoing.planned import PlanData
 from tadc.undoing.programs import Programs
 from tadc.undoing.ratios import is_light
 from tadc.undoing.segments import Composed
-from tadc.undoing.step_chain import Chain, Layout, Rule, choice, reread
+from tadc.undoing.step_chain import Chain, Rule, choice, reread
 from tadc.undoing.step_layout import Layout
 from tadc.undoing.undone import PIVOT, TANGENT, NoFormula, undone
 

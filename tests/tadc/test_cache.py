@@ -170,10 +170,11 @@ def test_a_function_from_disk_is_a_function(compilations: list[str]) -> None:
         lambda: tadc.value_and_vjp(tadc.function(PAPER), wrt="a"),
         lambda: tadc.value_and_vjp(tadc.function(PAPER), wrt=["b", "a", "c", "d"]),
         lambda: tadc.value_and_vjp(tadc.function(PAPER), materialize="never"),
+        lambda: tadc.value_and_vjp(tadc.function(PAPER, memory_limit="1M")),
         lambda: tadc.value_and_vjp(tadc.function(PAPER.replace("**3", "**2"))),
         lambda: tadc.value_and_vjp(tadc.function(PAPER.replace("f64", "f32"))),
     ],
-    ids=["mode", "wrt", "order", "materialize", "program", "type"],
+    ids=["mode", "wrt", "order", "materialize", "limit", "program", "type"],
 )
 def test_another_function_is_no_hit(other: Callable[[], tadc.Function], compilations: list[str]) -> None:
     f = tadc.value_and_vjp(tadc.function(PAPER))
@@ -181,6 +182,17 @@ def test_another_function_is_no_hit(other: Callable[[], tadc.Function], compilat
     compilations.clear()
     other().compiled()
     assert compilations == ["opt", "llvm"]
+
+
+def test_limits_are_of_the_kernel(compilations: list[str]) -> None:
+    """Of the same text kernels that store other tensors are others."""
+    for limit in (None, "1M", "2M"):
+        tadc.function(SIZED, memory_limit=limit).compiled()
+    tadc.compile(tadc.function(SIZED), memory_limit="3M")
+    assert compilations == ["llvm"] * 4
+    tadc.compile(tadc.function(SIZED, memory_limit="2M"))
+    tadc.compile(tadc.function(SIZED), memory_limit=3 << 20)
+    assert compilations == ["llvm"] * 4
 
 
 @pytest.mark.parametrize("what", ["cpu", "_sources", "_suppliers"])

@@ -96,6 +96,20 @@ def test_limits_hold_for_sizes_of_a_call(materialize: str) -> None:
     np.testing.assert_allclose(found, attention(*map(jnp.asarray, arrays)), rtol=1e-9)
 
 
+def test_versions_that_do_not_help_are_not_made_again() -> None:
+    """What a derivative compares is stored under any limit, and no size is compiled for in vain."""
+    g = tadc.vjp(tadc.function(LARGEST), memory_limit="1K")
+    for count in (20, 30, 40):
+        x = np.linspace(-1, 1.3, count)
+        best = np.argmax(np.sin(x)[:, None] * np.cos(3 * x)[None], axis=1)
+        expected = np.cos(x) * np.cos(3 * x)[best]
+        np.add.at(expected, best, -3 * np.sin(x) * np.sin(3 * x)[best])
+        np.testing.assert_allclose(g(x, np.ones(count)), expected, atol=1e-12)
+    versions = on_host(g.compiled().kernel).versions
+    assert versions is not None
+    assert len(versions._made) == 1  # pyright: ignore[reportPrivateUsage]
+
+
 def test_the_error_names_what_is_stored_and_why(little_memory: Callable[[int], None]) -> None:
     g = tadc.value_and_vjp(tadc.function(LARGEST, "largest.tad"))
     little_memory(PAIRS)
