@@ -16,8 +16,8 @@
 @tadc_least_part = internal constant i64 LEAST
 ; How often a thread looks for others to take their parts before it takes them: a microsecond.
 @tadc_patience = internal constant i64 24
-; How often it looks before it gives its processor away: another thread may wait for it. 100 microseconds.
-@tadc_looks = internal constant i64 2000
+; How often it looks before it gives its processor away: another thread may wait for it. 10 microseconds.
+@tadc_looks = internal constant i64 200
 
 declare extern_weak i32 @sched_yield()
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
