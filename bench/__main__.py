@@ -9,6 +9,7 @@
 `python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
 `python -m bench inverse`: products with inverse Jacobians, and their plans.
 `python -m bench mechanisms [MECHANISM …] [PROGRAM …]`: what each mechanism of the code generator buys.
+`python -m bench memory [RECURRENCE …]`: gradients under memory limits against JAX with checkpoints.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
 `python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
@@ -29,11 +30,12 @@ MODULES = {
     "inverse": "inverse",
     "jvp": "forward",
     "mechanisms": "mechanisms",
+    "memory": "memory",
     "operations": "operations",
     "sizes": "specialised",
     "uncertainty": "uncertainty",
 }
-TAKE_WORDS = {"everyday", "jvp", "mechanisms"}
+TAKE_WORDS = {"everyday", "jvp", "mechanisms", "memory"}
 
 
 def main(words: list[str]) -> None:
