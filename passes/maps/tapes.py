@@ -32,6 +32,9 @@ from tadc.passes.terms.costs import ELEMENT
 _FIRST = 1 << 20
 """The numbers of these chains begin here: those of others are below."""
 
+MOST_SLOTS = 4096
+"""No more states are saved: their numbers are on the stack of a call. With so many, each of eight million
+steps is taken twice at most."""
 
 LINE = 64
 """The bytes of a line of the cache."""
@@ -113,7 +116,7 @@ class _Pair:
             marks, sweep = item.marks, item.marks.sweep
             if marks.tape is None or sweep is None:
                 continue
-            slots = min(count, item.extents[sweep.index].constant)
+            slots = min(count, item.extents[sweep.index].constant, MOST_SLOTS)
             tape = replace(marks.tape, slots=slots)
             window = marks.window and replace(marks.window, saved=slots * tape.depth)
             instead[item.tensors[0].name] = replace(item, marks=replace(marks, tape=tape, window=window))
@@ -191,8 +194,8 @@ class _Sides:
         """The function with marks; None where something else reads the steps."""
         read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
         again = self.needed(read)
-        completed = memory_of(self.function).replaced.keys()
-        is_lost = any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again)
+        lost = {*memory_of(self.function).replaced, *_computed_again(self.function)}
+        is_lost = any(not lost.isdisjoint(_loaded(self.forward[name])) for name in again)
         if not read or is_lost or not self.back.keys().isdisjoint(self.forward):
             return None
         reach = {name: self.reach(name) for name in read}
@@ -283,7 +286,8 @@ class _Sides:
     def placed(self, forward: Sequence[Map], again: Iterable[str]) -> MapFunction | None:
         """The function with the maps of each side one after the other; None where that cannot be.
 
-        What is computed again has other steps then: maps that come after that read copies of the last ones.
+        What is computed again has other steps then: maps that need not run before that, or may run again
+        themselves, read copies of the last ones.
         """
         maps = arranged(self.function, forward)
         if maps is None:
@@ -295,10 +299,11 @@ class _Sides:
         maps = arranged(function, [replace(m, marks=replace(m.marks, window=w)) for m, w in pairs])
         if maps is None:
             return None
-        first = next(n for n, item in enumerate(maps) if item.marks.chain == chain)
         tensors = {tensor.name for name in again for tensor in self.forward[name].tensors} & self.made.keys()
-        after = [item for item in maps[first:] if item.tensors[0].name not in self.back]
-        late = tensors & {load.tensor for item in after for load in item.loads()}
+        others = [item for item in maps if item.marks.chain not in (self.number, chain)]
+        safe = _before(back, maps)
+        readers = [item for item in others if item.tensors[0].name not in safe or _may_run_again(item)]
+        late = tensors & {load.tensor for item in readers for load in item.loads()}
         names, ends = Names(set(function.tensors()) | set(function.sizes)), dict[str, _End]()
         for item in forward:
             for tensor in item.tensors:
@@ -306,10 +311,27 @@ class _Sides:
                     if item.marks.window is None or not self.has_steps(item.marks.window.rows):
                         return None
                     ends[tensor.name] = _last_steps(tensor, item, names)
-        instead = {id(item): replace(item, body=_with_ends(item.body, ends)) for item in after if ends}
-        rest = (instead.get(id(item), item) for item in maps[first:])
+        instead = {id(item): replace(item, body=_with_ends(item.body, ends)) for item in readers if ends}
+        made = [instead.get(id(item), item) for item in maps]
+        end = 1 + max(n for n, item in enumerate(maps) if item.marks.chain == self.number)
         copies = (copy for copy, _, _ in ends.values())
-        return replace(function, maps=(*maps[:first], *copies, *rest))
+        return replace(function, maps=(*made[:end], *copies, *made[end:]))
+
+
+def _before(items: Iterable[Map], maps: Sequence[Map]) -> set[str]:
+    """The maps that have to run before some others, which need what they compute."""
+    needed = {load.tensor for item in items for load in item.loads()}
+    found = set[str]()
+    for item in reversed(maps):
+        if any(tensor.name in needed for tensor in item.tensors):
+            found.add(item.tensors[0].name)
+            needed |= _loaded(item)
+    return found
+
+
+def _may_run_again(item: Map) -> bool:
+    """Whether a map runs again for another chain, or may when that is found."""
+    return item.order is not None or item.marks.tape is not None
 
 
 _End = tuple[Map, int, Affine]
@@ -350,6 +372,12 @@ def _own_step(item: Map) -> Affine:
     """The step with which a map computes an element."""
     assert item.marks.sweep is not None
     return item.marks.sweep.step([Affine.var(index) for index in item.indices])
+
+
+def _computed_again(function: MapFunction) -> set[str]:
+    """The tensors whose memory has other steps after a chain that they are computed again for."""
+    taped = (item for item in function.maps if item.marks.tape is not None)
+    return {tensor.name for item in taped for tensor in item.tensors if tensor.name in function.windows}
 
 
 def _loaded(item: Map) -> set[str]:
