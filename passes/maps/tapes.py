@@ -26,7 +26,7 @@ from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of
-from tadc.passes.maps.windows import MOST_STEPS, last_step, weights_of, window_of
+from tadc.passes.maps.windows import MOST_STEPS, is_within, last_step, steps_of, weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
 
 _FIRST = 1 << 20
@@ -54,9 +54,12 @@ def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     if not pairs:
         return function
     whole = _all_kept(function, pairs)
-    if function.sizes or peak_bytes(whole) <= limit:
+    if function.sizes:
         return whole
-    room = max(limit - peak_bytes(function), 0)
+    least = peak_bytes(function)
+    if peak_bytes(whole) <= max(limit, least):
+        return whole
+    room = max(limit - least, 0)
     total = sum(pair.bytes_of_all() for pair in pairs)
     for pair in pairs:
         function = pair.with_slots(function, room * pair.bytes_of_all() // max(total, 1))
@@ -110,13 +113,13 @@ class _Pair:
 
     def with_slots(self, function: MapFunction, room: int) -> MapFunction:
         """The function where so many bytes are for states."""
-        count = room // max(self.bytes_of_state(), 1)
+        first, *_ = members = self.members(function)
+        slots = min(room // max(self.bytes_of_state(), 1), steps_of(first).constant, MOST_SLOTS)
         instead: dict[str, Map] = {}
-        for item in self.members(function):
-            marks, sweep = item.marks, item.marks.sweep
-            if marks.tape is None or sweep is None:
+        for item in members:
+            marks = item.marks
+            if marks.tape is None:
                 continue
-            slots = min(count, item.extents[sweep.index].constant, MOST_SLOTS)
             tape = replace(marks.tape, slots=slots)
             window = marks.window and replace(marks.window, saved=slots * tape.depth)
             instead[item.tensors[0].name] = replace(item, marks=replace(marks, tape=tape, window=window))
@@ -181,7 +184,7 @@ class _Sides:
         self.back = {member.tensors[0].name: member for member in back.members}
         sweep = forward.first.marks.sweep
         assert sweep is not None
-        self.sign, self.count = -1 if sweep.down else 1, forward.first.extents[sweep.index]
+        self.sign, self.count = -1 if sweep.down else 1, steps_of(forward.first)
         between = {tensor.name for tensor in memory_of(self.function).temporaries}
         self.made = {
             tensor.name: member
@@ -264,7 +267,7 @@ class _Sides:
         """
         tensors = [tensor for tensor in member.tensors if tensor.name in self.made]
         weights = weights_of(replace(member, marks=Marks(sweep=member.marks.sweep))) if tensors else None
-        if weights is None:
+        if weights is None or not is_within(member, self.count, self.function.known):
             return None
         window, back = Window(1, weights), 0
         for tensor in tensors:

@@ -270,6 +270,22 @@ def test_last_steps_that_are_read_after_others_were_taken_again(start: str, betw
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+def test_values_past_the_last_step_are_kept() -> None:
+    """They are computed with the last step, so a window would have these in the place of that."""
+    text = """
+        x: f64[3]; k: f64
+        size T
+        let scan{t} u[t: T, i: 3] = if {t = 0} then (x[i]) else (u[t - 1, i] + k*sin(u[t - 1, i]))
+        let f[s: T + 3, i: 3] = if {s <= T - 1} then (sum{j: 3} (exp(u[s, j]*i))) else (2*k)
+        g[t: T, i: 3] = sum{j: 3} (exp(f[t, j]*i*0.1) + f[t, 2 - i]*f[t, i])"""
+    f = tadc.function(text, sizes={"T": 20})
+    arrays = {"x": np.array([0.3, 0.5, -0.7]), "k": 0.4, "dg": np.ones((20, 3))}
+    with patch("tadc.passes.maps.windows.LEAST_BYTES", 0):
+        few = tadc.value_and_vjp(f, memory_limit=1000)(**arrays)
+    for one, other in zip(few, tadc.value_and_vjp(f)(**arrays), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_many_states_of_few_bytes() -> None:
     """The numbers of steps that are saved are on the stack, which has not room for all of them."""
     text = """
