@@ -94,13 +94,13 @@ Shifts = tuple[bool, ...] | None
 
 @dataclass(frozen=True)
 class Made:
-    """The loops of a map: a function over the tensors at some places, then all sizes."""
+    """The loops of a map, as these see it: a function over the tensors at some places, then all sizes."""
 
     name: str
     places: list[int]
     plan: Plan
     map: Renamed
-    indices: tuple[str, ...]
+    seen: Map
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,9 @@ class _Loops:
             work = plan.work
             if work is None:
                 work = counted_value(operations_of(item), calls.forms, calls.entry, calls.point)
-            seen, _ = as_joined(item, self.maps, plan.joins)
-            extents = [extent.substitute(calls.forms) for extent in seen.extents]
-            operands += Ranges(plan, made.indices, extents).arguments(calls.entry, calls.point)
+            forms = {name: calls.forms[sizes.get(name, name)] for name in self.maps.sizes}
+            extents = [extent.substitute(forms) for extent in made.seen.extents]
+            operands += Ranges(plan, made.seen.indices, extents).arguments(calls.entry, calls.point)
             name = self.split(f"{name}.split", operands, work, calls)
         calls.call(name, operands)
 
@@ -216,7 +216,7 @@ class _Loops:
             name = f"{self.name}.{number}"
             places, planned = self.map(number, name, plan(), near or ())
             seen, _ = as_joined(item, self.maps, planned.joins)
-            made = self.made[key] = Made(name, places, planned, this, seen.indices)
+            made = self.made[key] = Made(name, places, planned, this, seen)
         return made, this
 
     def places_of(self, made: Made, item: Renamed) -> list[int]:

@@ -26,12 +26,15 @@ from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of
-from tadc.passes.maps.windows import MOST_STEPS, weights_of, window_of
+from tadc.passes.maps.windows import MOST_STEPS, is_within, steps_of, weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
 
 _FIRST = 1 << 20
 """The numbers of these chains begin here: those of others are below."""
 
+MOST_SLOTS = 4096
+"""No more states are saved: their numbers are on the stack of a call. With so many, each of eight million
+steps is taken twice at most."""
 
 LINE = 64
 """The bytes of a line of the cache."""
@@ -51,9 +54,12 @@ def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     if not pairs:
         return function
     whole = _all_kept(function, pairs)
-    if function.sizes or peak_bytes(whole) <= limit:
+    if function.sizes:
         return whole
-    room = max(limit - peak_bytes(function), 0)
+    least = peak_bytes(function)
+    if peak_bytes(whole) <= max(limit, least):
+        return whole
+    room = max(limit - least, 0)
     total = sum(pair.bytes_of_all() for pair in pairs)
     for pair in pairs:
         function = pair.with_slots(function, room * pair.bytes_of_all() // max(total, 1))
@@ -107,13 +113,13 @@ class _Pair:
 
     def with_slots(self, function: MapFunction, room: int) -> MapFunction:
         """The function where so many bytes are for states."""
-        count = room // max(self.bytes_of_state(), 1)
+        first, *_ = members = self.members(function)
+        slots = min(room // max(self.bytes_of_state(), 1), steps_of(first).constant, MOST_SLOTS)
         instead: dict[str, Map] = {}
-        for item in self.members(function):
-            marks, sweep = item.marks, item.marks.sweep
-            if marks.tape is None or sweep is None:
+        for item in members:
+            marks = item.marks
+            if marks.tape is None:
                 continue
-            slots = min(count, item.extents[sweep.index].constant)
             tape = replace(marks.tape, slots=slots)
             window = marks.window and replace(marks.window, saved=slots * tape.depth)
             instead[item.tensors[0].name] = replace(item, marks=replace(marks, tape=tape, window=window))
@@ -178,7 +184,7 @@ class _Sides:
         self.back = {member.tensors[0].name: member for member in back.members}
         sweep = forward.first.marks.sweep
         assert sweep is not None
-        self.sign, self.count = -1 if sweep.down else 1, forward.first.extents[sweep.index]
+        self.sign, self.count = -1 if sweep.down else 1, steps_of(forward.first)
         between = {tensor.name for tensor in memory_of(self.function).temporaries}
         self.made = {
             tensor.name: member
@@ -189,11 +195,10 @@ class _Sides:
 
     def pair(self) -> _Pair | None:
         """The function with marks; None where something else reads the steps."""
-        read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
-        read = {name for name in read if not self.at_the_end(name)}
+        read = self.read_on_the_way()
         again = self.needed(read)
-        completed = memory_of(self.function).replaced.keys()
-        is_lost = any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again)
+        lost = {*memory_of(self.function).replaced, *_computed_again(self.function)}
+        is_lost = any(not lost.isdisjoint(_loaded(self.forward[name])) for name in again)
         if not read or is_lost or not self.back.keys().isdisjoint(self.forward):
             return None
         reach = {name: self.reach(name) for name in read}
@@ -219,6 +224,14 @@ class _Sides:
         made = {item.tensors[0].name: item for item in function.maps}
         taped = {n: replace(made[n], marks=replace(made[n].marks, tape=tape)) for n, tape in tapes.items()}
         return _Pair(_with(function, taped), self.number, frozenset(read))
+
+    def read_on_the_way(self) -> set[str]:
+        """What the other side reads, but for tensors that do not run again, of which the last steps are read."""
+        read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
+        found = {name for name in read if not self.at_the_end(name)}
+        while more := {n for n in read - found if self.made[n].tensors[0].name in self.needed(found)}:
+            found |= more
+        return found
 
     def needed(self, read: Iterable[str]) -> set[str]:
         """The maps of the first side that compute what is read, and what these read."""
@@ -277,7 +290,7 @@ class _Sides:
         """
         tensors = [tensor for tensor in member.tensors if tensor.name in self.made]
         weights = weights_of(replace(member, marks=Marks(sweep=member.marks.sweep))) if tensors else None
-        if weights is None:
+        if weights is None or not is_within(member, self.count, self.function.known):
             return None
         back = 0
         for tensor in tensors:
@@ -300,7 +313,8 @@ class _Sides:
     def placed(self, forward: Sequence[Map], again: Iterable[str]) -> MapFunction | None:
         """The function with the maps of each side one after the other; None where that cannot be.
 
-        What is computed again has other steps then: maps that come after that read copies of the last ones.
+        What is computed again has other steps then: maps that need not run before that, or may run again
+        themselves, read copies of the last ones.
         """
         maps = arranged(self.function, forward)
         if maps is None:
@@ -312,10 +326,11 @@ class _Sides:
         maps = arranged(function, [replace(m, marks=replace(m.marks, window=w)) for m, w in pairs])
         if maps is None:
             return None
-        first = next(n for n, item in enumerate(maps) if item.marks.chain == chain)
         tensors = {tensor.name for name in again for tensor in self.forward[name].tensors} & self.made.keys()
-        after = [item for item in maps[first:] if item.tensors[0].name not in self.back]
-        late = tensors & {load.tensor for item in after for load in item.loads()}
+        others = [item for item in maps if item.marks.chain not in (self.number, chain)]
+        safe = _before(back, maps)
+        readers = [item for item in others if item.tensors[0].name not in safe or _may_run_again(item)]
+        late = tensors & {load.tensor for item in readers for load in item.loads()}
         names, ends = Names(set(function.tensors()) | set(function.sizes)), dict[str, _End]()
         for item in forward:
             for tensor in item.tensors:
@@ -323,10 +338,27 @@ class _Sides:
                     if item.marks.window is None or not self.has_steps(item.marks.window.rows):
                         return None
                     ends[tensor.name] = _last_steps(tensor, item, names)
-        instead = {id(item): replace(item, body=_with_ends(item.body, ends)) for item in after if ends}
-        rest = (instead.get(id(item), item) for item in maps[first:])
+        instead = {id(item): replace(item, body=_with_ends(item.body, ends)) for item in readers if ends}
+        made = [instead.get(id(item), item) for item in maps]
+        end = 1 + max(n for n, item in enumerate(maps) if item.marks.chain == self.number)
         copies = (copy for copy, _, _ in ends.values())
-        return replace(function, maps=(*maps[:first], *copies, *rest))
+        return replace(function, maps=(*made[:end], *copies, *made[end:]))
+
+
+def _before(items: Iterable[Map], maps: Sequence[Map]) -> set[str]:
+    """The maps that have to run before some others, which need what they compute."""
+    needed = {load.tensor for item in items for load in item.loads()}
+    found = set[str]()
+    for item in reversed(maps):
+        if any(tensor.name in needed for tensor in item.tensors):
+            found.add(item.tensors[0].name)
+            needed |= _loaded(item)
+    return found
+
+
+def _may_run_again(item: Map) -> bool:
+    """Whether a map runs again for another chain, or may when that is found."""
+    return item.order is not None or item.marks.tape is not None
 
 
 _End = tuple[Map, int, Affine]
@@ -367,6 +399,12 @@ def _own_step(item: Map) -> Affine:
     """The step with which a map computes an element."""
     assert item.marks.sweep is not None
     return item.marks.sweep.step([Affine.var(index) for index in item.indices])
+
+
+def _computed_again(function: MapFunction) -> set[str]:
+    """The tensors whose memory has other steps after a chain that they are computed again for."""
+    taped = (item for item in function.maps if item.marks.tape is not None)
+    return {tensor.name for item in taped for tensor in item.tensors if tensor.name in function.windows}
 
 
 def _loaded(item: Map) -> set[str]:

@@ -84,7 +84,7 @@ def window_of(
     weights = weights_of(item)
     between = {tensor.name for tensor in memory_of(function).temporaries}
     tensors = [tensor for tensor in item.tensors if tensor.name in between]
-    if weights is None or not tensors:
+    if weights is None or not tensors or not _has_own_steps(item, members, function.known):
         return None
     window, back = Window(1, weights), 0
     inside = {member.tensors[0].name: member for member in members}
@@ -151,6 +151,23 @@ def weights_of(item: Map) -> tuple[int, ...] | None:
     first = recurrence.ordered[0]
     sign = -1 if first in recurrence.down else 1
     return tuple(sign if name == first else 0 for name in item.indices)
+
+
+def _has_own_steps(item: Map, members: Sequence[Map], known: Domain) -> bool:
+    """Whether what a map of a sweep computes has a step of its own each."""
+    leader = next((member for member in members if member.order is not None), None)
+    return leader is None or is_within(item, steps_of(leader), known)
+
+
+def steps_of(item: Map) -> Affine:
+    """How many values the index has by which a map follows steps."""
+    assert item.marks.sweep is not None
+    return item.extents[item.marks.sweep.index]
+
+
+def is_within(item: Map, count: Affine, known: Domain) -> bool:
+    """Whether a map has no values past so many steps: these run all at once, with one of them."""
+    return implied(count - steps_of(item), known)
 
 
 def last_step(tensor: Tensor, window: Window) -> Affine:

@@ -54,7 +54,7 @@ def long_help(command: Command) -> str:
     if several := [option.names[0] for option in taken if option.several]:
         lines += ["", *textwrap.wrap(f"{CONVENTION}; so for {', '.join(several)}", _WIDTH)]
     if command is FLAT:
-        lines += ["", _NOTES]
+        lines += [_NOTES]
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from checkpoint_schedules import Forward, Revolve
 import tadc
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.workspace import workspace
+from tadc.compiler.compile_options import Options
 from tadc.dialect.mlir import ir
 from tadc.frontend.extents import shape_at
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops
@@ -238,6 +239,64 @@ def test_programs(name: str, slots: int) -> None:
         np.testing.assert_allclose(one, run.arrays[definition.name], rtol=1e-9, atol=1e-9)
 
 
+TWO = """
+x: f64[3]
+size T
+let scan{t} u[t: T, i: 3] = if {t = 0} then (x[i]) else (u[t - 1, i] + 0.9*sin(u[t - 1, i]))
+let scan{t} v[t: T, i: 3] = if {t = 0} then (START) else (v[t - 1, i]*cos(0.1*v[t - 1, i]))
+BETWEEN
+let scan{-t} p[t: T, i: 3] = if {t = T - 1} then (1) else (0.9*p[t + 1, i] + sin(u[t, i]))
+let scan{-t} q[t: T, i: 3] = if {t = T - 1} then (p[0, i]) else (0.9*q[t + 1, i] + sin(v[t, i]))
+y[i: 3] = p[0, i]
+z[i: 3] = q[0, i]
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "between"),
+    [("u[T - 1, i]", ""), ("x[i]", "e[i: 3] = sin(u[T - 1, i] + v[T - 1, i])")],
+    ids=["a recurrence that runs again", "a map that has to wait for another recurrence"],
+)
+def test_last_steps_that_are_read_after_others_were_taken_again(start: str, between: str) -> None:
+    """By what may run at any time, or does once more: steps of u are taken again for p before that."""
+    text = TWO.replace("START", start).replace("BETWEEN", between)
+    f, x = tadc.function(text, sizes={"T": 100}), np.array([0.3, 0.5, -0.7])
+    few = tadc.function(text, sizes={"T": 100})
+    limited = few.compiled_for(Options(memory_limit=1))
+    with patch.object(type(few), "compiled", lambda _: limited):
+        found = few(x=x)
+        assert bytes_in_between(few) < 100 * 24 * 2
+    for one, other in zip(found, f(x=x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_values_past_the_last_step_are_kept() -> None:
+    """They are computed with the last step, so a window would have these in the place of that."""
+    text = """
+        x: f64[3]; k: f64
+        size T
+        let scan{t} u[t: T, i: 3] = if {t = 0} then (x[i]) else (u[t - 1, i] + k*sin(u[t - 1, i]))
+        let f[s: T + 3, i: 3] = if {s <= T - 1} then (sum{j: 3} (exp(u[s, j]*i))) else (2*k)
+        g[t: T, i: 3] = sum{j: 3} (exp(f[t, j]*i*0.1) + f[t, 2 - i]*f[t, i])"""
+    f = tadc.function(text, sizes={"T": 20})
+    arrays = {"x": np.array([0.3, 0.5, -0.7]), "k": 0.4, "dg": np.ones((20, 3))}
+    with patch("tadc.passes.maps.windows.LEAST_BYTES", 0):
+        few = tadc.value_and_vjp(f, memory_limit=1000)(**arrays)
+    for one, other in zip(few, tadc.value_and_vjp(f)(**arrays), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_many_states_of_few_bytes() -> None:
+    """The numbers of steps that are saved are on the stack, which has not room for all of them."""
+    text = """
+        x: f64
+        size T
+        let scan{t} u[t: T] = if {t = 0} then (x) else (u[t - 1] + 1e-7*sin(u[t - 1]))
+        y = u[T - 1]**2"""
+    f = tadc.function(text, sizes={"T": 3_000_000})
+    np.testing.assert_allclose(tadc.grad(f, memory_limit="20M")(x=0.3), tadc.grad(f)(x=0.3), rtol=1e-12)
+
+
 ROWS = (1, 2, 4, 7, 20, 1000)
 
 
@@ -262,3 +321,20 @@ def test_random_recurrences(seed: int) -> None:
         for definition, one, other in zip(g.program.outputs, results, first, strict=True):
             np.testing.assert_array_equal(one, other)
             np.testing.assert_allclose(one, run.arrays[definition.name], rtol=1e-9, atol=1e-9)
+
+
+def test_last_steps_that_each_step_back_reads() -> None:
+    """A window has them when the way back begins, and no more when steps were taken again."""
+    text = """
+        x: f64[N]; k: f64[N]
+        size T
+        let scan{t} u[t: T, i: N] = if {t = 0} then (x[i]) else (u[t - 1, i] + k[i]*sin(u[t - 1, i]))
+        let scan{-t} z[t: T, i: N] = if {t = T - 1} then (k[i]) else (z[t + 1, i]*u[t, i] + 0.1*u[T - 1, i])
+        y[i: N] = z[0, i]"""
+    sizes = {"N": 3, "T": 40}
+    random = np.random.default_rng(0)
+    arrays = {name: random.uniform(-1, 1, 3) for name in "xk"}
+    run = Run(tadc.function(text).at(sizes).program, arrays, 40)
+    for limit in (1, 100, 300, 10_000):
+        found = tadc.function(text, memory_limit=limit).at(sizes)(**arrays)
+        np.testing.assert_allclose(found, run.arrays["y"], rtol=1e-12)

@@ -136,7 +136,7 @@ def test_cotangents_are_named(little_memory: Callable[[int], None]) -> None:
     found = str(error.value)
     assert ":2:1" in found
     assert "stored for this: it reads itself" in found
-    assert "the cotangent of `h`, takes 19.5 MiB" in found
+    assert "the cotangent of `h`, takes 32.5 KiB" in found
 
 
 def test_results_that_do_not_fit(little_memory: Callable[[int], None]) -> None:
