@@ -226,7 +226,7 @@ class _Sides:
         return _Pair(_with(function, taped), self.number, frozenset(read))
 
     def read_on_the_way(self) -> set[str]:
-        """What the other side reads, but for tensors that do not run again, of which the last steps are read."""
+        """What the other side reads, but for the last steps of tensors that do not run again."""
         read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
         found = {name for name in read if not self.at_the_end(name)}
         while more := {n for n in read - found if self.made[n].tensors[0].name in self.needed(found)}:

@@ -36,7 +36,7 @@ def test_random_lives() -> None:
     for seed in range(300):
         rng = random.Random(seed)
         spans = [sorted(rng.choices(range(8), k=2)) for _ in range(rng.randrange(1, 12))]
-        all_of = [Temporary(Parameter("t", "f64", (rng.randrange(60),)), *span) for span in spans]
+        all_of = [Temporary(Parameter("t", "f64", (rng.randrange(60),)), span[0], span[1]) for span in spans]
         found = workspace(all_of)
         for n, x in enumerate(all_of):
             start, end = found.offsets[n], found.offsets[n] + x.tensor.bytes
