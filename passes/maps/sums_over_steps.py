@@ -4,7 +4,8 @@
     dc[i] = if {i >= 1} then (k * sum{t} (…)) else (0)  reads  dc_steps[i] = sum{t: i >= 1} (…)
 
 where du has so many elements that it may be kept in a window (`sweeps.py`): then a step is added to all sums
-while it is there, and no sum may be inside of another, or under a guard.
+while it is there, and no sum may be inside of another, or under a guard. Nor does one follow the steps of two
+recurrences that have nothing in common: `sum{t} (du[t] * u[t] + dv[t] * v[t])` is two sums.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable
+from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.windows import is_worth_running_along
+from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.names import Names
 
@@ -69,6 +72,7 @@ class _OneDefinition:
 
     def __init__(self, program: Program, definition: Definition, steps: Steps, names: Names) -> None:
         self.terms, self.definition, self.steps, self.names = program.terms, definition, steps, names
+        self.algebra = Algebra(program.terms)
         self.new: list[Definition] = []
 
     def term(self, term: Term, guards: Domain) -> Term:
@@ -94,12 +98,38 @@ class _OneDefinition:
             names, domain, body = (*names, *more), (*domain, *rows), self.put(body, inner, inside)
             hints = (*term.hints, *inner.hints)
             term = terms.reduce(names, domain, body, hints=hints, span=term.span)
+        parts = self.apart(body, names)
+        if len(parts) > 1:
+            sums = [terms.reduce(names, domain, part, hints=term.hints, span=term.span) for part in parts]
+            return reduce(self.algebra.add, [self.sum(one, guards) for one in sums])
         if not guards or term.type is None or not follows_steps(body, names, self.steps):
             return term
         own = replace(self.definition, name=self.names.free(f"{self.definition.name}_steps"), is_output=False)
         total = terms.reduce(names, (*domain, *guards), body, hints=term.hints, span=term.span)
         self.new.append(replace(own, type=term.type, body=total, gradient_of="", tangent_of=""))
         return terms.read(own.name, list(map(Affine.var, own.indices)), term.type)
+
+    def apart(self, body: Term, names: Sequence[str]) -> list[Term]:
+        """What a sum adds up, by the recurrences whose steps it follows, along with which it is added up."""
+        groups: list[tuple[set[str], list[Term]]] = []
+        for summand in self.summands(body):
+            read = tensors_read([summand])
+            found = {n for n in read & self.steps.keys() if follows_steps(summand, names, {n: self.steps[n]})}
+            same = [group for group in groups if not group[0].isdisjoint(found)] if found else groups[:1]
+            groups = [group for group in groups if group not in same]
+            merged = found.union(*(tensors for tensors, _ in same))
+            groups.append((merged, [*(term for _, terms in same for term in terms), summand]))
+        return [reduce(self.algebra.add, parts) for _, parts in groups]
+
+    def summands(self, body: Term) -> list[Term]:
+        """What a chain of additions and subtractions adds up."""
+        match body:
+            case Apply(function="add", operands=(left, right)):
+                return [*self.summands(left), *self.summands(right)]
+            case Apply(function="sub", operands=(left, right)):
+                return [*self.summands(left), *map(self.algebra.neg, self.summands(right))]
+            case _:
+                return [body]
 
     def factor(self, term: Term) -> Reduce | None:
         """The sum over steps that is a factor of a product."""

@@ -59,11 +59,15 @@ def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     least = peak_bytes(function)
     if peak_bytes(whole) <= max(limit, least):
         return whole
-    room = max(limit - least, 0)
-    total = sum(pair.bytes_of_all() for pair in pairs)
-    for pair in pairs:
-        function = pair.with_slots(function, room * pair.bytes_of_all() // max(total, 1))
-    return function
+    room, total = max(limit - least, 0), sum(pair.bytes_of_all() for pair in pairs)
+    while True:
+        found = function
+        for pair in pairs:
+            found = pair.with_slots(found, room * pair.bytes_of_all() // max(total, 1))
+        if room == 0 or (over := peak_bytes(found) - limit) <= 0:
+            return found
+        # What is saved ends with a line of the cache.
+        room = max(room - over, 0)
 
 
 def peak_bytes(function: MapFunction) -> int:
