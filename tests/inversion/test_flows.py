@@ -39,7 +39,7 @@ def jacobian(flow: Flow, f: tadc.Function) -> Any:
     return of
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_products(name: str) -> None:
     flow = FLOWS[name]
@@ -159,6 +159,7 @@ y[b: 6, c: 2, i: 3] = u[4, b, c, i]
 """
 
 
+@pytest.mark.sweep
 def test_training() -> None:
     """The gradient of the likelihood of a batch under a coupling flow, the program of docs/inverses.md."""
     flow = tadc.function(TRAINED)
@@ -185,7 +186,7 @@ def test_training() -> None:
     np.testing.assert_allclose(found, jax.grad(likelihood)(w), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("seed", range(32))
 def test_random_flows(seed: int) -> None:
     """Steps of formulas for each, and the same products as a dense solution."""

@@ -121,6 +121,7 @@ func.func @k(%found: memref<2xf64>, %u: memref<ROWSxf64>) {
 """
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("slots", [0, 1, 2, 3, 7, 30])
 @pytest.mark.parametrize(("before", "ahead"), [(0, 0), (1, 0), (0, 1), (2, 1), (1, -1), (3, -2)])
 def test_loops_take_these_steps_and_have_each_state(slots: int, before: int, ahead: int) -> None:
@@ -230,8 +231,9 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("slots", [0, 1, 5])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, slots: int) -> None:
     """Gradients with a few states saved: those of an element-by-element run, of the bits of all states."""
     sizes = {"N": 6, "T": 40}
@@ -311,7 +313,7 @@ def test_many_states_of_few_bytes() -> None:
 ROWS = (1, 2, 4, 7, 20, 1000)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(80)))
 def test_random_recurrences(seed: int) -> None:
     """Gradients under limits from one state to all: those of an element-by-element run, of the same bits."""
