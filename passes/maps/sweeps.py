@@ -45,12 +45,13 @@ def with_windows(function: MapFunction, *, along: bool = True, any_size: bool = 
             continue
         found = _sweep(seed, function, number, any_size=any_size) if along else None
         if found is None and (window := window_of(seed, function, any_size=any_size)) is not None:
-            found = _with(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
+            found = with_maps(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
         function = found or function
     return function
 
 
-def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
+def with_maps(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
+    """The function with others in the place of some maps, by the names of their first tensors."""
     maps = (instead.get(item.tensors[0].name, item) for item in function.maps)
     return replace(function, maps=tuple(maps))
 

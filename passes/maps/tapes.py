@@ -25,7 +25,7 @@ from tadc.passes.maps.blocks import Names, blocks_of, with_blocks
 from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape, Tensor, Value, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
-from tadc.passes.maps.sweeps import Followers, arranged, followers_of
+from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
 from tadc.passes.maps.windows import MOST_STEPS, is_within, steps_of, weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
 
@@ -127,7 +127,7 @@ class _Pair:
             tape = replace(marks.tape, slots=slots)
             window = marks.window and replace(marks.window, saved=slots * tape.depth)
             instead[item.tensors[0].name] = replace(item, marks=replace(marks, tape=tape, window=window))
-        return _with(function, instead)
+        return with_maps(function, instead)
 
 
 def _all_kept(function: MapFunction, pairs: Iterable[_Pair]) -> MapFunction:
@@ -138,13 +138,8 @@ def _all_kept(function: MapFunction, pairs: Iterable[_Pair]) -> MapFunction:
             is_read = any(tensor.name in pair.read for tensor in item.tensors)
             window = None if is_read else item.marks.window
             instead[item.tensors[0].name] = replace(item, marks=replace(item.marks, tape=None, window=window))
-        function = _with(function, instead)
+        function = with_maps(function, instead)
     return function
-
-
-def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
-    maps = (instead.get(item.tensors[0].name, item) for item in function.maps)
-    return replace(function, maps=tuple(maps))
 
 
 def _bytes_of_step(tensor: Tensor, window: Window) -> int:
@@ -227,7 +222,7 @@ class _Sides:
             return None
         made = {item.tensors[0].name: item for item in function.maps}
         taped = {n: replace(made[n], marks=replace(made[n].marks, tape=tape)) for n, tape in tapes.items()}
-        return _Pair(_with(function, taped), self.number, frozenset(read))
+        return _Pair(with_maps(function, taped), self.number, frozenset(read))
 
     def read_on_the_way(self) -> set[str]:
         """What the other side reads, but for the last steps of tensors that do not run again."""
