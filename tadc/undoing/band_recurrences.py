@@ -52,11 +52,10 @@ class Recurrences:
         return [self.pieces.define(f"c_{self.new}", self.new, self.pivot)]
 
     def down(self, rest: Term) -> list[Definition]:
-        """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
-        more, steps = self.steps
+        """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i, behind `steps`."""
         order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
         scaled, made = order.definitions(rest, self.coefficients, self.pivot)
-        return [*more, *steps, *scaled, made]
+        return [*scaled, made]
 
     def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> Program:
         """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i.

@@ -149,7 +149,8 @@ class Programs:
         form, kind = self.form, self.kind
         if isinstance(kind, Recurrent):
             made = Recurrences(pieces, kind)
-            return [], made.pivots
+            more, steps = made.steps
+            return [*more, *steps], made.pivots
         if isinstance(kind, Triangles):
             return [], [pieces.define(f"c_{form.new[0]}", form.new[0], Triangle(pieces, kind).pivot)]
         if isinstance(kind, Permutation):
