@@ -21,8 +21,9 @@ from math import prod
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import Names, blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape, Tensor, Value, Window
+from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.last_steps import End, last_steps, with_last_steps
+from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Tensor, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
@@ -330,14 +331,14 @@ class _Sides:
         safe = _before(back, maps)
         readers = [item for item in others if item.tensors[0].name not in safe or _may_run_again(item)]
         late = tensors & {load.tensor for item in readers for load in item.loads()}
-        names, ends = Names(set(function.tensors()) | set(function.sizes)), dict[str, _End]()
+        names, ends = Names(set(function.tensors()) | set(function.sizes)), dict[str, End]()
         for item in forward:
             for tensor in item.tensors:
                 if tensor.name in late:
                     if item.marks.window is None or not self.has_steps(item.marks.window.rows):
                         return None
-                    ends[tensor.name] = _last_steps(tensor, item, names)
-        instead = {id(item): replace(item, body=_with_ends(item.body, ends)) for item in readers if ends}
+                    ends[tensor.name] = last_steps(tensor, item, names)
+        instead = {id(item): replace(item, body=with_last_steps(item.body, ends)) for item in readers if ends}
         made = [instead.get(id(item), item) for item in maps]
         end = 1 + max(n for n, item in enumerate(maps) if item.marks.chain == self.number)
         copies = (copy for copy, _, _ in ends.values())
@@ -358,40 +359,6 @@ def _before(items: Iterable[Map], maps: Sequence[Map]) -> set[str]:
 def _may_run_again(item: Map) -> bool:
     """Whether a map runs again for another chain, or may when that is found."""
     return item.order is not None or item.marks.tape is not None
-
-
-_End = tuple[Map, int, Affine]
-"""A map that copies the last steps of a tensor; which subscript counts steps, and from where on it does."""
-
-
-def _last_steps(tensor: Tensor, item: Map, names: Names) -> _End:
-    """The map that copies the last steps of a map's tensor, those of its window."""
-    window, sweep = item.marks.window, item.marks.sweep
-    assert window is not None
-    assert sweep is not None
-    rows, axis = Affine.const(window.rows), window.axis
-    begin = Affine.const(0) if sweep.down else tensor.shape[axis] - rows
-    shape = (*tensor.shape[:axis], rows, *tensor.shape[axis + 1 :])
-    at = [Affine.var(name) for name in item.indices]
-    at[axis] += begin
-    read = Let(("%0",), Load(tensor.name, tuple(at), tensor.type))
-    copy = replace(tensor, name=names.new(f"{tensor.name}_end"), shape=shape)
-    return Map((copy,), item.indices, shape, Block((read,), ("%0",)), place=item.place), axis, begin
-
-
-def _with_ends(block: Block, ends: Mapping[str, _End]) -> Block:
-    """A block that reads copies of last steps."""
-
-    def value(of: Value) -> Value:
-        if not isinstance(of, Load):
-            return with_blocks(of, [_with_ends(inner, ends) for inner in blocks_of(of)])
-        if of.tensor not in ends:
-            return of
-        copy, axis, begin = ends[of.tensor]
-        at = (*of.at[:axis], of.at[axis] - begin, *of.at[axis + 1 :])
-        return replace(of, tensor=copy.tensors[0].name, at=at)
-
-    return replace(block, lets=tuple(replace(let, value=value(let.value)) for let in block.lets))
 
 
 def _own_step(item: Map) -> Affine:
