@@ -20,7 +20,7 @@ THREADS = (3, 2, 1)
 """Most first: memory that is used again holds nothing right yet."""
 
 
-@pytest.mark.one_in(15)
+@pytest.mark.one_in(30)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(60)))
 def test_random_recurrences(seed: int) -> None:
     """Values, tangents and gradients, in windows and with all steps kept: as an element-by-element run has

@@ -121,7 +121,7 @@ func.func @k(%found: memref<2xf64>, %u: memref<ROWSxf64>) {
 """
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("slots", [0, 1, 2, 3, 7, 30])
 @pytest.mark.parametrize(("before", "ahead"), [(0, 0), (1, 0), (0, 1), (2, 1), (1, -1), (3, -2)])
 def test_loops_take_these_steps_and_have_each_state(slots: int, before: int, ahead: int) -> None:
