@@ -80,7 +80,7 @@ h0: f64[N]; W: f64[N, N]
 size T
 let scan{t} h[t: T, i: N] = if {t = 0} then (h0[i]) else (tanh(sum{j} (W[i, j]*h[t - 1, j])))
 s = sum{i} (h[T - 1, i]**2)""",
-        {"N": 256, "T": 1000}, {"h0": ("N",), "W": ("N", "N")}, _network, "1M", 0.1,
+        {"N": 256, "T": 1000}, {"h0": ("N",), "W": ("N", "N")}, _network, "2M", 0.1,
     ),
     "orbits": Recurrence(
         """

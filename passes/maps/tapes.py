@@ -41,6 +41,10 @@ LINE = 64
 """The bytes of a line of the cache."""
 
 
+MORE = 8
+"""Where a limit cannot be met, states may take this part of what tensors take at least."""
+
+
 def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     """The function where recurrences and those that go back over their steps have marks of how they run, so
     that its tensors in between take `limit` bytes, as far as they can. Where sizes are not known, all steps
@@ -58,7 +62,10 @@ def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     if function.sizes:
         return whole
     least = peak_bytes(function)
-    if peak_bytes(whole) <= max(limit, least):
+    if least > limit:
+        # More memory for a few states is little beside that, and without any steps are taken very often.
+        limit = least + least // MORE
+    if peak_bytes(whole) <= limit:
         return whole
     room, total = max(limit - least, 0), sum(pair.bytes_of_all() for pair in pairs)
     while True:
