@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
@@ -26,9 +25,9 @@ from tadc.passes.maps.last_steps import End, last_steps, with_last_steps
 from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Tensor, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
+from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
-from tadc.passes.maps.windows import MOST_STEPS, is_within, steps_of, weights_of, window_of
-from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.maps.windows import MOST_STEPS, is_within, most_of, steps_of, weights_of, window_of
 
 _FIRST = 1 << 20
 """The numbers of these chains begin here: those of others are below."""
@@ -90,8 +89,7 @@ def peak_bytes(function: MapFunction) -> int:
 
 def _bytes(tensor: Tensor) -> int:
     """The bytes of a tensor, which begins with a line of the cache."""
-    count = prod(extent.constant for extent in tensor.shape) * ELEMENT[tensor.type]
-    return -(-count // LINE) * LINE
+    return -(-bytes_of(tensor) // LINE) * LINE
 
 
 @dataclass(frozen=True)
@@ -259,13 +257,14 @@ class _Sides:
                 if not (implied(here, known) and implied(self.count - 1 - here, known)):
                     return None
         sides = list(self.distances(name, self.back.values()))
-        before, after = _most(sides), _most([(-form, facts) for form, facts in sides])
+        before = most_of(sides, -MOST_STEPS)
+        after = most_of([(-form, facts) for form, facts in sides], -MOST_STEPS)
         return None if before is None or after is None else (before, after)
 
     def depth(self, name: str, readers: Iterable[str]) -> int | None:
         """How many steps before their own step some maps of the first side read a tensor; None where that is
         not known to be few."""
-        return _most([(Affine.const(0), ()), *self.distances(name, [self.forward[n] for n in readers])])
+        return most_of(self.distances(name, [self.forward[n] for n in readers]))
 
     def distances(self, name: str, readers: Iterable[Map]) -> Iterator[tuple[Affine, Domain]]:
         """How many steps before their own step maps read a tensor, and what holds there."""
@@ -288,7 +287,7 @@ class _Sides:
         for reader in readers:
             for at, facts in reads_of(reader, name):
                 found.append(((end - sweep.step(at)) * self.sign, facts + self.function.known))
-        return _most([(Affine.const(0), ()), *found])
+        return most_of(found)
 
     def window(self, member: Map, before: Mapping[str, int], ahead: int) -> Window | None:
         """The window of a member's tensors, of which the other side reads so many steps before and ahead.
@@ -382,18 +381,3 @@ def _computed_again(function: MapFunction) -> set[str]:
 
 def _loaded(item: Map) -> set[str]:
     return {load.tensor for load in item.loads()}
-
-
-def _most(forms: Sequence[tuple[Affine, Domain]]) -> int | None:
-    """The least number that no form is proven to exceed; None where it is not small."""
-
-    def holds(most: int) -> bool:
-        return all(implied(most - form, facts) for form, facts in forms)
-
-    if not holds(MOST_STEPS):
-        return None
-    low, high = -MOST_STEPS, MOST_STEPS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low

@@ -179,16 +179,22 @@ def last_step(tensor: Tensor, window: Window) -> Affine:
 
 def most_back(distances: Iterable[Distance]) -> int | None:
     """The most steps that any of these reads goes back; None where that is not proven to be few."""
-    most = 0
-    for each in distances:
-        if implied(most - each.form, each.facts):
+    return most_of((each.form, each.facts) for each in distances)
+
+
+def most_of(forms: Iterable[tuple[Affine, Domain]], least: int = 0) -> int | None:
+    """The least number from `least` on that no form is proven to exceed where its facts hold; None where that
+    is not a few steps."""
+    most = least
+    for form, facts in forms:
+        if implied(most - form, facts):
             continue
         low, high = most + 1, MOST_STEPS
-        if not implied(high - each.form, each.facts):
+        if not implied(high - form, facts):
             return None
         while low < high:
             middle = (low + high) // 2
-            if implied(middle - each.form, each.facts):
+            if implied(middle - form, facts):
                 high = middle
             else:
                 low = middle + 1
