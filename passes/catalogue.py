@@ -498,19 +498,19 @@ class Windows(MapPass):
     """Recurrences whose elements are read few steps later, or at the last steps, get the mark `tad.window`.
 
     `tad-to-loops` then has memory for so many steps, which it takes by turns. Maps that read their steps run
-    along with them, but on a GPU, where each is a launch of its own. With a limit recurrences that another
-    goes back over get the mark `tad.tape`: they save as many states as there may be memory for.
+    along with them, but on a GPU, where each is a launch of its own. With a limit there are windows however
+    little memory that saves, and recurrences that another goes back over get the mark `tad.tape`: they save
+    as many states as there may be memory for.
     """
 
     gpu: str = word_option("", "for kernels of a GPU of this architecture", gpu_of)
     limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
-    any_size: bool = flag_option("recurrences have windows however little memory that saves")
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        has_tapes = self.limit >= 0 and not self.gpu
-        taped = with_tapes(function, self.limit) if has_tapes else function
-        return with_windows(taped, along=not self.gpu, any_size=self.any_size)
+        is_limited = self.limit >= 0
+        taped = with_tapes(function, self.limit) if is_limited and not self.gpu else function
+        return with_windows(taped, along=not self.gpu, any_size=is_limited)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

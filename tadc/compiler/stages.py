@@ -174,7 +174,7 @@ def fuse(state: Compilation) -> None:
     _split(state, Cut(limit=most))
     facts = machine_facts(state)
     last = _laid_out(state, LayOut(**facts))
-    windows = Windows(limit=most, any_size=most >= 0)
+    windows = Windows(limit=most)
     _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, Chain(), *last)
 
 
