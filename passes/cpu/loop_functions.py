@@ -285,8 +285,9 @@ class _Loops:
             calls.call(f"{tape.name}.back", [*calls.operands([*tape.places, *places], ()), stack])
         else:
             self.steps(name, places, steps)
-            operands = calls.operands(places, self.maps.sizes)
-            self.call_steps(name, operands, steps, steps.phases(calls.forms, calls.entry, calls.point), calls)
+            operands, entry, point = calls.operands(places, self.maps.sizes), calls.entry, calls.point
+            phases = steps.phases(calls.forms, entry, point)
+            self.call_steps(name, operands, steps, phases, lambda: self.work_of(steps, calls), calls)
 
     def steps(self, name: str, places: Sequence[int], steps: Steps) -> None:
         """Define a function over buffers and sizes, and over phases of steps, that calls the parts for these;
@@ -297,15 +298,27 @@ class _Loops:
         step_loop(block, steps, BufferViews(self.buffers, sizes, low).by_name(self.maps.sizes), low)
 
     def call_steps(
-        self, name: str, operands: list[ir.Value], steps: Steps, phases: ir.Value, calls: Calls
+        self,
+        name: str,
+        operands: list[ir.Value],
+        steps: Steps,
+        phases: ir.Value,
+        work: Callable[[], ir.Value],
+        calls: Calls,
     ) -> None:
-        """Call a function over phases for so many, by several threads if they divide something."""
+        """Call a function over phases for so many, by several threads if they divide something; `work` says
+        about how many operations that takes."""
         entry, point = calls.entry, calls.point
         if not steps.is_divided:
             ends = entry.index(0, point), phases, entry.index(0, point), entry.index(1, point)
             calls.call(name, [*operands, *ends])
             return
         operands += [phases, steps.most(calls.forms, entry, point)]
+        calls.call(self.split(f"{name}.turns", operands, work(), calls), operands)
+
+    def work_of(self, steps: Steps, calls: Calls) -> ir.Value:
+        """About how many operations all steps take."""
+        entry, point = calls.entry, calls.point
         counted = [operations_of(part.item) if part.work is None else part.work for part in steps.parts]
         known = sum(work for work in counted if isinstance(work, int))
         work = entry.index(known, point)
@@ -313,7 +326,7 @@ class _Loops:
             if not isinstance(each, int):
                 value = counted_value(each, calls.forms, entry, point)
                 work = entry.create("arith.addi", [work.type], [work, value], point).results[0]
-        calls.call(self.split(f"{name}.turns", operands, work, calls), operands)
+        return work
 
     def range_of_steps(self, name: str, places: Sequence[int], steps: Steps) -> None:
         """Define a function over buffers of known sizes and a range of steps."""
@@ -323,7 +336,12 @@ class _Loops:
         calls = Calls(low, point, buffers, {}, {})
         taken = low.variable(end) - low.variable(begin)
         phases = low.affine([taken * len(steps.stages)], point)
-        self.call_steps(f"{name}.phases", [*buffers, begin], steps, phases, calls)
+        each = sum(part.work or 0 for part in steps.parts) // max(steps.count({}).constant, 1)
+
+        def work() -> ir.Value:
+            return low.affine([taken * each], point)
+
+        self.call_steps(f"{name}.phases", [*buffers, begin], steps, phases, work, calls)
         low.create("func.return", [], [], point)
 
     def call_tape(
