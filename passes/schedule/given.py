@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -61,11 +61,17 @@ def given_schedule(source: Source | None, functions: Sequence[MapFunction]) -> G
             return apply_steps(plain, steps)
 
         check_steps(read, source, _of_cpu(steps) or problem_of(steps, item), made)
-        number = _twice(steps, made(steps))
+        made_nest = made(steps)
+        number = _twice(steps, made_nest)
         if number is not None:
             text = "its last tile is moved back, in blocks of a reduction: elements would be joined twice"
             help = "end tiles by `rest`, or put the blocks inside"
             raise does_not_fit(text, read.spans[number], help, source)
+        moved = {loop.index for loop in loops_in(made_nest.body) if _moves_back(loop)}
+        number = _split_of(steps, moved) if item.marks.tape is not None else None
+        if number is not None:
+            text = "its last tile is moved back, but the map is computed again from later steps"
+            raise does_not_fit(text, read.spans[number], "end tiles by `rest`", source)
         found |= {tensor.name: steps for tensor in item.tensors}
     return found
 
@@ -141,8 +147,13 @@ def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
     cuts = {step.outer for step in steps if isinstance(step, Cut)}
     blocks = [loop for loop in loops_in(nest.body) if loop.index in cuts]
     inside = {inner.index for loop in blocks for inner in loops_in(loop.body) if _moves_back(inner)}
+    return _split_of(steps, inside)
+
+
+def _split_of(steps: Sequence[Step], tiles: Set[str]) -> int | None:
+    """The number of a split that makes one of these loops over tiles."""
     splits = ((n, step) for n, step in enumerate(steps) if isinstance(step, Split))
-    return next((n for n, step in splits if step.outer in inside), None)
+    return next((n for n, step in splits if step.outer in tiles), None)
 
 
 def _moves_back(loop: For) -> bool:

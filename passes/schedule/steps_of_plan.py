@@ -264,6 +264,9 @@ class _Steps:
             return "rest"
         if is_whole and not in_ranges:
             return "exact"
+        if self.map.marks.tape is not None:
+            # It begins at a later step: what that reads, other steps have taken the place of in its window.
+            return "rest"
         if packed is None or packed.block is None:
             return "overlap"
         if index != self.tiling.lanes:

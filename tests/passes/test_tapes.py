@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from checkpoint_schedules import Forward, Revolve
@@ -308,6 +310,30 @@ def test_many_states_of_few_bytes() -> None:
         y = u[T - 1]**2"""
     f = tadc.function(text, sizes={"T": 3_000_000})
     np.testing.assert_allclose(tadc.grad(f, memory_limit="20M")(x=0.3), tadc.grad(f)(x=0.3), rtol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [9, 10, 15])
+def test_batches_that_are_no_whole_vectors(batch: int) -> None:
+    """Steps that are taken again from a saved state are not taken twice: their window has moved on."""
+    text = """
+        x: f64[B, T]
+        let scan{t} u[b: B, t: T] = (x[b, t] + (if {t >= 3} then (0.4*sin(u[b, t - 3])) else (x[b, t]))
+            + (if {t >= 1} then (0.4*sin(u[b, t - 1])) else (0.1)))
+        y[b: B] = u[b, T - 1]"""
+    f = tadc.function(text, sizes={"B": batch, "T": 30})
+    arrays = {"x": np.random.default_rng(batch).uniform(-1, 1, (batch, 30)), "dy": np.linspace(0.5, 1, batch)}
+
+    def loss(x: jax.Array) -> jax.Array:
+        u = list[jax.Array]()
+        for t in range(30):
+            before = (0.4 * jnp.sin(u[t - 3]) if t >= 3 else x[:, t], 0.4 * jnp.sin(u[t - 1]) if t else 0.1)
+            u.append(x[:, t] + before[0] + before[1])
+        return jnp.sum(u[-1] * arrays["dy"])
+
+    for rows in (1, 2, 5):
+        with patch("tadc.passes.maps.windows.LEAST_BYTES", 0):
+            few = tadc.vjp(f, memory_limit=rows * batch * 8 * 4)(**arrays)
+        np.testing.assert_allclose(few, jax.grad(loss)(arrays["x"]), rtol=1e-12)
 
 
 ROWS = (1, 2, 4, 7, 20, 1000)

@@ -12,6 +12,7 @@ from tadc.cli import main
 
 MATMUL = "a: f64[9, 30]\nb: f64[30, 20]\nc[i, j] = sum{k} (a[i, k] * b[k, j])"
 SCAN = "x: f64[6, 9]\nscan{t} p[b, t] = if {t > 0} then (p[b, t - 1] + x[b, t]) else (x[b, t])"
+STEP = "x[b, t] + (if {t >= 1} then (sin(u[b, t - 1])) else (x[b, t]))"
 TILES = """
     split i 3 -> i0, i1
     split j 8 overlap -> j0, j1
@@ -76,6 +77,17 @@ def test_steps_that_do_not_fit(program: str, steps: str, at: str, words: str) ->
     assert found.primary is not None
     assert steps[found.primary.span.start :].startswith(at)
     assert words in found.primary.text
+
+
+def test_no_tile_of_a_recurrence_that_runs_again_is_moved_back() -> None:
+    g = tadc.vjp(
+        tadc.function("x: f64[10, 30]\nlet scan{t} u[b: 10, t: 30] = " + STEP + "\ny[b: 10] = u[b, 29]")
+    )
+    steps = "map u split b 8 {} -> b0, b1 reorder b0, t, b1 lane b1"
+    tadc.compile(g, schedule=steps.format("overlap"))
+    tadc.compile(g, schedule=steps.format("rest"), memory_limit=400)
+    with pytest.raises(tadc.CompileError, match="computed again from later steps"):
+        tadc.compile(g, schedule=steps.format("overlap"), memory_limit=400)
 
 
 def test_usage() -> None:
