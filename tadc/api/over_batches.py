@@ -64,8 +64,8 @@ class Batched(Origin):
 
     def script(self) -> str:
         """Python that makes the function, as `f`."""
-        how = f"{self.names}, {self.size!r}, {self.count}"
-        return f"{self.base.script()}f = tadc.api.over_batches.Batched(f, {self.options}, None, {how}).function()\n"
+        how = f"{self.options}, None, {self.names}, {self.size!r}, {self.count}"
+        return f"{self.base.script()}f = tadc.api.over_batches.Batched(f, {how}).function()\n"
 
     def recipe(self) -> Recipe | None:
         """What the function is known by on disk."""
