@@ -106,8 +106,8 @@ tell:
 told:
   ret ptr null
 call:
-  ; What is read below ends at byte 160.
-  %is.whole = icmp uge i64 %size, 160
+  ; What is read below ends at byte 168.
+  %is.whole = icmp uge i64 %size, 168
   br i1 %is.whole, label %attributes, label %small
 small:
   %e0 = call ptr @"tadc.fail"(ptr %frame, i32 {internal}, ptr @"tadc.old")
@@ -128,7 +128,7 @@ nameless:
   %e1 = call ptr @"tadc.fail"(ptr %frame, i32 {invalid}, ptr @"tadc.odd")
   ret ptr %e1
 number:
-  %values.at = getelementptr i8, ptr %frame, i64 152
+  %values.at = getelementptr i8, ptr %frame, i64 160
   %values = load ptr, ptr %values.at
   %scalar = load ptr, ptr %values
   %number.at = getelementptr i8, ptr %scalar, i64 8
