@@ -46,4 +46,7 @@ def wrap(f: Function) -> TorchFunction:
     return TorchFunction(f)
 
 
+#: What the property of functions calls.
+made = wrap
+
 __all__ = ["wrap"]

@@ -282,9 +282,7 @@ def _texts(inputs: Sequence[Parameter]) -> list[str]:
         for d in range(len(parameter.shape)):
             found.append(f"tadc: dimension {d} of `{parameter.name}` does not fit; {declared(parameter)}")
     found += [f"tadc: the elements of `{p.name}` are no {p.type}; {declared(p)}" for p in inputs]
-    found += [
-        f"tadc: `{p.name}` does not have {len(p.shape)} dimensions; {declared(p)}" for p in inputs
-    ]
+    found += [f"tadc: `{p.name}` does not have {len(p.shape)} dimensions; {declared(p)}" for p in inputs]
     return found
 
 

@@ -60,7 +60,9 @@ def _first_values(parameter: Parameter, value: Any) -> Any:
     element = ELEMENTS[parameter.type]
     if isinstance(value, torch.Tensor):
         if not value.is_floating_point():
-            raise usage(f"the values of `{parameter.name}` are of type {value.dtype}", f"write `.to({element})`")
+            raise usage(
+                f"the values of `{parameter.name}` are of type {value.dtype}", f"write `.to({element})`"
+            )
         tensor = value.detach().to(element, copy=True)
     elif isinstance(value, tuple | list) and all(isinstance(n, int) and n >= 0 for n in value):
         tensor = torch.zeros(tuple(value), dtype=element)

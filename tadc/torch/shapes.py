@@ -21,7 +21,9 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
     what its checks raise.
     """
     for parameter, tensor in zip(interface.inputs, tensors, strict=True):
-        _check(tensor.dtype == ELEMENTS[parameter.type], f"`{parameter.name}` is no {parameter.type}", parameter)
+        _check(
+            tensor.dtype == ELEMENTS[parameter.type], f"`{parameter.name}` is no {parameter.type}", parameter
+        )
         rank = len(parameter.shape)
         _check(tensor.dim() == rank, f"`{parameter.name}` does not have {rank} dimensions", parameter)
     sizes = _sizes(interface, tensors)

@@ -90,7 +90,9 @@ class TorchFunction:
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `torch.compile` and `torch.export` see: the operator alone."""
         if self._op is None:
-            raise usage("the sizes of a function in a graph are told by its tensors", "use `f.at(sizes).torch`")
+            raise usage(
+                "the sizes of a function in a graph are told by its tensors", "use `f.at(sizes).torch`"
+            )
         if kwargs:
             args = (*args, *[kwargs[name] for name in self.inputs[len(args) :]])
         found = self._op(*args)
@@ -126,7 +128,9 @@ class TorchFunction:
             if not made.inputs:
                 return self._without_inputs(made)
             if made is not f:
-                return self._wrapped(made)(*args, **{n: v for n, v in tensors.items() if n not in made.outputs})
+                return self._wrapped(made)(
+                    *args, **{n: v for n, v in tensors.items() if n not in made.outputs}
+                )
             f.compiled()  # says which sizes are missing
             f(*args, **kwargs)
         return self(*in_order(self.parameters, args, tensors))
@@ -151,6 +155,8 @@ class TorchFunction:
         if "has no meaning" in str(error) and sizes:
             return self._wrapped(self.function.at(sizes))(*args)
         if "too little memory" in str(error):
-            problem = Diagnostic("TAD0506", "there is too little memory for the results or what is in between")
+            problem = Diagnostic(
+                "TAD0506", "there is too little memory for the results or what is in between"
+            )
             raise ArgumentError([problem]) from None
         raise error
