@@ -38,8 +38,14 @@ class SizesNeeded(Exception):
         self.symbols = symbols
 
 
-def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None = None) -> Program:
-    """Check a program and give it types and ranges; `sizes` are values for size symbols.
+def check(
+    module: syntax.Module,
+    source: Source,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    and_others: bool = False,
+) -> Program:
+    """Check a program and give it types and ranges; `sizes` are values for size symbols, `and_others` too.
 
     Raises CompileError with every error that was found, those of syntax too, in the order of the text, at
     most `report.LIMIT`, or with what is no size (TAD0508); where there is none, SizesNeeded if the program
@@ -62,7 +68,8 @@ def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None
     assert program
     if checker.names.coefficients:
         raise SizesNeeded(checker.names.coefficients)
-    if unknown := [name for name in given if name not in checker.sizes.used]:
+    unknown = [name for name in given if name not in checker.sizes.used]
+    if unknown and not and_others:
         raise CompileError([unknown_size(name, program) for name in unknown])
     program.given = tuple(checker.sizes.used.items())
     program.source = source

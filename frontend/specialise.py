@@ -63,7 +63,7 @@ def problems_at(program: Program, sizes: Mapping[str, int]) -> list[Diagnostic] 
 
 
 def problems_in(source: Source | None, sizes: Mapping[str, int]) -> list[Diagnostic] | None:
-    """What is wrong with a text at the values of all its sizes."""
+    """What is wrong with a text at the values of all its sizes, and of others that the compiler added."""
     if source is None:
         return None
     try:
@@ -71,7 +71,7 @@ def problems_in(source: Source | None, sizes: Mapping[str, int]) -> list[Diagnos
     except CompileError:
         return None
     try:
-        check(tree, source, sizes)
+        check(tree, source, sizes, and_others=True)
     except CompileError as error:
         return error.diagnostics
     return []

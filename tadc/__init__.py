@@ -16,6 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.api.batches import batched
 from tadc.api.derivatives import (
     grad,
     hessian,
@@ -97,6 +98,7 @@ __all__ = [
     "Statistics",
     "Structure",
     "UsageError",
+    "batched",
     "build",
     "certificate",
     "compile",

@@ -71,24 +71,40 @@ class Origin:
         kind = f"tadc.api.jacobians.{self.kind.__name__}" if self.kind else "None"
         return f"{self.base.script()}f = Origin(f, {self.options}, {kind}).function()\n"
 
+    def recipe(self) -> Recipe | None:
+        """What the derivative is known by on disk."""
+        return self.base.recipe and self.base.recipe.then("derivative", repr(self.options))
+
+    def per_value(self) -> PerValue | None:
+        """The symbols that need values first."""
+        return self.base.per_value
+
+    def derived_from(self) -> Program | None:
+        """The program that the derivative is taken of."""
+        return self.base.program
+
+    def program(self) -> Program:
+        """The program of the derivative."""
+        from tadc.compiler.derive import derive
+
+        program = self.base.program
+        made = derive(program, self.options.mode, self.options.wrt, self.options)
+        if self.options.reverse == "store":
+            return made
+        from tadc.undoing.run_backwards import run_backwards
+
+        return run_backwards(made, program)
+
     def function(self) -> Function:
         """The derivative."""
 
         def make() -> Program:
-            from tadc.compiler.derive import derive
-
-            program = self.base.program
             with noted(lambda: f"{self.script()}f.program\n"):
-                made = derive(program, self.options.mode, self.options.wrt, self.options)
-                if self.options.reverse == "store":
-                    return made
-                from tadc.undoing.run_backwards import run_backwards
+                return self.program()
 
-                return run_backwards(made, program)
-
-        recipe = self.base.recipe and self.base.recipe.then("derivative", repr(self.options))
+        recipe = self.recipe()
         kind = self.kind or Function
-        return kind(make, self, self.base.per_value, recipe, find_signature(recipe), self.options)
+        return kind(make, self, self.per_value(), recipe, find_signature(recipe), self.options)
 
 
 class Function:
@@ -226,7 +242,7 @@ class Function:
         if self.origin is None:
             source = self.per_value.source
             return restored, (source.text, {}, {}, {}, source.name, self.options)
-        return Origin.function, (self.origin,)
+        return type(self.origin).function, (self.origin,)
 
     def __repr__(self) -> str:
         return f"<tadc.{type(self).__name__} {typed_text(self)}>"
@@ -398,7 +414,7 @@ class Function:
 
         made = self.at({} if sizes is None else sizes)
         options = replace(made.options, target=lowering_target(target), fast_math=fast_math)
-        return Lowered(made.program, options, made.origin and made.origin.base.program)
+        return Lowered(made.program, options, made.origin and made.origin.derived_from())
 
 
 def checked_storage(materialize: str | None, memory_limit: int | str | None) -> tuple[str | None, int | None]:

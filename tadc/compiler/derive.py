@@ -57,7 +57,7 @@ def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str,
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise usage(f"wrt is a name or a sequence of names, it has {name!r}", _WRITE_WRT)
     known, count = set(inputs), Counter(names)
-    problems = [_unknown(name, program) for name in names if name not in known]
+    problems = [unknown_argument(name, program) for name in names if name not in known]
     problems += [
         Diagnostic("TAD0404", f"`{name}` is asked for twice", source=program.source)
         for name in (name for name, times in count.items() if times > 1)
@@ -74,10 +74,13 @@ def _has(program: Program) -> str:
     return f"its arguments: {', '.join(inputs)}" if inputs else "the program has no argument"
 
 
-def _unknown(name: str, program: Program) -> Diagnostic:
+def unknown_argument(
+    name: str, program: Program, verb: str = "differentiate by", parameter: str = "wrt"
+) -> Diagnostic:
+    """Build the error for what a parameter names and is no argument."""
     defined = [d.name for d in program.definitions]
     if name in defined:
-        made = Diagnostic("TAD0401", f"cannot differentiate by `{name}`", source=program.source)
+        made = Diagnostic("TAD0401", f"cannot {verb} `{name}`", source=program.source)
         made.notes.append(f"`{name}` is defined by the program, not an argument")
     else:
         made = Diagnostic("TAD0401", f"no argument `{name}`", source=program.source)
@@ -85,7 +88,7 @@ def _unknown(name: str, program: Program) -> Diagnostic:
     several = [part.strip() for part in name.split(",")]
     if len(several) > 1 and set(several) <= set(inputs):
         listed = ", ".join(f'"{part}"' for part in several)
-        made.helps.append(f"name several in a list: `wrt=[{listed}]`")
+        made.helps.append(f"name several in a list: `{parameter}=[{listed}]`")
         return made
     near = did_you_mean(name, inputs)
     made.helps += near or [_has(program)]

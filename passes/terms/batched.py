@@ -1,0 +1,110 @@
+"""Programs over batches: one more leading index of arguments and of all results.
+
+For each element of the batch the results are those of the program at that element of the named arguments.
+What does not depend on these is computed once. No loop changes: a recurrence keeps its order, which the
+index of the batch has no part in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Read, Term, Terms, bottom_up, tensors_read
+from tadc.lattice.affine import Affine
+from tadc.passes.terms.names import Names
+
+
+def batch_size(program: Program, wish: str = "batch") -> str:
+    """The symbol of the batch's size: the first of `wish`, `wish_1`, … that the program has no use for."""
+    return _names(program).free(wish)
+
+
+def batched(program: Program, names: Collection[str], size: str) -> Program:
+    """The program where the named arguments and all results have a leading index of the size `size`.
+
+    `size` is a symbol that is free in the program (`batch_size`). Other arguments are the same for the
+    whole batch; a result that depends on no named one is repeated.
+    """
+    free = _names(program)
+    free.free(size)
+    index = free.free("b")
+    front = _Front(program.terms, index, Affine.var(size), set(names))
+    made = [d for definition in program.definitions for d in front.definitions(definition, free)]
+    return replace(
+        program,
+        arguments=tuple(front.argument(a) for a in program.arguments),
+        definitions=tuple(made),
+        sizes=(size, *program.sizes),
+    )
+
+
+def _names(program: Program) -> Names:
+    """The names in use, also of symbols that were given values: the text of the program still has them."""
+    names = Names(program)
+    given = {name for name, _ in program.given}
+    names.tensors |= given
+    names.taken |= given
+    return names
+
+
+class _Front:
+    """Puts the index of the batch in front; `varying` are the tensors that have it."""
+
+    def __init__(self, terms: Terms, index: str, size: Affine, varying: set[str]) -> None:
+        self.terms = terms
+        self.index = index
+        self.size = size
+        self.varying = varying
+        #: Results that do not vary, by the tensors in between that have their elements once.
+        self.once: dict[str, str] = {}
+        self._memo: dict[int, Term] = {}
+
+    def argument(self, argument: Argument) -> Argument:
+        if argument.name not in self.varying:
+            return argument
+        return replace(argument, shape=(self.size, *argument.shape))
+
+    def definitions(self, definition: Definition, names: Names) -> list[Definition]:
+        """The definition over the batch where it varies; else itself, and its copies where it is a result."""
+        if tensors_read([definition.body]) & self.varying:
+            self.varying.add(definition.name)
+            return [self._varying(definition, self._moved(definition.body))]
+        once = definition
+        if definition.is_output:
+            name = self.once[definition.name] = names.free(definition.name)
+            once = replace(
+                definition, name=name, is_output=False, gradient_of="", tangent_of="", cotangent_of=""
+            )
+        once = replace(once, body=self._moved(definition.body))
+        if not definition.is_output:
+            return [once]
+        here = [Affine.var(i) for i in definition.indices]
+        copy = self.terms.read(once.name, here, definition.type, definition.body.span)
+        return [once, replace(self._varying(definition, copy), order=None)]
+
+    def _varying(self, definition: Definition, body: Term) -> Definition:
+        return replace(
+            definition,
+            shape=(self.size, *definition.shape),
+            indices=(self.index, *definition.indices),
+            body=body,
+        )
+
+    def _moved(self, body: Term) -> Term:
+        """The body that reads the tensors of the batch.
+
+        The index is the user's, so no sum binds it, and bound indices are named by the height of their
+        sums, which a further index of a read does not change.
+        """
+        return bottom_up(body, self._memo, self._node)
+
+    def _node(self, node: Term, below: list[Term]) -> Term:
+        if not isinstance(node, Read):
+            return self.terms.rebuild(node, below)
+        assert node.type
+        front = [Affine.var(self.index)] if node.tensor in self.varying else []
+        return self.terms.read(
+            self.once.get(node.tensor, node.tensor), [*front, *node.indices], node.type, node.span
+        )
