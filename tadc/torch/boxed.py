@@ -69,7 +69,7 @@ make:
 # The address of the elements of the tensor whose handle is at %place, which a copy without gaps takes the
 # place of where the tensor has gaps or is not aligned. Returns 0 unless libtorch fails.
 _ELEMENTS = """
-define internal i32 @torch.box.elements(ptr %place, i64 %rank, ptr %shape, i32 %element, i64 %mask, ptr %address) {
+define internal i32 @torch.box.data(ptr %place, i64 %rank, ptr %shape, i32 %type, i64 %mask, ptr %address) {
   %flag = alloca i8
   %tensor = load ptr, ptr %place
   %asked = call i32 @aoti_torch_is_contiguous(ptr %tensor, ptr %flag)
@@ -87,7 +87,7 @@ look:
   %as.it.is = and i1 %is.aligned, %is.dense
   br i1 %as.it.is, label %end, label %copy
 copy:
-  %new = call ptr @torch.box.new.tensor(i64 %rank, ptr %shape, i32 %element)
+  %new = call ptr @torch.box.new.tensor(i64 %rank, ptr %shape, i32 %type)
   %is.none = icmp eq ptr %new, null
   br i1 %is.none, label %failed, label %fill
 fill:
@@ -183,7 +183,7 @@ class _Boxed:
             )
             element, mask = element_number(parameter.type), DTYPES[parameter.type].itemsize - 1
             about = f"ptr {place}, i64 {len(parameter.shape)}, ptr {shape}, i32 {element}, i64 {mask}"
-            failed = lines.put(f"call i32 @torch.box.elements({about}, ptr {address})")
+            failed = lines.put(f"call i32 @torch.box.data({about}, ptr {address})")
             self.require(lines, lines.put(f"icmp eq i32 {failed}, 0"), _FAILED)
             position += len(parameter.shape)
 
@@ -240,8 +240,8 @@ class _Boxed:
         index = lines.put(f"add i64 {code}, {-_FAILED}")
         place = lines.put(f"getelementptr ptr, ptr @torch.box.messages, i64 {index}")
         message = lines.put(f"load ptr, ptr {place}")
-        throw = "ptr null, i64 ptrtoint (ptr @torch.box.where to i64), i64 ptrtoint (ptr @torch.box.where to i64), i64 1"
-        lines.do(f"musttail call void @aoti_torch_check({throw}, ptr {message})")
+        where = "i64 ptrtoint (ptr @torch.box.where to i64)"
+        lines.do(f"musttail call void @aoti_torch_check(ptr null, {where}, {where}, i64 1, ptr {message})")
         lines.do("ret void")
         name, body = boxed_symbol(self.interface), "\n".join(lines.lines)
         parameters = "ptr %stack, i64 %inputs, i64 %outputs, i64 %unused, ptr %unused2"

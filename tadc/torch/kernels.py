@@ -1,6 +1,6 @@
 """Operators of the namespace `tadc` in PyTorch: what computes them where, and what their results are like.
 
-An operator has two overloads. `tadc::NAME` is differentiated, batched and cast as `tadc.torch.operators` says.
+An operator has two overloads. `tadc::NAME` is differentiated, batched and cast (`tadc.torch.operators`).
 `tadc::NAME.direct` is the kernel itself, for calls that need none of this: PyTorch does not look for a
 gradient then, which in Python takes three times as long as the rest of a small call. Where a transform or a
 mode of PyTorch is on, it gives the call to the first.
@@ -14,8 +14,6 @@ from hashlib import sha256
 from keyword import iskeyword
 from typing import Any
 
-import torch
-
 from tadc.api.execute import unit_of
 from tadc.api.function import Function
 from tadc.backend.cpu.jit import load
@@ -26,6 +24,7 @@ from tadc.compiler.compile_options import Options
 from tadc.native.entry import entry_of, joined
 from tadc.torch.boxed import boxed, boxed_symbol
 from tadc.torch.libtorch import externals, register
+from tadc.torch.pytorch import torch
 
 NAMESPACE = "tadc"
 

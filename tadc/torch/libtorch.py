@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
+from tadc.torch.pytorch import torch
 
 #: What boxed kernels call.
 CALLED = (

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import Any
-
-import torch
+from typing import Any, cast
 
 from tadc.backend.runtime.host_arrays import Parameter, declared, shape_message
 from tadc.caller.boundary import usage
 from tadc.frontend.extents import is_static
 from tadc.frontend.suggest import did_you_mean
+from tadc.torch.pytorch import torch
 from tadc.torch.shapes import ELEMENTS
 from tadc.torch.torch_functions import TorchFunction
 
@@ -20,7 +19,7 @@ class Module(torch.nn.Module):
     """Holds some inputs of a function as parameters; `forward` takes the others, by position or name."""
 
     def __init__(self, f: TorchFunction, given: Mapping[str, Any]) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self._computed_by = f
         for name, value in given.items():
             parameter = next((p for p in f.parameters if p.name == name), None)
@@ -64,10 +63,10 @@ def _first_values(parameter: Parameter, value: Any) -> Any:
                 f"the values of `{parameter.name}` are of type {value.dtype}", f"write `.to({element})`"
             )
         tensor = value.detach().to(element, copy=True)
-    elif isinstance(value, tuple | list) and all(isinstance(n, int) and n >= 0 for n in value):
+    elif _is_shape(value):
         tensor = torch.zeros(tuple(value), dtype=element)
-        if tensor.dim() > 1 and value[-1]:
-            bound = 1 / sqrt(value[-1])
+        if tensor.dim() > 1 and tensor.numel():
+            bound = 1 / sqrt(tensor.shape[-1])
             torch.nn.init.uniform_(tensor, -bound, bound)
     else:
         help = f"pass its first values, `{parameter.name}=torch.zeros(…)`, or a shape"
@@ -77,3 +76,9 @@ def _first_values(parameter: Parameter, value: Any) -> Any:
         message = shape_message(parameter.name, tuple(tensor.shape), parameter.shape)
         raise usage(message, help, declared(parameter))
     return tensor
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(
+        isinstance(n, int) and n >= 0 for n in cast("Sequence[Any]", value)
+    )

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-import torch
-from torch._C import DispatchKey, DispatchKeySet
-from torch._functorch.utils import enable_single_level_autograd_function
-from torch.autograd import forward_ad
-
+from tadc.api.batches import batched
 from tadc.api.derivatives import vjp
 from tadc.api.function import Function, Origin
 from tadc.compiler.compile_options import Options
 from tadc.torch.kernels import NAMESPACE, add_kernel, define, hand_on, library, operator_name
+from tadc.torch.pytorch import forward_ad, single_level, torch, transforms
 from tadc.torch.shapes import ELEMENTS, results_like
 
 _lock = threading.RLock()
@@ -67,11 +64,9 @@ class Operator:
 
     def batched(self, names: tuple[str, ...]) -> Operator:
         """The operator of many at once: some inputs, and all results, have one more dimension in front."""
-        from tadc.api.batched import batched
-
         return self._once(("batched", names), lambda: batched(self.function, names))
 
-    def _once(self, key: Any, make: Any) -> Operator:
+    def _once(self, key: Any, make: Callable[[], Function]) -> Operator:
         with _lock:
             if key not in self._derived:
                 self._derived[key] = operator_of(make())
@@ -87,8 +82,8 @@ class Operator:
 
     def _cast(self, device: str, *tensors: Any) -> Any:
         """Under autocast: floats of 32 bits and less as the program has them."""
-        key = getattr(DispatchKey, f"Autocast{device}")
-        with torch._C._ExcludeDispatchKeyGuard(DispatchKeySet(key)):
+        keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device}"))
+        with torch._C._ExcludeDispatchKeyGuard(keys):
             return self.op(*self.cast(tensors))
 
     def cast(self, tensors: Sequence[Any]) -> list[Any]:
@@ -102,19 +97,19 @@ class Operator:
 
     def _recorded(self, keys: Any, *tensors: Any) -> Any:
         """Where gradients or tangents may be asked for."""
-        record = super(torch.autograd.Function, Recorded).apply
-        if not torch._C._are_functorch_transforms_active():
+        record: Callable[..., Any] = cast("Any", super(torch.autograd.Function, Recorded)).apply
+        if not transforms():
             return record(self, keys, *tensors)
         # Transforms are layers of the dispatcher, which has come to one of them here: what
         # `Function.apply` does of its own for them would be done twice.
-        with enable_single_level_autograd_function():
+        with single_level():
             return record(self, keys, *tensors)
 
     def below(self, keys: Any, tensors: Sequence[Any]) -> Any:
         """The results, of which nothing is recorded here; transforms further out record theirs."""
         keys &= torch._C._after_autograd_keyset
         with torch._C._AutoDispatchBelowAutograd():
-            if not torch._C._are_functorch_transforms_active():
+            if not transforms():
                 return self.op.redispatch(keys, *tensors)
             with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
                 return self.op.redispatch(keys, *tensors)

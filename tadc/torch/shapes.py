@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import Extent, size_sources
+from tadc.torch.pytorch import torch
 
 ELEMENTS = {"f32": torch.float32, "f64": torch.float64}
 

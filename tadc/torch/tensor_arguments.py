@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from tadc.api.function import Function
 from tadc.backend.runtime.call_sizes import SizeSymbols
@@ -18,6 +17,7 @@ from tadc.backend.runtime.host_arrays import Parameter, arrange, declared, shape
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
 from tadc.frontend.specialise import problems_at
+from tadc.torch.pytorch import torch
 from tadc.torch.shapes import ELEMENTS
 
 #: Devices that functions compute on, and the one without elements.
@@ -30,7 +30,7 @@ def in_order(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mappi
     if len(args) + len(kwargs) == len(names) and set(kwargs) == set(names[len(args) :]):
         return [*args, *[kwargs[name] for name in names[len(args) :]]]
     given = {p.name: p for p in parameters}
-    # What is wrong with the tensors themselves is not said at the same time: arrays of their shapes stand for them.
+    # What is wrong with tensors is not said at the same time: arrays of their shapes stand for them.
     arrange(
         parameters,
         [_stand_in(value, p) for value, p in zip(args, parameters, strict=False)] + list(args[len(names) :]),

@@ -7,22 +7,17 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch.autograd import forward_ad
-from torch.compiler import is_dynamo_compiling
-
 from tadc.api.function import Function
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.caller.boundary import leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.torch.operators import operator_of
+from tadc.torch.pytorch import forward_ad, is_traced, requires_gradient, torch
 from tadc.torch.tensor_arguments import fitting, in_order, sizes_of
 
 if TYPE_CHECKING:
     from tadc.torch.modules import Module
-
-_any_requires_grad = torch._C._any_requires_grad
 
 
 class TorchFunction:
@@ -66,12 +61,12 @@ class TorchFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Evaluate. Raises ArgumentError (a CompileError and a ValueError) for all that is wrong."""
         __tracebackhide__ = True
-        if is_dynamo_compiling():
+        if is_traced():
             return self._traced(args, kwargs)
         try:
             if kwargs or self._direct is None:
                 return self._arranged(args, kwargs)
-            if forward_ad._current_level < 0 and not _any_requires_grad(*args):
+            if forward_ad._current_level < 0 and not requires_gradient(*args):
                 found = self._direct(*args)
             else:
                 found = self._op(*args)
