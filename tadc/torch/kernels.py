@@ -31,6 +31,9 @@ NAMESPACE = "tadc"
 #: What hands a call of the direct overload to the other: transforms, modes, autocast, other devices.
 _HANDED_ON = ("FuncTorchDynamicLayerFrontMode", "Python", "AutocastCPU", "CompositeExplicitAutograd")
 
+#: Names that would mean something else in a schema.
+_WORDS = ("Tensor", "self")
+
 #: Kernels stay as long as the process: PyTorch may call them at any time.
 _KEPT: list[Library] = []
 
@@ -46,9 +49,7 @@ def operator_name(f: Function) -> str:
     roles = sorted(f.cotangents.items()), sorted(f.gradients.items()), sorted(f.tangents.items())
     options = f.options
     about = repr((str(f), roles, options.materialize, options.memory_limit, options.reverse))
-    symbol = f.program.symbol
-    plain = symbol if symbol.isascii() and symbol.isidentifier() else "f"
-    return f"{plain}_{sha256(about.encode()).hexdigest()[:16]}"
+    return f"{f.program.symbol}_{sha256(about.encode()).hexdigest()[:16]}"
 
 
 def define(name: str, f: Function) -> None:
@@ -62,13 +63,8 @@ def define(name: str, f: Function) -> None:
 
 
 def argument_names(inputs: Sequence[str]) -> list[str]:
-    """The names of arguments in the operator's schema, which has Latin letters alone."""
-    taken = {"self", "out", "from", "Tensor"}
-    found: list[str] = []
-    for n, name in enumerate(inputs):
-        plain = name.isascii() and name.isidentifier() and not iskeyword(name) and name not in taken
-        found.append(name if plain else f"argument_{n}")
-    return found
+    """The names of arguments in the operator's schema, which has words of its own."""
+    return [f"_{n}" if iskeyword(name) or name in _WORDS else name for n, name in enumerate(inputs)]
 
 
 def add_kernel(name: str, f: Function) -> Interface:

@@ -10,6 +10,9 @@ from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import Extent, size_sources
 from tadc.torch.pytorch import torch
 
+#: Devices that functions compute on, and the one without elements.
+DEVICES = ("cpu", "cuda", "meta")
+
 ELEMENTS = {"f32": torch.float32, "f64": torch.float64}
 
 
@@ -20,15 +23,16 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
     what its checks raise.
     """
     for parameter, tensor in zip(interface.inputs, tensors, strict=True):
+        _check(tensor.device.type in DEVICES, f"nothing can be computed on {tensor.device}", parameter)
         _check(
             tensor.dtype == ELEMENTS[parameter.type], f"`{parameter.name}` is no {parameter.type}", parameter
         )
         rank = len(parameter.shape)
         _check(tensor.dim() == rank, f"`{parameter.name}` does not have {rank} dimensions", parameter)
     sizes = _sizes(interface, tensors)
-    first = tensors[0]
+    placed = next((tensor for tensor in tensors if tensor.device.type != "cpu"), tensors[0])
     return [
-        first.new_empty([_value(n, sizes) for n in p.shape], dtype=ELEMENTS[p.type])
+        placed.new_empty([_value(n, sizes) for n in p.shape], dtype=ELEMENTS[p.type])
         for p in interface.outputs
     ]
 

@@ -18,10 +18,7 @@ from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
 from tadc.frontend.specialise import problems_at
 from tadc.torch.pytorch import torch
-from tadc.torch.shapes import ELEMENTS
-
-#: Devices that functions compute on, and the one without elements.
-_DEVICES = ("cpu", "cuda", "meta")
+from tadc.torch.shapes import DEVICES, ELEMENTS
 
 
 def in_order(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -72,7 +69,7 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
         help = f"make it one: `torch.as_tensor({name}, dtype={ELEMENTS[parameter.type]})`"
         return Diagnostic("TAD0504", f"`{name}` is no tensor but {kind}", notes=note, helps=[help])
     wanted = ELEMENTS[parameter.type]
-    if value.device.type not in _DEVICES:
+    if value.device.type not in DEVICES:
         message = f"`{name}` is on the device {value.device}, where nothing can be computed"
         helps = [f"move it: `{name}.cpu()`; results are on the CPU then"]
         notes = ["functions compute on CPUs and on GPUs of NVIDIA", *note]

@@ -84,7 +84,8 @@ PROGRAMS = {
         _recurrence,
     ),
     "mixed": Program(
-        "x: f64[N]; m: f64[N, 3]; y[j: 3] = sum{i} (x[i]*m[i, j]); c = sum{j} (y[j]**3); t[j: 3, i: N] = 2*m[i, j]",
+        "x: f64[N]; m: f64[N, 3]; y[j: 3] = sum{i} (x[i]*m[i, j])\n"
+        "c = sum{j} (y[j]**3); t[j: 3, i: N] = 2*m[i, j]",
         ((4,), (4, 3)),
         _mixed,
     ),

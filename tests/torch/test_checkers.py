@@ -11,8 +11,6 @@ from tests.torch.programs import PROGRAMS, Program, assert_alike, program, torch
 __all__ = ["program"]
 
 
-
-
 def total(f: Any) -> Any:
     """A smooth number of all results."""
 
@@ -33,7 +31,9 @@ def test_opcheck(program: Program) -> None:
     for inputs in (program.inputs(), program.inputs(requires_grad=True)):
         found = torch.library.opcheck(f._op, inputs)
         assert set(found.values()) == {"SUCCESS"}, found
-    assert set(torch.library.opcheck(torch.ops.tadc.__getattr__(f._op._opname).direct, program.inputs()).values()) == {"SUCCESS"}
+    assert set(
+        torch.library.opcheck(torch.ops.tadc.__getattr__(f._op._opname).direct, program.inputs()).values()
+    ) == {"SUCCESS"}
 
 
 def test_gradcheck(program: Program) -> None:
