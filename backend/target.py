@@ -16,6 +16,9 @@ _ALL: tuple[Backend, ...] = (Cpu(), Cuda(), Cuda("emulated"), Rocm())
 
 BACKENDS = {backend.name: backend for backend in _ALL}
 
+#: What `tadc.native` makes, by name.
+UNIT_FORMS = {form.name: form for backend in _ALL for form in backend.forms if form.unit}
+
 for backend in _ALL:
     GPUS.update(backend.machines)
 
@@ -52,4 +55,4 @@ def _unknown(text: str, backend: Backend | None) -> CompileError:
     return backend_error("TAD0705", f"unknown target `{text}`", notes, helps)
 
 
-__all__ = ["BACKENDS", "CPU", "DEVICE", "Target", "backend_of", "parse_target"]
+__all__ = ["BACKENDS", "CPU", "DEVICE", "UNIT_FORMS", "Target", "backend_of", "parse_target"]

@@ -41,7 +41,10 @@ class Cpu:
     dialect: tuple[str, str] = ("llvm-dialect", "the llvm dialect")
     forms: tuple[Form, ...] = (
         Form("asm", ".s", "assembly", _assembly),
-        Form("obj", ".o", "object code, which linkers take", _object),
+        Form("obj", ".o", "object code, which linkers take", _object, unit=True),
+        Form("lib", ".a", "a static library", unit=True),
+        Form("so", ".so", "a shared library", unit=True),
+        Form("h", ".h", "a header of C", unit=True),
     )
 
     @property
@@ -126,5 +129,5 @@ class Cpu:
         width = 14
         return [
             f"{'cpu':{width}}runs here",
-            f"{'cpu:NAME':{width}}asm and obj for {' '.join(PROCESSORS)}",
+            f"{'cpu:NAME':{width}}code for {' '.join(PROCESSORS)}",
         ]
