@@ -84,8 +84,8 @@ def on_one_thread(text: str) -> str:
     """LLVM IR text whose splits and turns call nothing that shares work."""
     text = text.replace(f"icmp eq ptr @{PARALLEL}, null", "icmp eq ptr null, null")
     # Turns name it yet, and are called by nobody.
-    return re.sub(rf"^declare extern_weak (void @{PARALLEL}\([^\n]*\))$", r"define internal \1 {\n  ret void\n}",
-                  text, flags=re.M)  # fmt: skip
+    declared = rf"^declare extern_weak (void @{PARALLEL}\([^\n]*\))$"
+    return re.sub(declared, r"define internal \1 {\n  ret void\n}", text, flags=re.M)
 
 
 def turns_text(pause: str) -> str:

@@ -68,9 +68,8 @@ def execute_on(arguments: Arguments, source: Source) -> int:
     if arguments.stats:
         return show_statistics(arguments, source)
     runs = arguments.run is not None or arguments.check_gradient or arguments.bundle is not None
-    if arguments.emit in UNIT_FORMS and (
-        UNIT_FORMS[arguments.emit].make is None or not is_ir(arguments, source)
-    ):
+    form = UNIT_FORMS.get(arguments.emit or "")
+    if form is not None and (form.make is None or not is_ir(arguments, source)):
         from tadc.commands.native import write_unit
 
         return write_unit(arguments, checked(source, replace(arguments, reverse="store")))

@@ -16,11 +16,12 @@ from tadc.native.unit import derivatives_of, native_unit
 def write_unit(arguments: Arguments, state: Compilation) -> int:
     """Write the form that `--emit` names, whole or not at all. Raises CompileError."""
     program, options = state.program, state.options
-    assert program is not None and arguments.emit is not None
+    assert program is not None
+    assert arguments.emit is not None
     stored = replace(options.of_derived, schedule=None)
     f = Function(lambda: program, options=stored)
     derivatives = []
-    if options.differentiates:
+    if options.wrt is not None:
         mode = "jvp" if options.mode == "jvp" else "vjp"
         derivatives = derivatives_of(f, options.wrt, mode, values=arguments.values, reverse=arguments.reverse)
         warn_of_zero_gradients(arguments, program, derivatives[0][2].program if mode == "vjp" else None)

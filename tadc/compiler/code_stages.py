@@ -39,7 +39,8 @@ def emit(name: str) -> Callable[[Compilation], None]:
 
     def run(state: Compilation) -> None:
         form = form_of(state.options, name)
-        assert form is not None and form.make is not None
+        assert form is not None
+        assert form.make is not None
         text = state.code.get(form.of, state.llvm_ir)
         assert isinstance(text, str)
         state.code[name] = form.make(text, state.options.settings)

@@ -10,13 +10,14 @@ from tadc.frontend.naming import first_free
 #: Keywords of C23 and C++23.
 _KEYWORDS = frozenset(
     """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
-    compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype
-    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
-    int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-    register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast
-    struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
-    unsigned using virtual void volatile wchar_t while xor xor_eq
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export extern
+    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public register reinterpret_cast requires restrict return short
+    signed sizeof static static_assert static_cast struct switch template this thread_local throw true
+    try typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t
+    while xor xor_eq
     """.split()
 )
 
@@ -29,10 +30,11 @@ _WORDS = frozenset(
 #: named like.
 _LIBRARY = frozenset(
     """
-    main exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
-    sqrt cbrt pow hypot erf erfc tgamma lgamma floor ceil trunc round rint fabs abs fma fmin fmax fmod remainder
-    ldexp frexp modf scalbn logb ilogb copysign nan div j0 j1 jn y0 y1 yn gamma malloc free calloc realloc
-    memcpy memmove memset exit abort read write open close time clock signal printf puts index select send recv
+    main exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
+    atanh sqrt cbrt pow hypot erf erfc tgamma lgamma floor ceil trunc round rint fabs abs fma fmin fmax
+    fmod remainder ldexp frexp modf scalbn logb ilogb copysign nan div j0 j1 jn y0 y1 yn gamma malloc
+    free calloc realloc memcpy memmove memset exit abort read write open close time clock signal printf
+    puts index select send recv
     """.split()
 )
 

@@ -20,27 +20,27 @@ _TYPES = {"f32": "float", "f64": "double"}
 _WIDTH = 100
 
 _RULES = """
-Tensors are row-major without gaps; a scalar is a tensor of one element. Pointers are to their first element and
-aligned as C aligns its type. What is written overlaps nothing else: neither inputs, outputs nor scratch.
-Parameters are inputs, outputs, scratch, sizes, each in the order of the program. `scratch` is memory of any
-content and any alignment, of as many bytes as `…_scratch` returns for these sizes: NULL where that is 0. It returns
--1 for sizes that the function refuses. Functions keep nothing that a caller sees, and several threads may call them
-at once, each with scratch of its own. They allocate nothing, print nothing and set no errno; they round as the
-caller's floating-point environment says.
+Tensors are row-major without gaps; a scalar is a tensor of one element. Pointers are to their first
+element and aligned as C aligns its type. What is written overlaps nothing else: neither inputs, outputs
+nor scratch. Parameters are inputs, outputs, scratch, sizes, each in the order of the program. `scratch`
+is memory of any content and any alignment, of as many bytes as `…_scratch` returns for these sizes: NULL
+where that is 0. It returns -1 for sizes that the function refuses. Functions keep nothing that a caller
+sees, and several threads may call them at once, each with scratch of its own. They allocate nothing,
+print nothing and set no errno; they round as the caller's floating-point environment says.
 """
 
 _THREADS = {
     "none": "They run on the thread that calls them.",
-    "host": "They share work by `tadc_parallel` where the program defines it, and run on the thread that calls "
-    "them where it does not.",
+    "host": "They share work by `tadc_parallel` where the program defines it, and run on the thread that "
+    "calls them where it does not.",
     "pool": "They share work among threads of their own once `PREFIX_threads` has been called: one call at a "
     "time has the help of these, others run on the thread that calls them.",
 }
 
 _PARALLEL = """
-/* To be defined by the program, or not: calls body(args, begin, end) on ranges that make up [0, elements), each
-   once and any of them at the same time, and returns when all are done. All begin at a multiple of `multiple`;
-   `operations` are those of all elements, about. body(args, 0, elements) is right too. */
+/* To be defined by the program, or not: calls body(args, begin, end) on ranges that make up [0, elements),
+   each once and any of them at the same time, and returns when all are done. All begin at a multiple of
+   `multiple`; `operations` are those of all elements, about. body(args, 0, elements) is right too. */
 void tadc_parallel(void (*body)(void *args, int64_t begin, int64_t end), void *args,
                    int64_t elements, int64_t multiple, int64_t operations);
 """
