@@ -7,12 +7,13 @@ from tadc.backend.base import CPU, Backend, Target
 from tadc.backend.cpu.backend import Cpu
 from tadc.backend.cuda.backend import Cuda
 from tadc.backend.rocm.backend import Rocm
+from tadc.backend.wasm.backend import Wasm
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.maps.machine import GPUS
 
 #: Every backend; a new one is a line here.
-_ALL: tuple[Backend, ...] = (Cpu(), Cuda(), Cuda("emulated"), Rocm())
+_ALL: tuple[Backend, ...] = (Cpu(), Cuda(), Cuda("emulated"), Rocm(), Wasm())
 
 BACKENDS = {backend.name: backend for backend in _ALL}
 

@@ -96,6 +96,8 @@ def _one_thing(a: Arguments) -> None:
         raise UsageError("`--counts` is of what the emulator runs", "`tadc run … --target emulated --counts`")
     if a.check_gradient and a.output:
         raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
+    if a.target == "wasm32" and a.emit is None and (a.output or "").endswith(".wasm"):
+        a.emit = "wasm"
     if a.emit:
         _of_target(a)
     _of_units(a)
@@ -137,8 +139,10 @@ def _of_units(a: Arguments) -> None:
             f"`--schedule` does not go with `--emit {a.emit}` and `--wrt`",
             "a schedule is of one function, and there are several",
         )
+    if a.target == "wasm32" and a.threads not in (None, "none"):
+        raise UsageError(f"`--threads {a.threads}` does not go with `--target wasm32`, which has one thread")
     form = UNIT_FORMS[a.emit or ""]
-    if form.make is None and form.suffix != ".h" and not a.output:
+    if form.make is None and form.name not in ("h", "js") and not a.output:
         raise UsageError(
             f"`--emit {a.emit}` needs `-o FILE`", f"add `-o f{form.suffix}`, or `-o -` for stdout"
         )

@@ -68,7 +68,7 @@ _ALL = (
            choices=("vjp", "jvp")),
     Option("values", "--values", "", "with --wrt: the outputs as well as the gradients"),
     Option("emit", "--emit", "STAGE", f"print a stage: {' '.join(EMITTED)}", choices=EMITTED),
-    Option("prefix", "--prefix", "NAME", "of obj, lib, so and h: what functions are called (tad_…)"),
+    Option("prefix", "--prefix", "NAME", "of obj, lib, so, h and wasm: what functions are called"),
     Option("threads", "--threads", "T",
            "of these: none (default), host: the program's `tadc_parallel`, or pool: the library's own",
            choices=THREADS),

@@ -61,13 +61,15 @@ class NativeUnit:
         names = [name for part in self.parts for name in (part.name, f"{part.name}_scratch")]
         return (*names, f"{self.prefix}_threads") if self.threads == "pool" else tuple(names)
 
+    def texts(self) -> list[str]:
+        """LLVM IR that defines all functions."""
+        texts = [part.text(self.threads) for part in self.parts]
+        return [*texts, _pool(self.prefix)] if self.threads == "pool" else texts
+
     def object(self) -> bytes:
         """One object file of all functions."""
-        texts = [part.text(self.threads) for part in self.parts]
-        if self.threads == "pool":
-            texts.append(_pool(self.prefix))
-        processor = processor_of(self.options.target.architecture)
-        return one_object(texts, frozenset(self.symbols), self.options.level, processor)
+        processor = processor_of(self.options.target)
+        return one_object(self.texts(), frozenset(self.symbols), self.options.level, processor)
 
 
 def native_unit(
