@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tadc.certificates.certify import Certificates
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.inversion import Inverse, Plan, inverse
+    from tadc.native.export import export
     from tadc.uncertainty import Budget, Result, propagate
 
 __version__ = "0.1.0"
@@ -71,6 +72,7 @@ _HOMES = {
     "tadc.api.lowered": ("Lowered",),
     "tadc.api.reports": ("certificate", "statistics"),
     "tadc.analysis.structure": ("Structure",),
+    "tadc.native.export": ("export",),
     "tadc.uncertainty": ("Budget", "Result", "propagate"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -103,6 +105,7 @@ __all__ = [
     "certificate",
     "compile",
     "dual",
+    "export",
     "function",
     "get_num_threads",
     "grad",

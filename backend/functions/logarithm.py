@@ -76,7 +76,7 @@ def _series(f: Function, m: Value) -> tuple[Value, Value]:
     s = m / (m + 2.0)
     z = s * s
     half = m * m * 0.5
-    return half, s * f.fma(z, f.horner(z, constants(f).log), half)
+    return half, s * f.muladd(z, f.horner(z, constants(f).log), half)
 
 
 def _edges(f: Function, result: Value, pole: float) -> Value:

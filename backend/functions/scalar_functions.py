@@ -19,6 +19,7 @@ from tadc.backend.functions import (
     error_function,
     exponential,
     fast_functions,
+    fused,
     hyperbolic,
     inverse_trigonometry,
     logarithm,
@@ -26,7 +27,7 @@ from tadc.backend.functions import (
     remainder,
     trigonometry,
 )
-from tadc.backend.ir_text import F32, F64, Function, Type, Value
+from tadc.backend.ir_text import F32, F64, TWICE, Function, Type, Value
 
 #: What builds the body of a function of one argument, …
 UNARY: dict[str, Callable[[Function], Value]] = {
@@ -88,18 +89,26 @@ def symbol(function: str, type: Type, fast: bool = False) -> str:
 
 
 @cache
-def scalar_function(name: str, has_ldexp: bool = False) -> str | None:
+def scalar_function(name: str, has_ldexp: bool = False, has_fma: bool = True) -> str | None:
     """The text that defines a function `tadc_*`; None for any other name.
 
-    `has_ldexp` is whether vectors are multiplied by powers of two in one instruction.
+    `has_ldexp` is whether vectors are multiplied by powers of two in one instruction, `has_fma` whether
+    there is something to call for a product and a sum that are rounded once: else there is `tadc_fma_f64`.
     """
     match = _HOST_NAME.fullmatch(name)
-    if not match or match[2] not in (FAST if match[1] else DEFINED):
+    if not match:
         return None
     function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
+    if function == "fma" and not has_fma:
+        f = Function(name, type, 3)
+        return f.define(fused.fma(f))
+    if function not in (FAST if match[1] else DEFINED):
+        return None
     if match[5]:
-        return _define_huge(function, type)
-    return _define(function, type, name, has_ldexp, fast=bool(match[1]))
+        text = _define_huge(function, type)
+    else:
+        text = _define(function, type, name, has_ldexp, fast=bool(match[1]))
+    return text.replace(TWICE, "") if has_fma else _without_fma(text)
 
 
 def defined_as(function: str, bits: int, name: str) -> str | None:
@@ -109,7 +118,7 @@ def defined_as(function: str, bits: int, name: str) -> str | None:
     """
     type = F32 if bits == 32 else F64
     if function in DEFINED:
-        return _define(function, type, name)
+        return _define(function, type, name).replace(TWICE, "")
     return instruction(function, type, name) if function in DEVICE_INTRINSICS else None
 
 
@@ -118,6 +127,22 @@ def instruction(function: str, type: Type, name: str) -> str:
     intrinsic, arity = DEVICE_INTRINSICS[function]
     f = Function(name, type, arity)
     return f.define(f.call(f"llvm.{intrinsic}.{type.suffix}", type, *f.arguments))
+
+
+_FMA = re.compile(rf"  (\S+) = call ([^@\n]+) @llvm\.fma\.(\w+)\(([^\n]*)\)({re.escape(TWICE)})?$", re.M)
+
+
+def _without_fma(text: str) -> str:
+    """The text of a function where nothing rounds a product and a sum once."""
+
+    def instead(match: re.Match[str]) -> str:
+        name, type, suffix, operands, twice = match.groups()
+        if not twice:
+            return f"  {name} = call {type} @tadc_fma_{suffix}({operands})"
+        a, b, c = (operand.removeprefix(f"{type} ") for operand in operands.split(", "))
+        return f"  {name}.product = fmul {type} {a}, {b}\n  {name} = fadd {type} {name}.product, {c}"
+
+    return _FMA.sub(instead, text)
 
 
 def _define(function: str, type: Type, name: str, has_ldexp: bool = False, fast: bool = False) -> str:

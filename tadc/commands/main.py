@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tadc.backend.compile_steps import step
+from tadc.backend.target import UNIT_FORMS
 from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
@@ -67,6 +68,11 @@ def execute_on(arguments: Arguments, source: Source) -> int:
     if arguments.stats:
         return show_statistics(arguments, source)
     runs = arguments.run is not None or arguments.check_gradient or arguments.bundle is not None
+    form = UNIT_FORMS.get(arguments.emit or "")
+    if form is not None and (form.make is None or not is_ir(arguments, source)):
+        from tadc.commands.native import write_unit
+
+        return write_unit(arguments, checked(source, replace(arguments, reverse="store")))
     if is_ir(arguments, source) and not runs:
         if arguments.emit != "typed":
             from tadc.commands.ir import lower_ir

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tadc.backend.target import BACKENDS
+from tadc.backend.target import BACKENDS, UNIT_FORMS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
 from tadc.compiler.all_stages import STAGE_NAMES
@@ -14,6 +14,8 @@ from tadc.compiler.compile_options import MATERIALIZE, REVERSE
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")
+THREADS = ("none", "host", "pool")
+EMITTED = tuple(dict.fromkeys((*STAGE_NAMES, *UNIT_FORMS)))
 LISTS = ("stages", "passes", "functions", "targets")
 
 
@@ -65,7 +67,11 @@ _ALL = (
     Option("mode", "--mode", "M", "vjp (default): gradients from cotangents; jvp: value and tangents",
            choices=("vjp", "jvp")),
     Option("values", "--values", "", "with --wrt: the outputs as well as the gradients"),
-    Option("emit", "--emit", "STAGE", f"print a stage: {' '.join(STAGE_NAMES)}", choices=STAGE_NAMES),
+    Option("emit", "--emit", "STAGE", f"print a stage: {' '.join(EMITTED)}", choices=EMITTED),
+    Option("prefix", "--prefix", "NAME", "of obj, lib, so, h and wasm: what functions are called"),
+    Option("threads", "--threads", "T",
+           "of these: none (default), host: the program's `tadc_parallel`, or pool: the library's own",
+           choices=THREADS),
     Option("target", "--target", "T", f"{', '.join(BACKENDS)} (default: cpu), or as in cuda:sm_90"),
     Option("output", "-o", "FILE", "where to write; `-` is stdout", files="*"),
     Option("run", "--run", "X=FILE",
