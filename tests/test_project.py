@@ -137,6 +137,7 @@ NAMED = {
     "backend/target.py": "the table of backends",
     "backend/emulator": "stands in for one vendor's driver, and runs its code",
     "backend/runtime/__init__.py": "a public name that a backend has",
+    "backend/runtime/dlpack.py": "devices as DLPack numbers them",
     "backend/runtime/frameworks.py": "what frameworks call their streams and devices",
     "frontend/codes.py": "codes of errors",
     "tadc/__init__.py": "public names that a backend has",

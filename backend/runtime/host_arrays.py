@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from tadc.backend.runtime.frameworks import is_traced
+from tadc.backend.runtime.frameworks import foreign_device, is_traced
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import Shape, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
@@ -167,6 +167,8 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
         )
     if isinstance(value, Mapping):
         return _a_mapping(parameter)
+    if array.dtype.kind == "O" and (found := unreadable(parameter, value)):
+        return found
     if _is_masked(value):
         return Diagnostic(
             "TAD0504",
@@ -210,6 +212,14 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
             f"`{name}` cannot be read: it requires a gradient, which results would not have",
             notes=["PyTorch does not see what is computed here", declared(parameter)],
             helps=[f"pass `{name}.detach()`; `tadc.vjp` and `tadc.value_and_grad` give gradients"],
+        )
+    device = foreign_device(value)
+    if device is not None:
+        return Diagnostic(
+            "TAD0504",
+            f"`{name}` cannot be read: it lies on a device ({device}) that no kernel runs on",
+            notes=["kernels run on the host and on NVIDIA's GPUs", declared(parameter)],
+            helps=["copy it to the host before the call"],
         )
     return None
 
