@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -33,13 +36,11 @@ class JaxFunction:
     def __init__(self, f: Function) -> None:
         self.function = f
         #: The sizes that no array tells, which a call gives by name.
-        self._untold = () if f.per_value is not None else f.program.unbound_sizes()
-        if f.per_value is not None:
-            self._untold = tuple(f.per_value.symbols)
+        self._untold = f.program.unbound_sizes() if f.per_value is None else tuple(f.per_value.symbols)
         self._derived: Derived | None = None
         self._result: Any = None
         if len(f.outputs) > 1:
-            self._result = namedtuple("Result", f.outputs, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+            self._result = _result(f.outputs)
         self._call = jax.jit(self._traced, static_argnames=self._untold or None, inline=True)
         self.__name__ = f.outputs[0]
         self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
@@ -110,6 +111,16 @@ class JaxFunction:
         if self._derived is None:
             self._derived = Derived(self.function)
         return self._derived
+
+
+@cache
+def _result(names: tuple[str, ...]) -> Any:
+    """The named tuple of several results, which exported programs know by its names."""
+    made = namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+    with suppress(ImportError):  # of what JAX needs to export
+        export = import_module("jax.export")
+        export.register_namedtuple_serialization(made, serialized_name=f"tadc.Result({', '.join(names)})")
+    return made
 
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
