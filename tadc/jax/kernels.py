@@ -40,6 +40,9 @@ class Kernels:
         self._kept: list[Any] = []
         self._install: Any = None
 
+    def __len__(self) -> int:
+        return len(self._functions)
+
     def ready(self, function: Function) -> tuple[int, str]:
         """The key and the program of a function whose kernel is ready. Raises CompileError as `compile`."""
         text = _text_of(function)

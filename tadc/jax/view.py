@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tadc.api.function import Function
+from tadc.backend.runtime.call_sizes import size_missing
 from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
@@ -36,7 +37,8 @@ class JaxFunction:
     def __init__(self, f: Function) -> None:
         self.function = f
         #: The sizes that no array tells, which a call gives by name.
-        self._untold = f.program.unbound_sizes() if f.per_value is None else tuple(f.per_value.symbols)
+        names = () if f.per_value is None else f.per_value.symbols
+        self._untold = tuple(dict.fromkeys((*names, *f.program.unbound_sizes())))
         self._derived: Derived | None = None
         self._result: Any = None
         if len(f.outputs) > 1:
@@ -94,16 +96,12 @@ class JaxFunction:
         f = self.function
         if f.per_value is not None:
             f = f.at_call([jnp.asarray(value) for value in args], sizes)
-        elif self._untold:
-            missing = [name for name in self._untold if name not in sizes]
-            if missing:
-                made = [Diagnostic("TAD0501", f"size `{n}` is missing", notes=["no array tells it"],
-                                   helps=[f"pass it by name: `{n}=…`"]) for n in missing]  # fmt: skip
-                raise ArgumentError(made)
-            f = f.at(sizes)
-        if f is not self.function:
-            return f.jax.derived
-        return self.derived
+        untold = f.program.unbound_sizes()
+        missing = [size_missing(name) for name in untold if name not in sizes]
+        if missing:
+            raise ArgumentError(missing)
+        f = f.at({name: sizes[name] for name in untold})
+        return self.derived if f is self.function else f.jax.derived
 
     @property
     def derived(self) -> Derived:
