@@ -1,5 +1,9 @@
 """Kernels that XLA can call: compiled, and in the table of the one handler that XLA knows."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
 from __future__ import annotations
 
 import ctypes
@@ -114,9 +118,7 @@ class Kernels:
             return None
 
 
-_Missing = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
-)
+_Missing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 
 KERNELS = Kernels()
 """Those of this process."""

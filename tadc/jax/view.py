@@ -1,5 +1,9 @@
 """`f.jax`: what takes arrays of JAX, numbers and lists by position or name, and gives arrays of JAX."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
 from __future__ import annotations
 
 from collections import namedtuple
@@ -30,8 +34,7 @@ class JaxFunction:
     Arguments come by position or by name; one result is an array, several are a named tuple. What an argument
     is converts to the program's type by JAX's rules of promotion, never to a narrower type.
 
-    A call raises ArgumentError that lists all that is wrong with types and shapes: when JAX traces it, and not
-    when it runs.
+    A call raises ArgumentError that lists all that is wrong with types and shapes, when JAX traces it.
     """
 
     def __init__(self, f: Function) -> None:
@@ -43,10 +46,10 @@ class JaxFunction:
         self._result: Any = None
         if len(f.outputs) > 1:
             self._result = _result(f.outputs)
-        self._call = jax.jit(self._traced, static_argnames=self._untold or None, inline=True)
-        self.__name__ = f.outputs[0]
+        self._call = jax.jit(self._traced, static_argnames=self._untold, inline=True)
+        self.__name__ = next(iter(f.outputs))
         self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
-        self.__signature__ = signature_of(f)
+        self.__signature__: Any = signature_of(f)
 
     def __repr__(self) -> str:
         return f"<jax of {self.function!r}>"

@@ -13,28 +13,24 @@ from jax.test_util import check_grads
 
 import tadc
 
-PAPER = (
-    "a: f64[N, K]; b: f64[M, K]; c: f64[N, N]; d: f64[N + K - 1];"
-    " f[i, j] = exp(-sum{k} ((a[i, k] + b[j, k])**2 * c[i, i] + d[i + k]**3))"
-)
-SHAPES = ((3, 5), (4, 5), (3, 3), (7,))
-ALL = (0, 1, 2, 3)
+TEXT = "a: f64[N, K]; d: f64[N + K - 1]; f[i] = exp(-sum{k} (a[i, k] * d[i + k]**2))"
+SHAPES = ((3, 4), (6,))
+BOTH = (0, 1)
 Args = list[jax.Array]
 
 
-def paper(a: Any, b: Any, c: Any, d: Any) -> Any:
-    k = jnp.arange(a.shape[1])
-    squares = ((a[:, None] + b[None]) ** 2).sum(-1) * jnp.diagonal(c)[:, None]
-    return jnp.exp(-squares - (d[jnp.arange(a.shape[0])[:, None] + k] ** 3).sum(1)[:, None])
+def plain(a: Any, d: Any) -> Any:
+    n, k = a.shape
+    return jnp.exp(-(a * d[jnp.arange(n)[:, None] + jnp.arange(k)] ** 2).sum(1))
 
 
-F = tadc.function(PAPER)
+F = tadc.function(TEXT)
 
 
 @pytest.fixture
 def args() -> Args:
     random = np.random.default_rng(0)
-    return [jnp.asarray(random.normal(size=shape) * 0.3) for shape in SHAPES]
+    return [jnp.asarray(random.normal(size=shape) * 0.5) for shape in SHAPES]
 
 
 def total(h: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,49 +47,46 @@ def only(n: int, h: Callable[..., Any], args: Args) -> Callable[[Any], Any]:
 
 
 def thrice(h: Any, args: Args) -> Any:
-    once = jax.grad(only(3, total(h), args))
+    once = jax.grad(only(1, total(h), args))
     twice = jax.grad(lambda d: jnp.sum(once(d) ** 2))
-    return jax.grad(lambda d: jnp.sum(twice(d) ** 2) * 1e-6)(args[3])
+    return jax.grad(lambda d: jnp.sum(twice(d) ** 2))(args[1])
 
 
 TRANSFORMATIONS: dict[str, Callable[[Any, Args], Any]] = {
-    "value": lambda h, a: h(*a),
-    "jit": lambda h, a: jax.jit(h)(*a),
-    "by name": lambda h, a: jax.jit(lambda a, b, c, d: h(d=d, a=a, c=c, b=b))(*a),
-    "grad": lambda h, a: jax.grad(total(h), ALL)(*a),
-    "jit of grad": lambda h, a: jax.jit(jax.value_and_grad(total(h), ALL))(*a),
-    "one gradient": lambda h, a: jax.grad(total(h), 3)(*a),
-    "jvp": lambda h, a: jax.jvp(h, a, a),
-    "jvp by one": lambda h, a: jax.jvp(only(2, h, a), (a[2],), (a[2],)),
+    "jit": lambda h, a: jax.jit(lambda a, d: h(d=d, a=a))(*a),
+    "grad": lambda h, a: jax.grad(total(h), BOTH)(*a),
+    "jit of grad": lambda h, a: jax.jit(jax.value_and_grad(total(h), BOTH))(*a),
+    "jvp by one": lambda h, a: jax.jvp(only(1, h, a), (a[1],), (a[1],)),
     "linearize": lambda h, a: jax.linearize(h, *a)[1](*a),
-    "jacfwd": lambda h, a: jax.jacfwd(h, (0, 3))(*a),
-    "jacrev": lambda h, a: jax.jacrev(h, (0, 3))(*a),
-    "hessian": lambda h, a: jax.hessian(total(h), 3)(*a),
-    "mixed hessian": lambda h, a: jax.jacrev(jax.jacfwd(total(h), 2), 3)(*a),
-    "reverse over reverse": lambda h, a: jax.jacrev(jax.jacrev(total(h), 3), 3)(*a),
+    "one gradient": lambda h, a: jax.grad(total(h), 1)(*a),
+    "hessian": lambda h, a: jax.hessian(total(h), 1)(*a),
+    "mixed hessian": lambda h, a: jax.jacrev(jax.jacfwd(total(h), 0), 1)(*a),
+    "jacfwd": lambda h, a: jax.jacfwd(h, BOTH)(*a),
+    "jacrev": lambda h, a: jax.jacrev(h, BOTH)(*a),
+    "reverse over reverse": lambda h, a: jax.jacrev(jax.jacrev(total(h), 1), 1)(*a),
     "grad of grad of grad": thrice,
-    "vmap": lambda h, a: jax.vmap(h, (1, None, None, None))(*stacked(a)),
-    "vmap to another axis": lambda h, a: jax.vmap(h, (2, None, None, None), 1)(*stacked(a, 2)),
-    "vmap of vmap": lambda h, a: jax.vmap(jax.vmap(h, (1, None, None, None)), (None, 0, None, None))(
-        stacked(a)[0], jnp.stack([a[1], -a[1]]), *a[2:]
+    "vmap": lambda h, a: jax.vmap(h, (1, None))(*stacked(a)),
+    "vmap to another axis": lambda h, a: jax.vmap(h, (2, None), 1)(*stacked(a, 2)),
+    "vmap of vmap": lambda h, a: jax.vmap(jax.vmap(h, (1, None)), (None, 0))(
+        stacked(a)[0], jnp.stack([a[1], -2 * a[1]])
     ),
-    "vmap of grad": lambda h, a: jax.vmap(jax.grad(total(h), ALL), (1, None, None, None))(*stacked(a)),
-    "grad of vmap": lambda h, a: jax.grad(total(jax.vmap(h, (1, None, None, None))), ALL)(*stacked(a)),
-    "checkpoint": lambda h, a: jax.grad(jax.checkpoint(total(h)), ALL)(*a),
+    "checkpoint": lambda h, a: jax.grad(jax.checkpoint(total(h)), BOTH)(*a),
+    "vmap of grad": lambda h, a: jax.vmap(jax.grad(total(h), BOTH), (1, None))(*stacked(a)),
+    "grad of vmap": lambda h, a: jax.grad(total(jax.vmap(h, (1, None))), BOTH)(*stacked(a)),
     "linear_transpose": lambda h, a: jax.linear_transpose(
-        jax.vmap(lambda t: jax.jvp(only(0, h, a), (a[0],), (t,))[1]), jnp.ones((2, 3, 5))
-    )(jnp.ones((2, 3, 4))),
+        jax.vmap(lambda t: jax.jvp(only(0, h, a), (a[0],), (t,))[1]), jnp.ones((2, 3, 4))
+    )(jnp.ones((2, 3))),
     "double transpose": lambda h, a: jax.grad(
-        lambda ct: jnp.sum(jax.vjp(only(3, h, a), a[3])[1](ct)[0] ** 2)
-    )(jnp.ones((3, 4))),
-}  # fmt: skip
+        lambda ct: jnp.sum(jax.vjp(only(1, h, a), a[1])[1](ct)[0] ** 2)
+    )(jnp.ones(3)),
+}
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 def test_transformation(name: str, args: Args) -> None:
     made = TRANSFORMATIONS[name]
-    found, expected = jax.tree.leaves(made(F.jax, args)), jax.tree.leaves(made(paper, args))
+    found, expected = jax.tree.leaves(made(F.jax, args)), jax.tree.leaves(made(plain, args))
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -102,7 +95,7 @@ def test_transformation(name: str, args: Args) -> None:
 def test_a_chain_of_functions_in_a_loop() -> None:
     step = tadc.function("x: f64[N]; w: f64[N]; y[i: N] = sin(w[i]*x[N - 1 - i]) + 0.1*x[i]").jax
 
-    def plain(x: Any, w: Any) -> Any:
+    def rewritten(x: Any, w: Any) -> Any:
         return jnp.sin(w * x[::-1]) + 0.1 * x
 
     def run(h: Any) -> Callable[[Any], Any]:
@@ -114,14 +107,14 @@ def test_a_chain_of_functions_in_a_loop() -> None:
         return last
 
     w = jnp.array([0.3, 0.5, 1.2])
-    for transform in (jax.jit, jax.grad, lambda f: jax.jacfwd(jax.grad(f))):
-        np.testing.assert_allclose(transform(run(step))(w), transform(run(plain))(w), rtol=1e-12)
+    for transform in (jax.jit, jax.grad):
+        np.testing.assert_allclose(transform(run(step))(w), transform(run(rewritten))(w), rtol=1e-12)
 
 
 @pytest.mark.sweep
 def test_by_the_checker_of_jax(args: Args) -> None:
     check_grads(F.jax, args, order=2)
-    check_grads(jax.vmap(F.jax, (1, None, None, None)), stacked(args), order=2)
+    check_grads(jax.vmap(F.jax, (1, None)), stacked(args), order=2)
 
 
 def test_a_vmap_is_one_call_and_nothing_is_computed_that_nobody_asks_for() -> None:
@@ -142,11 +135,13 @@ def test_a_vmap_is_one_call_and_nothing_is_computed_that_nobody_asks_for() -> No
 def test_a_result_that_is_not_used_has_no_cotangent() -> None:
     both = tadc.function("x: f64[N]; y[i] = x[i]**2; s = sum{i} (exp(x[i]))").jax
     gradient = jax.make_jaxpr(jax.grad(lambda x: both(x).y.sum()))(jnp.ones(3))
-    assert "exp" not in str([e.params["derived"].function for e in gradient.eqns if "derived" in e.params][-1])
+    assert "exp" not in str(
+        [e.params["derived"].function for e in gradient.eqns if "derived" in e.params][-1]
+    )
     np.testing.assert_allclose(jax.grad(lambda x: both(x).y.sum())(jnp.arange(3.0)), [0, 2, 4])
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.sweep)])
 def test_f32(order: int) -> None:
     f = tadc.function("x: f32[N]; w: f32[K]; y[i: N - K + 1] = sum{k} (tanh(w[k]) * x[i + k]**2)").jax
     x, w = jnp.linspace(0, 1, 7, dtype=jnp.float32), jnp.array([0.5, -1, 2], jnp.float32)
@@ -154,14 +149,21 @@ def test_f32(order: int) -> None:
     check_grads(f, (x, w), order, atol=2e-2, rtol=2e-2)
 
 
-def test_a_recurrence() -> None:
-    f = tadc.function("x: f64[N]; h[t: N] = scan{t} (if {t = 0: x[0]; t >= 1: tanh(h[t - 1]) + x[t]})")
+RECURRENCES: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "jacrev": jax.jacrev,
+    "hessian": lambda h: jax.hessian(lambda x: h(x).sum()),
+    "vmap": lambda h: lambda x: jax.vmap(h)(jnp.stack([x, 2 * x])),
+}
 
-    def plain(x: Any) -> Any:
+
+@pytest.mark.parametrize("name", RECURRENCES)
+@pytest.mark.one_in(3)
+def test_a_recurrence(name: str) -> None:
+    f = tadc.function("x: f64[N]; scan{t} h[t: N] = if {t = 0} then (x[0]) else (tanh(h[t - 1]) + x[t])")
+
+    def written(x: Any) -> Any:
         step = lambda h, x: (jnp.tanh(h) + x, jnp.tanh(h) + x)  # noqa: E731
         return jnp.concatenate([x[:1], jax.lax.scan(step, x[0], x[1:])[1]])
 
-    x = jnp.linspace(-1, 1, 9)
-    for of in (lambda h: h, lambda h: jax.jacrev(h), lambda h: jax.hessian(lambda x: h(x).sum()), jax.vmap):
-        given = jnp.stack([x, 2 * x]) if of is jax.vmap else x
-        np.testing.assert_allclose(of(f.jax)(given), of(plain)(given), rtol=1e-10, atol=1e-12)
+    x, of = jnp.linspace(-1, 1, 9), RECURRENCES[name]
+    np.testing.assert_allclose(of(f.jax)(x), of(written)(x), rtol=1e-10, atol=1e-12)
