@@ -121,7 +121,7 @@ def arrange(
 ) -> list[Any]:
     """The values in the order of the parameters. What is given is also checked before this raises.
 
-    `convert` gives a Diagnostic for a value that is wrong; if it is not given, what a kernel on the host says.
+    `convert` gives a Diagnostic for a value that is wrong; without it what is read on the host is right.
     """
     names = [p.name for p in parameters]
     if len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
@@ -202,8 +202,7 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
                 declared(parameter),
             ],
             helps=[
-                "call the function outside of them, or inside through `jax.pure_callback`",
-                "for its derivatives use `tadc.vjp` and `tadc.value_and_grad`",
+                "call `f.jax`, which JAX transforms, or the function itself outside of them",
             ],
         )
     if getattr(value, "requires_grad", False) is True:

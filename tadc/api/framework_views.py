@@ -23,7 +23,8 @@ class FrameworkView:
         if f is None:
             return self
         # Python looks here before it looks for this property the next time.
-        return vars(f).setdefault(self._name, import_module(self.module).made(f))
+        kept: dict[str, Any] = vars(f)
+        return kept.setdefault(self._name, import_module(self.module).made(f))
 
 
 JAX = FrameworkView("tadc.jax", "A function of JAX's arrays, with derivatives and batches (`tadc.jax.wrap`).")

@@ -46,23 +46,26 @@ def made(f: Function) -> JaxFunction:
 
 
 @public
-def register() -> None:
-    """Tell JAX of tadc's kernels, for programs of `jax.export` in a process that wraps no function.
+def register(*functions: Function) -> None:
+    """Tell JAX of tadc's kernels, for programs of `jax.export` in a process that calls no function yet.
 
-    Wrapping any function does it too. Raises UsageError where JAX is missing or too old.
+    A program that returns the named tuple of a function needs this function too. Raises UsageError where JAX
+    is missing or too old.
     """
     _require_jax()
     from tadc.jax.kernels import KERNELS
 
     KERNELS.register()
+    for f in functions:
+        wrap(f)
 
 
 @public
 def export(jitted: Any, **options: Any) -> Any:
     """`jax.export.export`, which lets calls of tadc's kernels through.
 
-    The program holds the text of each kernel: a process that has called `register`, or wrapped any function,
-    compiles it when it is first run. Raises UsageError where JAX is missing or too old.
+    The program holds the text of each kernel: a process that has called `register` compiles it when
+    it is first run. Raises UsageError where JAX is missing or too old.
     """
     _require_jax()
     from jax import export as exporting

@@ -14,9 +14,9 @@ from typing import Any
 
 from tadc.api.function import Function, Origin, function_of
 from tadc.compiler.compile_options import Options
-from tadc.frontend.extents import size_sources
+from tadc.frontend.extents import size_sources, symbols_in
 from tadc.frontend.program import Argument, Program
-from tadc.frontend.terms import tensors_read
+from tadc.frontend.terms import index_forms, reachable, tensors_read
 from tadc.jax.shapes import Shapes
 from tadc.passes.terms.liveness import needed
 
@@ -53,7 +53,8 @@ class Derived:
 
         def make() -> Part:
             wrt = [self.function.inputs[n] for n in moving]
-            return trimmed(_derivative(self.function, "tangents", wrt), Base(self, dict(zip(wrt, wrt, strict=True))))
+            made = _derivative(self.function, "tangents", wrt)
+            return trimmed(made, Base(self, {name: name for name in wrt}))
 
         return self._once(("tangents", moving), make)
 
@@ -110,20 +111,44 @@ class Base:
 
 
 def trimmed(function: Function, base: Base | None = None) -> Part:
-    """A function without the inputs that it does not read, unless they alone tell a size."""
+    """A function without the inputs that it does not read, unless these alone tell a size that it uses."""
     program = function.program
-    read = tensors_read([d.body for d in program.definitions])
-    kept = [a for a in program.arguments if a.name in read]
-    for argument in program.arguments:
-        if len(_told(kept)) < len(_told(program.arguments)) and argument not in kept:
-            more = [a for a in program.arguments if a in kept or a is argument]
-            kept = more if _told(more) > _told(kept) else kept
+    kept = _kept(program)
     take = tuple(n for n, a in enumerate(program.arguments) if a in kept)
     if base is not None:
-        moves = {name: of for of, name in function.tangents.items() if of in base.moves}
-        base = replace(base, moves={n: of for n, of in moves.items() if any(a.name == n for a in kept)})
-    made = function if len(take) == len(program.arguments) else _with(function, arguments=tuple(kept))
-    return Part(Derived(made, base), take)
+        names = {a.name for a in kept}
+        tangents = function.tangents.items()
+        base = Base(base.of, {name: of for of, name in tangents if of in base.moves and name in names})
+    if len(take) < len(program.arguments):
+        sizes = tuple(name for name in program.sizes if name in _used(program, kept))
+        # Sets of other sizes were looked at for the function that this one is derived of.
+        excluded = tuple(
+            rows for rows in program.excluded if all(row.form.variables <= set(sizes) for row in rows)
+        )
+        function = _with(function, arguments=kept, sizes=sizes, excluded=excluded)
+    return Part(Derived(function, base), take)
+
+
+def _kept(program: Program) -> tuple[Argument, ...]:
+    """The arguments that are read, and those that tell the sizes that are used."""
+    read = tensors_read([d.body for d in program.definitions])
+    kept = tuple(a for a in program.arguments if a.name in read)
+    for argument in program.arguments:
+        missing = _used(program, kept) - _told(kept)
+        if not missing:
+            return kept
+        if missing & _told((*kept, argument)):
+            kept = tuple(a for a in program.arguments if a in kept or a is argument)
+    return program.arguments if _used(program, kept) - _told(kept) else kept
+
+
+def _used(program: Program, arguments: Sequence[Argument]) -> set[str]:
+    """The sizes that definitions and the shapes of arguments use."""
+    nodes = reachable([d.body for d in program.definitions])
+    found = {name for node in nodes for form in index_forms(node) for name in form.variables}
+    found |= {name for d in program.definitions if d.order is not None for name in d.order.variables}
+    found |= symbols_in(size for t in (*arguments, *program.definitions) for size in t.shape)
+    return found & set(program.sizes)
 
 
 def _told(arguments: Sequence[Argument]) -> set[str]:
@@ -142,7 +167,7 @@ def _with_outputs(function: Function, seen: Sequence[int]) -> Function:
 
 def _with(function: Function, **changes: Any) -> Function:
     """The function of a program with these changes."""
-    program: Program = replace(function.program, **changes)
+    program = replace(function.program, **changes)
     return function_of(lambda: program, None, function.options)
 
 

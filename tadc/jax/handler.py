@@ -56,8 +56,13 @@ def dispatcher(major: int, minor: int) -> str:
     """
     old = _constant("tadc.old", "tadc: this version of XLA passes too little")
     odd = _constant("tadc.odd", "tadc: a call has no kernel")
-    return old + odd + _FAIL.format(fail="tadc.fail") + _DISPATCHER.format(
-        major=major, minor=minor, message=MESSAGE, invalid=INVALID_ARGUMENT, internal=INTERNAL
+    return (
+        old
+        + odd
+        + _FAIL.format(fail="tadc.fail")
+        + _DISPATCHER.format(
+            major=major, minor=minor, message=MESSAGE, invalid=INVALID_ARGUMENT, internal=INTERNAL
+        )
     )
 
 
@@ -227,7 +232,8 @@ class _Handler:
 
     def buffers(self, parameters: Sequence[Parameter], count: int, pointers: int) -> list[str]:
         """The buffers of tensors, if they have the types and ranks of these; the function ends if not."""
-        lines, found = self.lines, []
+        lines = self.lines
+        found: list[str] = []
         self.require(lines.put(f"icmp eq i64 {self.load('i64', '%frame', count)}, {len(parameters)}"))
         array = self.load("ptr", "%frame", pointers) if parameters else ""
         for n, parameter in enumerate(parameters):
@@ -248,8 +254,10 @@ class _Handler:
     def report(self, found: str) -> None:
         """Return what the kernel says: nothing, or an error of XLA."""
         lines = self.lines
-        cases = [(n + 1, f"dimension {d} of `{p.name}` is not as the program declares `{p}`", INVALID_ARGUMENT)
-                 for n, (p, d) in enumerate(self.extents)]  # fmt: skip
+        cases: list[tuple[int, str, int]] = []
+        for n, (p, d) in enumerate(self.extents):
+            message = f"dimension {d} of `{p.name}` is not as the program declares `{p}`"
+            cases.append((n + 1, message, INVALID_ARGUMENT))
         cases.append((EXCLUDED, "the program has no meaning for these sizes", INVALID_ARGUMENT))
         cases.append((NO_MEMORY, "there is not enough memory for what is in between", RESOURCE_EXHAUSTED))
         labels = " ".join(f"i64 {value}, label %case{k}" for k, (value, _, _) in enumerate(cases))
@@ -268,5 +276,7 @@ class _Handler:
 def _constant(name: str, text: str) -> str:
     """A text that ends with a zero, as a global."""
     data = text.encode() + b"\0"
-    shown = "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data)
+    shown = "".join(
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data
+    )
     return f'@"{name}" = internal constant [{len(data)} x i8] c"{shown}"\n'

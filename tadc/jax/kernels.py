@@ -1,5 +1,9 @@
 """Kernels that XLA can call: compiled, and in the table of the one handler that XLA knows."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
 from __future__ import annotations
 
 import ctypes
@@ -39,6 +43,9 @@ class Kernels:
         self._functions: dict[int, int] = {}
         self._kept: list[Any] = []
         self._install: Any = None
+
+    def __len__(self) -> int:
+        return len(self._functions)
 
     def ready(self, function: Function) -> tuple[int, str]:
         """The key and the program of a function whose kernel is ready. Raises CompileError as `compile`."""
@@ -111,9 +118,7 @@ class Kernels:
             return None
 
 
-_Missing = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
-)
+_Missing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 
 KERNELS = Kernels()
 """Those of this process."""

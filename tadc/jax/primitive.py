@@ -1,8 +1,13 @@
-"""The operation of JAX that calls a kernel, and its rules. All that is not JAX's documented interface is here.
+"""The operation of JAX that calls a kernel, and its rules.
 
-`jax.extend.core.Primitive`, `jax.interpreters.{ad, batching, mlir, xla}` and `jax.ffi` are public modules, the
-first two of them without a promise of stability; what is used of them is the same from JAX 0.5.0 to 0.10.2.
+All that is not JAX's documented interface is here: `jax.extend.core.Primitive`, and what is used of
+`jax.interpreters` (`ad`, `batching`, `mlir`, `xla`), public modules without a promise of stability. It is the
+same from JAX 0.5.0 to 0.10.2.
 """
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """The shapes and types of a call, checked while JAX traces it: those of results, or what is wrong."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,16 @@
 """`f.jax`: what takes arrays of JAX, numbers and lists by position or name, and gives arrays of JAX."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
 from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -11,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tadc.api.function import Function
+from tadc.backend.runtime.call_sizes import size_missing
 from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
@@ -26,24 +34,22 @@ class JaxFunction:
     Arguments come by position or by name; one result is an array, several are a named tuple. What an argument
     is converts to the program's type by JAX's rules of promotion, never to a narrower type.
 
-    A call raises ArgumentError that lists all that is wrong with types and shapes: when JAX traces it, and not
-    when it runs.
+    A call raises ArgumentError that lists all that is wrong with types and shapes, when JAX traces it.
     """
 
     def __init__(self, f: Function) -> None:
         self.function = f
         #: The sizes that no array tells, which a call gives by name.
-        self._untold = () if f.per_value is not None else f.program.unbound_sizes()
-        if f.per_value is not None:
-            self._untold = tuple(f.per_value.symbols)
+        names = () if f.per_value is None else f.per_value.symbols
+        self._untold = tuple(dict.fromkeys((*names, *f.program.unbound_sizes())))
         self._derived: Derived | None = None
         self._result: Any = None
         if len(f.outputs) > 1:
-            self._result = namedtuple("Result", f.outputs, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
-        self._call = jax.jit(self._traced, static_argnames=self._untold or None, inline=True)
-        self.__name__ = f.outputs[0]
+            self._result = _result(f.outputs)
+        self._call = jax.jit(self._traced, static_argnames=self._untold, inline=True)
+        self.__name__ = next(iter(f.outputs))
         self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
-        self.__signature__ = signature_of(f)
+        self.__signature__: Any = signature_of(f)
 
     def __repr__(self) -> str:
         return f"<jax of {self.function!r}>"
@@ -93,16 +99,12 @@ class JaxFunction:
         f = self.function
         if f.per_value is not None:
             f = f.at_call([jnp.asarray(value) for value in args], sizes)
-        elif self._untold:
-            missing = [name for name in self._untold if name not in sizes]
-            if missing:
-                made = [Diagnostic("TAD0501", f"size `{n}` is missing", notes=["no array tells it"],
-                                   helps=[f"pass it by name: `{n}=…`"]) for n in missing]  # fmt: skip
-                raise ArgumentError(made)
-            f = f.at(sizes)
-        if f is not self.function:
-            return f.jax.derived
-        return self.derived
+        untold = f.program.unbound_sizes()
+        missing = [size_missing(name) for name in untold if name not in sizes]
+        if missing:
+            raise ArgumentError(missing)
+        f = f.at({name: sizes[name] for name in untold})
+        return self.derived if f is self.function else f.jax.derived
 
     @property
     def derived(self) -> Derived:
@@ -110,6 +112,16 @@ class JaxFunction:
         if self._derived is None:
             self._derived = Derived(self.function)
         return self._derived
+
+
+@cache
+def _result(names: tuple[str, ...]) -> Any:
+    """The named tuple of several results, which exported programs know by its names."""
+    made = namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+    with suppress(ImportError):  # of what JAX needs to export
+        export = import_module("jax.export")
+        export.register_namedtuple_serialization(made, serialized_name=f"tadc.Result({', '.join(names)})")
+    return made
 
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
