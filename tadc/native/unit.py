@@ -105,7 +105,8 @@ def _check_threads(threads: str, target: Target) -> None:
     processor = processor_of(target.architecture, target.backend)
     if not processor.has_libm:
         raise backend_error("TAD0706", f"target `{target}` has one thread", [], ["leave `threads` out"])
-    if (threads == "pool" and not processor.triple.startswith("x86_64")) or "linux" not in processor.triple:
+    is_supported = processor.triple.startswith("x86_64") and "linux" in processor.triple
+    if threads == "pool" and not is_supported:
         note = "the threads of a library are for Linux on x86-64"
         help = "with `host` a function of the program shares work among threads"
         raise backend_error("TAD0706", f"target `{target}` has no threads of its own", [note], [help])
