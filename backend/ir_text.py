@@ -56,6 +56,8 @@ F32, F64 = Type(True, 32), Type(True, 64)
 
 #: Behind a fused product and sum that may be rounded twice.
 TWICE = "  ; or rounded twice"
+#: Behind one of an integer of at most 11 bits and a number that is known.
+OF_INTEGER = "  ; of an integer"
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +179,12 @@ class Function:
         """`a * b + c`, rounded once, or twice where that takes many instructions less."""
         found = self.fma(a, b, c)
         self.lines[-1] += TWICE
+        return found
+
+    def fma_of_integer(self, a: Value, b: float, c: Value) -> Value:
+        """`a * b + c`, rounded once; `a` is an integer of at most 11 bits."""
+        found = self.fma(a, b, c)
+        self.lines[-1] += OF_INTEGER
         return found
 
     def fabs(self, a: Value) -> Value:

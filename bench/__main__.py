@@ -14,6 +14,7 @@
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
 `python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
+`python -m bench wasm`: modules of WebAssembly against plain JavaScript, in node.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ MODULES = {
     "operations": "operations",
     "sizes": "specialised",
     "uncertainty": "uncertainty",
+    "wasm": "wasm",
 }
 TAKE_WORDS = {"everyday", "jvp", "mechanisms", "memory"}
 

@@ -23,13 +23,15 @@ def assembly_of(text: str, settings: Settings) -> str:
     """Assembly of LLVM IR text."""
     from tadc.backend.object_code import assembly
 
-    return assembly(text, settings.level, processor_of(settings.target))
+    return assembly(text, settings.level, processor_of(settings.target.architecture, settings.target.backend))
 
 
 def _object(text: str, settings: Settings) -> bytes:
     from tadc.backend.object_code import object_code
 
-    return object_code(text, settings.level, processor_of(settings.target))
+    return object_code(
+        text, settings.level, processor_of(settings.target.architecture, settings.target.backend)
+    )
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Cpu:
 
     def machine(self, target: Target) -> str:
         """Sizes of vectors."""
-        size, number = processor_of(target).vectors
+        size, number = processor_of(target.architecture, target.backend).vectors
         return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
 
     def lower(self, module: Any, settings: Settings) -> None:
@@ -74,7 +76,7 @@ class Cpu:
         from tadc.backend.llvm_ir import complete, functions_for, fused_if_fast
         from tadc.backend.splitting import define_splits
 
-        processor = processor_of(settings.target)
+        processor = processor_of(settings.target.architecture, settings.target.backend)
         text = define_splits(fused_if_fast(text, processor), processor.pause)
         return complete(text, functions_for(processor))
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tadc.backend.base import Target
 from tadc.backend.binding import binding
 
 
@@ -134,11 +133,11 @@ WASM = Processor(
 )
 
 
-def processor_of(target: Target) -> Processor:
+def processor_of(architecture: str, backend: str = "cpu") -> Processor:
     """The processor of a target: without an architecture the host, or that of WebAssembly."""
-    if target.backend == "wasm32":
+    if backend == "wasm32":
         return WASM
-    return PROCESSORS[target.architecture] if target.architecture else host()
+    return PROCESSORS[architecture] if architecture else host()
 
 
 def missing_here(architecture: str) -> str:

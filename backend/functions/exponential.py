@@ -89,7 +89,7 @@ def reduce(f: Function, x: Value) -> tuple[Value, Value, Value]:
     shifted = f.muladd(x, 1 / math.log(2), form.shifter)
     n = shifted - form.shifter
     high, low = constants(f).ln2
-    exact = f.fma(n, -high, x)
+    exact = f.fma_of_integer(n, -high, x)
     r = f.muladd(n, -low, exact)
     return shifted.bits - form.shifter_bits, r, f.fma(n, -low, exact - r)
 

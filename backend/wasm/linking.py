@@ -3,7 +3,7 @@
 A module asks for nothing: functions keep their numbers, since none is imported, and so does the only global,
 the stack pointer. Addresses of data are those that the layout gives:
 
-    0 … STACK       the stack, which grows downwards: an overflow is an access out of memory, and ends the call
+    0 … STACK       the stack, which grows downwards: an overflow leaves memory, which ends the call
     STACK … heap    data
     heap …          the host's, from `__heap_base` on
 """
@@ -39,8 +39,8 @@ _ORDER = (TYPES, FUNCTIONS, MEMORIES, GLOBALS, EXPORTS, CODE, DATA)
 
 
 def module_of(code: bytes, symbols: Sequence[str], about: tuple[str, bytes]) -> bytes:
-    """The module of an object, which exports functions, `memory` and `__heap_base`; `about` is the name and the
-    content of a section for the host.
+    """The module of an object, which exports functions, `memory` and `__heap_base`; `about` is the name and
+    the content of a section for the host.
 
     Raises Malformed for an object that calls what it does not define.
     """

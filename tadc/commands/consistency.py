@@ -139,8 +139,8 @@ def _of_units(a: Arguments) -> None:
             f"`--schedule` does not go with `--emit {a.emit}` and `--wrt`",
             "a schedule is of one function, and there are several",
         )
-    if a.target == "wasm32" and a.threads not in (None, "none"):
-        raise UsageError(f"`--threads {a.threads}` does not go with `--target wasm32`, which has one thread")
+    if a.dump_dir:
+        raise UsageError(f"`--dump-dir` does not go with `--emit {a.emit}`, which makes several functions")
     form = UNIT_FORMS[a.emit or ""]
     if form.make is None and form.name not in ("h", "js") and not a.output:
         raise UsageError(

@@ -106,7 +106,8 @@ def list_names(what: str, names: Sequence[str] = ()) -> int:
     if names and what != "passes":
         raise UsageError(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
     if what == "stages":
-        lines = [f"{s.name:16}{s.about}" for s in STAGES]
+        stages = {s.name: s.about for s in STAGES} | {form.name: form.about for form in UNIT_FORMS.values()}
+        lines = [f"{name:16}{about}" for name, about in stages.items()]
     elif what == "targets":
         from tadc.backend.target import BACKENDS
 

@@ -9,8 +9,8 @@ from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
 from tadc.compiler.stages import Compilation
-from tadc.native.files import file_of
 from tadc.native.unit import derivatives_of, native_unit
+from tadc.native.unit_files import file_of
 
 
 def write_unit(arguments: Arguments, state: Compilation) -> int:

@@ -15,8 +15,8 @@ from tadc.caller.program_files import write_whole
 from tadc.caller.warn_caller import warn_of
 from tadc.compiler.derive import resolve_wrt
 from tadc.native.c_names import is_symbol
-from tadc.native.files import file_of
 from tadc.native.unit import THREADS, derivatives_of, native_unit
+from tadc.native.unit_files import file_of
 
 
 @public

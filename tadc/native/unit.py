@@ -9,7 +9,8 @@ from functools import cached_property
 
 from tadc.api.execute import unit_of
 from tadc.api.function import Function, Origin
-from tadc.backend.base import Unit
+from tadc.backend.backend_errors import backend_error
+from tadc.backend.base import Target, Unit
 from tadc.backend.cpu.processors import processor_of
 from tadc.backend.cpu.thread_pool import pool_text
 from tadc.backend.object_code import one_object
@@ -68,7 +69,7 @@ class NativeUnit:
 
     def object(self) -> bytes:
         """One object file of all functions."""
-        processor = processor_of(self.options.target)
+        processor = processor_of(self.options.target.architecture, self.options.target.backend)
         return one_object(self.texts(), frozenset(self.symbols), self.options.level, processor)
 
 
@@ -87,13 +88,28 @@ def native_unit(
     """
     if not f.outputs:
         raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=f.program.source)])
+    _check_threads(threads, options.target)
     prefix = prefix or f"tad_{f.outputs[0]}"
     wanted = [("", "the value", f), *derivatives]
     parts = tuple(
-        Part(prefix + suffix, about, unit_of(g.program, replace(options, **_storing(g))))
+        Part(prefix + suffix, about, unit_of(g.program, replace(options.of_derived, **_storing(g))))
         for suffix, about, g in wanted
     )
     return NativeUnit(prefix, parts, options, threads)
+
+
+def _check_threads(threads: str, target: Target) -> None:
+    """Raises CompileError (TAD0706) for threads that a target does not have."""
+    if threads == "none":
+        return
+    processor = processor_of(target.architecture, target.backend)
+    if not processor.has_libm:
+        raise backend_error("TAD0706", f"target `{target}` has one thread", [], ["leave `threads` out"])
+    is_supported = processor.triple.startswith("x86_64") and "linux" in processor.triple
+    if threads == "pool" and not is_supported:
+        note = "the threads of a library are for Linux on x86-64"
+        help = "with `host` a function of the program shares work among threads"
+        raise backend_error("TAD0706", f"target `{target}` has no threads of its own", [note], [help])
 
 
 def _storing(f: Function) -> dict[str, object]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import tadc
 from tadc.backend.cpu.thread_pool import is_supported
 from tests.native import programs
 from tests.native.programs import compiler, numbers, run, wanted, write
+from tests.pages import ROOT, blocks
 
 MAIN = Path(__file__).with_name("conv.c")
 
@@ -68,6 +72,19 @@ def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
         "-lm",
     )
     run(tmp_path, "./main")
+
+
+def test_the_cmake_file_of_the_page(tmp_path: Path) -> None:
+    cmake = compiler("cmake")
+    compiler("cc")
+    for block in blocks(ROOT / "docs" / "c.md"):
+        if block.name in ("CMakeLists.txt", "main.c", "conv.tad"):
+            (tmp_path / block.name).write_text(block.text)
+    here = Path(sys.executable).parent
+    with mock.patch.dict(os.environ, {"PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}):
+        run(tmp_path, cmake, "-B", "build")
+        run(tmp_path, cmake, "--build", "build")
+    assert run(tmp_path, "build/convolve").stdout.endswith(b"1\n")
 
 
 RUST = """

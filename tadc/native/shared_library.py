@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tadc.backend.backend_errors import backend_error
-from tadc.backend.base import Target
 from tadc.backend.cpu.processors import host, processor_of
 from tadc.native.unit import NativeUnit
 
@@ -23,7 +22,7 @@ def shared_library(unit: NativeUnit) -> bytes:
 
     Raises CompileError: TAD0711 where there is no linker, or where it fails.
     """
-    command = _linker(unit.options.target)
+    command = _linker(unit.options.target.architecture)
     with tempfile.TemporaryDirectory(prefix="tadc-") as name:
         folder = Path(name)
         (folder / "unit.o").write_bytes(unit.object())
@@ -39,9 +38,9 @@ def shared_library(unit: NativeUnit) -> bytes:
         return (folder / "unit.so").read_bytes()
 
 
-def _linker(target: Target) -> Sequence[str]:
+def _linker(architecture: str) -> Sequence[str]:
     """What links for a processor: `cc`, or of another kind of processor one of its name; else zig."""
-    machine = processor_of(target).machine
+    machine = processor_of(architecture).machine
     is_own = machine == host().machine
     cc = shutil.which("cc") if is_own else shutil.which(f"{machine}-linux-gnu-gcc")
     if cc is not None:

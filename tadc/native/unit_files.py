@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from tadc.native.archive import archive
 from tadc.native.header import header_text
-from tadc.native.shared import shared_library
+from tadc.native.shared_library import shared_library
 from tadc.native.unit import NativeUnit
 
 
 def _header(unit: NativeUnit) -> str:
-    from tadc import __version__
-
-    return header_text(unit, __version__)
+    return header_text(unit, import_module("tadc").__version__)
 
 
 def _module(unit: NativeUnit) -> bytes:
