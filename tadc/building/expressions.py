@@ -322,14 +322,23 @@ def expression(value: Any) -> Expression:
         )
     if isinstance(value, bool | str | complex) or type(value).__name__ in ("bool_", "bool"):
         raise wrong(f"a number or an expression stands here, not {value!r}")
-    whole = hasattr(value, "__index__")
-    if not whole and not hasattr(value, "__float__"):
+    number = _number(value)
+    if number is None:
         raise wrong(f"a number or an expression stands here, not a {type(value).__name__}")
-    number: int | float = operator.index(value) if whole else float(value)
     if number != number or abs(number) == float("inf"):
         raise wrong(f"the language has no number `{number}`", "only finite numbers can be written")
     negative = repr(number).startswith("-")
-    return Expression((repr(number),), NEGATE if negative else ATOM, is_form=whole)
+    return Expression((repr(number),), NEGATE if negative else ATOM, is_form=isinstance(number, int))
+
+
+def _number(value: Any) -> int | float | None:
+    """A number as Python has it; None for what is none."""
+    for convert in (operator.index, float):
+        try:
+            return convert(value)
+        except (TypeError, ValueError):
+            pass
+    return None
 
 
 def grouped(operand: Expression, level: int) -> Expression:
