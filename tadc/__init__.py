@@ -205,10 +205,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"tadc.{name}")
     if name not in _HOME:
-        from tadc.building.forms import SCALAR
+        from tadc.building.forms import NAMED
 
-        if name in SCALAR:
-            return SCALAR[name]
+        if name in NAMED:
+            return NAMED[name]
         from tadc.frontend.suggest import did_you_mean
 
         near = "".join(f"; {help}" for help in did_you_mean(name, __all__))

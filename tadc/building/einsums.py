@@ -56,9 +56,20 @@ def _read(subscripts: Any) -> tuple[list[str], str]:
     left, arrow, right = subscripts.partition("->")
     for position, c in enumerate(subscripts):
         is_arrow = arrow and len(left) <= position < len(left) + 2
-        if not is_arrow and not (c.isascii() and c.isalpha()) and c != " " and not (c == "," and position < len(left)):
-            help = "give each dimension a letter of its own" if c == "." else "subscripts are letters, `,` and one `->`"
-            message = "there is no ellipsis: the number of dimensions is fixed" if c == "." else f"unexpected `{c}`"
+        if (
+            not is_arrow
+            and not (c.isascii() and c.isalpha())
+            and c != " "
+            and not (c == "," and position < len(left))
+        ):
+            help = (
+                "give each dimension a letter of its own"
+                if c == "."
+                else "subscripts are letters, `,` and one `->`"
+            )
+            message = (
+                "there is no ellipsis: the number of dimensions is fixed" if c == "." else f"unexpected `{c}`"
+            )
             _stop(subscripts, position, message, help)
     operands = [operand.replace(" ", "") for operand in left.split(",")]
     counts = Counter("".join(operands))
@@ -71,7 +82,12 @@ def _read(subscripts: Any) -> tuple[list[str], str]:
         if c != " " and c not in counts:
             _stop(subscripts, position, f"no operand has the index `{c}`", "a result has indices of operands")
         if c != " " and subscripts.index(c, len(left)) < position:
-            _stop(subscripts, position, f"`{c}` stands twice in the result", "a diagonal is read, not written: `ii->i`")
+            _stop(
+                subscripts,
+                position,
+                f"`{c}` stands twice in the result",
+                "a diagonal is read, not written: `ii->i`",
+            )
     return operands, result
 
 

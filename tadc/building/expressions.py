@@ -271,7 +271,8 @@ class Condition:
     def __and__(self, other: Condition) -> Condition:
         if not isinstance(other, Condition):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong(
-                "`&` joins comparisons", "it binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
+                "`&` joins comparisons",
+                "it binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses",
             )
         return Condition((*self.relations, *other.relations))
 
@@ -290,7 +291,9 @@ class Condition:
 
     @public
     def __or__(self, other: object) -> NoReturn:
-        raise wrong("conditions are joined by `&` alone", "choose twice: `tadc.where(a, x, tadc.where(b, x, y))`")
+        raise wrong(
+            "conditions are joined by `&` alone", "choose twice: `tadc.where(a, x, tadc.where(b, x, y))`"
+        )
 
     __ror__ = __or__
 

@@ -14,10 +14,6 @@ from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 #: What a function is called in Python whose name a reduction has: as in NumPy.
 _RENAMED = {"max": "maximum", "min": "minimum"}
 
-#: The constant that the language has a name for.
-pi = Expression(("pi",))
-
-
 def _scalar(name: str, arity: int) -> Callable[..., Expression]:
     spoken = _RENAMED.get(name, name)
 
@@ -28,7 +24,9 @@ def _scalar(name: str, arity: int) -> Callable[..., Expression]:
         parts: list[str | Expression] = [f"{name}("]
         for position, operand in enumerate(operands):
             if getattr(operand, "shape", ()):
-                help = "of an array, NumPy's function of that name gives the values; here read elements, `x[i]`"
+                help = (
+                    "of an array, NumPy's function of that name gives the values; here read elements, `x[i]`"
+                )
                 raise wrong(f"`tadc.{spoken}` makes an expression of a program, and takes no array", help)
             parts += [", "] * (position > 0) + [expression(operand)]
         return Expression((*parts, ")"), site=site)
@@ -39,7 +37,11 @@ def _scalar(name: str, arity: int) -> Callable[..., Expression]:
 
 
 #: The functions of the language by their names in Python; `tadc.exp` and the like are these.
-SCALAR = {_RENAMED.get(f.name, f.name): _scalar(f.name, f.arity) for f in FUNCTIONS.values()}
+SCALAR: dict[str, Callable[..., Expression]] = {_RENAMED.get(f.name, f.name): _scalar(f.name, f.arity) for f in FUNCTIONS.values()}
+
+
+#: What `tadc` has besides by its name: the functions, and the constant that has a name.
+NAMED: dict[str, Any] = {**SCALAR, "pi": Expression(("pi",))}
 
 
 @public
@@ -111,7 +113,12 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
     site = here()
     if not rest and isinstance(indices, Expression):
         raise wrong(f"`tadc.{kind}` is over an index", f"name it first: `tadc.{kind}(k, x[k])`")
-    if kind in _RENAMED and isinstance(indices, Expression) and len(rest) == 1 and not hasattr(indices, "name"):
+    if (
+        kind in _RENAMED
+        and isinstance(indices, Expression)
+        and len(rest) == 1
+        and not hasattr(indices, "name")
+    ):
         raise wrong(
             f"`tadc.{kind}` is over an index", f"that of two expressions is `tadc.{_RENAMED[kind]}(x, y)`"
         )
@@ -124,7 +131,10 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
     bounds: list[str | Expression] = []
     if len(rest) == 3:
         if len(head) > 1 or head[0][1] is not None:
-            raise wrong("bounds are those of one index", f"write one in the other: `tadc.{kind}(i, …, tadc.{kind}(…))`")
+            raise wrong(
+                "bounds are those of one index",
+                f"write one in the other: `tadc.{kind}(i, …, tadc.{kind}(…))`",
+            )
         bounds = ["_(", *_bound("max", rest[0]), ")^(", *_bound("min", rest[1]), ")"]
     parts = (f"{kind}{{", *head_parts(head), "}", *bounds, " (", expression(rest[-1]), ")")
     # The bounds see what is bound outside alone.
@@ -203,4 +213,6 @@ def select(condition: Condition, then: Any, otherwise: Any) -> Expression:
 def _checked(condition: Any, what: str) -> Condition:
     if isinstance(condition, Condition):
         return condition
-    raise wrong(f"`tadc.{what}` chooses by a comparison, not by {condition!r}", f"write `tadc.{what}(i > 0, …, …)`")
+    raise wrong(
+        f"`tadc.{what}` chooses by a comparison, not by {condition!r}", f"write `tadc.{what}(i > 0, …, …)`"
+    )

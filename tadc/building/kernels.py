@@ -121,7 +121,9 @@ def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(function, locals=dict(frame.f_locals), eval_str=True).parameters
     except (NameError, SyntaxError, TypeError, AttributeError) as problem:
-        raise wrong(f"an annotation of a kernel cannot be read: {problem}", 'write `a: tadc.f64["N", 3]`') from None
+        raise wrong(
+            f"an annotation of a kernel cannot be read: {problem}", 'write `a: tadc.f64["N", 3]`'
+        ) from None
 
 
 def _parameter(name: str, parameter: inspect.Parameter) -> Argument | Index:

@@ -48,7 +48,13 @@ class Site:
     def span(self, source: Source) -> Span:
         """Where the expression stands in the text of its file; the whole line where only that is known."""
         first, last, start, end = self._lines_and_columns()
-        if first is None or last is None or start is None or end is None or last > source.text.count("\n") + 1:
+        if (
+            first is None
+            or last is None
+            or start is None
+            or end is None
+            or last > source.text.count("\n") + 1
+        ):
             text = source.line(self.line())
             begin = _offset(source, self.line(), len(text[: len(text) - len(text.lstrip())].encode()))
             return Span(begin, begin + len(text.strip()))
@@ -116,9 +122,7 @@ class BuiltSource(Source):
                 words = self.text[label.span.start : label.span.end]
                 notes.append(f"`{words}` at {of.file}:{of.line()}: {label.text}")
         notes = [*diagnostic.notes, *notes]
-        return replace(
-            diagnostic, primary=primary, secondary=labels, notes=notes, source=source, edits=[]
-        )
+        return replace(diagnostic, primary=primary, secondary=labels, notes=notes, source=source, edits=[])
 
     def _site(self, span: Span) -> tuple[Span, Site] | None:
         """The smallest part in which a span lies, and its site."""

@@ -103,13 +103,20 @@ class _Writer:
         self.sizes([s for s in leaves if isinstance(s, Size)], arguments)
         for argument in arguments:
             self.declaration(argument, argument.shape)
-        written = _Same([])
-        for result in self.results:
-            for leaf in sorted(_reached([result]), key=lambda leaf: leaf.order):
-                if isinstance(leaf, Definition) and leaf not in written:
-                    written.add(leaf)
-                    self.definition(leaf)
+        for definition in self.in_order([leaf for leaf in leaves if isinstance(leaf, Definition)]):
+            self.definition(definition)
         return BuiltSource("".join(self.text), f"<{self.results[0].name}>", tuple(self.sites))
+
+    def in_order(self, definitions: list[Definition]) -> Iterator[Definition]:
+        """Results as they were given, but for those that others read; the rest as it was made."""
+        results, written = _Same(self.results), _Same([])
+        for result in self.results:
+            needed = _Same(_reached([result]))
+            for definition in definitions:
+                is_due = definition in needed or definition not in results
+                if is_due and definition.order <= result.order and definition not in written:
+                    written.add(definition)
+                    yield definition
 
     def sizes(self, sizes: list[Size], arguments: list[Argument]) -> None:
         """Declare those that have a value, and those that no shape of an argument tells."""
