@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
@@ -16,21 +16,23 @@ CHOICE, ADD, MULTIPLY, NEGATE, POWER, ATOM = range(6)
 _LEVELS = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY, "//": MULTIPLY, "**": POWER}
 
 #: What NumPy calls the operators when a number of its own stands on the left.
-_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "power": operator.pow,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
+_NUMPY = {
+    "add": "__add__",
+    "subtract": "__sub__",
+    "multiply": "__mul__",
+    "divide": "__truediv__",
+    "floor_divide": "__floordiv__",
+    "remainder": "__mod__",
+    "power": "__pow__",
+    "equal": "__eq__",
+    "not_equal": "__ne__",
+    "less": "__lt__",
+    "less_equal": "__le__",
+    "greater": "__gt__",
+    "greater_equal": "__ge__",
 }
+
+_LOOSE = "it binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
 
 _made = count()
 
@@ -144,7 +146,8 @@ class Expression:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         """What NumPy asks where one of its numbers stands on the left of an operator."""
         if method == "__call__" and len(inputs) == 2 and ufunc.__name__ in _NUMPY:
-            return _NUMPY[ufunc.__name__](*map(expression, inputs))
+            left, right = map(expression, inputs)
+            return getattr(left, _NUMPY[ufunc.__name__])(right)
         raise wrong(
             f"`numpy.{ufunc.__name__}` computes arrays, and this is an expression",
             f"functions of expressions are tadc's own: `tadc.{ufunc.__name__}(…)`",
@@ -239,7 +242,7 @@ class Tensor(Expression):
 
     def __getitem__(self, indices: Any) -> Expression:
         site = here()
-        given: tuple[Any, ...] = indices if isinstance(indices, tuple) else (indices,)
+        given: Any = indices if isinstance(indices, tuple) else (indices,)
         if not given:
             return self
         parts: list[str | Expression] = [self, "["]
@@ -264,30 +267,25 @@ class Condition:
 
     __hash__ = object.__hash__
 
-    def __init__(self, relations: tuple[tuple[Expression, str, Expression], ...]) -> None:
-        self.relations = relations
+    def __init__(self, relations: Sequence[tuple[Expression, str, Expression]]) -> None:
+        self.relations: Sequence[tuple[Expression, str, Expression]] = tuple(relations)
 
     @public
     def __and__(self, other: Condition) -> Condition:
         if not isinstance(other, Condition):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise wrong(
-                "`&` joins comparisons",
-                "it binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses",
-            )
+            raise wrong("`&` joins comparisons", _LOOSE)
         return Condition((*self.relations, *other.relations))
 
     @public
     def __rand__(self, other: object) -> NoReturn:
-        raise wrong(
-            "`&` joins comparisons", "it binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
-        )
+        raise wrong("`&` joins comparisons", _LOOSE)
 
     @public
     def __invert__(self) -> Condition:
         if len(self.relations) > 1:
             raise wrong("`~` negates one comparison", "swap the branches: `tadc.where(c, y, x)`")
-        ((left, relation, right),) = self.relations
-        return Condition(((left, NEGATED[relation], right),))
+        left, relation, right = self.relations[0]
+        return Condition([(left, NEGATED[relation], right)])
 
     @public
     def __or__(self, other: object) -> NoReturn:
@@ -321,7 +319,7 @@ def expression(value: Any) -> Expression:
     if getattr(value, "shape", ()):
         raise wrong(
             "an array stands in a program",
-            'make an argument for it, `x = tadc.argument("x", "f64", "N")`, and call the function with the array',
+            'make it an argument, `x = tadc.argument("x", "f64", "N")`, and call the function with it',
         )
     if isinstance(value, bool | str | complex) or type(value).__name__ in ("bool_", "bool"):
         raise wrong(f"a number or an expression stands here, not {value!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tadc.building.expressions import CHOICE, Condition, Expression, expression
+from tadc.building.expressions import CHOICE, Condition, Expression, Index, expression
 from tadc.building.places import here, wrong
 from tadc.building.tensors import Head, checked_head
 from tadc.caller.boundary import public
@@ -13,6 +13,7 @@ from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 
 #: What a function is called in Python whose name a reduction has: as in NumPy.
 _RENAMED = {"max": "maximum", "min": "minimum"}
+
 
 def _scalar(name: str, arity: int) -> Callable[..., Expression]:
     spoken = _RENAMED.get(name, name)
@@ -24,9 +25,7 @@ def _scalar(name: str, arity: int) -> Callable[..., Expression]:
         parts: list[str | Expression] = [f"{name}("]
         for position, operand in enumerate(operands):
             if getattr(operand, "shape", ()):
-                help = (
-                    "of an array, NumPy's function of that name gives the values; here read elements, `x[i]`"
-                )
+                help = "NumPy's function of that name gives the values of an array"
                 raise wrong(f"`tadc.{spoken}` makes an expression of a program, and takes no array", help)
             parts += [", "] * (position > 0) + [expression(operand)]
         return Expression((*parts, ")"), site=site)
@@ -37,7 +36,9 @@ def _scalar(name: str, arity: int) -> Callable[..., Expression]:
 
 
 #: The functions of the language by their names in Python; `tadc.exp` and the like are these.
-SCALAR: dict[str, Callable[..., Expression]] = {_RENAMED.get(f.name, f.name): _scalar(f.name, f.arity) for f in FUNCTIONS.values()}
+SCALAR: dict[str, Callable[..., Expression]] = {
+    _RENAMED.get(f.name, f.name): _scalar(f.name, f.arity) for f in FUNCTIONS.values()
+}
 
 
 #: What `tadc` has besides by its name: the functions, and the constant that has a name.
@@ -113,12 +114,7 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
     site = here()
     if not rest and isinstance(indices, Expression):
         raise wrong(f"`tadc.{kind}` is over an index", f"name it first: `tadc.{kind}(k, x[k])`")
-    if (
-        kind in _RENAMED
-        and isinstance(indices, Expression)
-        and len(rest) == 1
-        and not hasattr(indices, "name")
-    ):
+    if kind in _RENAMED and isinstance(indices, Expression) and not isinstance(indices, Index):
         raise wrong(
             f"`tadc.{kind}` is over an index", f"that of two expressions is `tadc.{_RENAMED[kind]}(x, y)`"
         )
@@ -130,10 +126,10 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
         )
     bounds: list[str | Expression] = []
     if len(rest) == 3:
-        if len(head) > 1 or head[0][1] is not None:
+        if any(size is not None for _, size in head) or len(head) > 1:
             raise wrong(
                 "bounds are those of one index",
-                f"write one in the other: `tadc.{kind}(i, …, tadc.{kind}(…))`",
+                "write one reduction in the other",
             )
         bounds = ["_(", *_bound("max", rest[0]), ")^(", *_bound("min", rest[1]), ")"]
     parts = (f"{kind}{{", *head_parts(head), "}", *bounds, " (", expression(rest[-1]), ")")
@@ -144,9 +140,10 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
     return made
 
 
-def _bound(tightest: str, given: Any) -> list[str | Expression]:
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        return [expression(given)]
+def _bound(tightest: str, side: Any) -> list[str | Expression]:
+    if not isinstance(side, Sequence) or isinstance(side, str):
+        return [expression(side)]
+    given: Any = side
     if len(given) == 1:
         return [expression(given[0])]
     parts: list[str | Expression] = [f"{tightest} ["]
@@ -205,7 +202,7 @@ def select(condition: Condition, then: Any, otherwise: Any) -> Expression:
     found = _checked(condition, "select")
     if len(found.relations) > 1:
         raise wrong("`tadc.select` takes one comparison", "`tadc.where` takes several")
-    ((left, sign, right),) = found.relations
+    left, sign, right = found.relations[0]
     parts = ("select(", left, f" {sign} ", right, ", ", expression(then), ", ", expression(otherwise), ")")
     return Expression(parts, site=site)
 
@@ -213,6 +210,4 @@ def select(condition: Condition, then: Any, otherwise: Any) -> Expression:
 def _checked(condition: Any, what: str) -> Condition:
     if isinstance(condition, Condition):
         return condition
-    raise wrong(
-        f"`tadc.{what}` chooses by a comparison, not by {condition!r}", f"write `tadc.{what}(i > 0, …, …)`"
-    )
+    raise wrong(f"`tadc.{what}` chooses by a comparison, not by {condition!r}", f"`tadc.{what}(i > 0, …, …)`")

@@ -86,7 +86,11 @@ def kernel(*head: Any) -> Any:
         if not isinstance(item, Index | Sequence | Mapping) or isinstance(item, str):
             raise wrong(f"`tadc.kernel` decorates a function, and takes its indices, not {item!r}")
     given: Any = head[0] if len(head) == 1 else head
-    return public(lambda function: _made(function, given))
+
+    def decorate(function: Callable[..., Any]) -> Function:
+        return _made(function, given)
+
+    return public(decorate)
 
 
 def _made(function: Any, head: Head | None) -> Function:
@@ -121,9 +125,8 @@ def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(function, locals=dict(frame.f_locals), eval_str=True).parameters
     except (NameError, SyntaxError, TypeError, AttributeError) as problem:
-        raise wrong(
-            f"an annotation of a kernel cannot be read: {problem}", 'write `a: tadc.f64["N", 3]`'
-        ) from None
+        help = 'write `a: tadc.f64["N", 3]`'
+        raise wrong(f"an annotation of a kernel cannot be read: {problem}", help) from None
 
 
 def _parameter(name: str, parameter: inspect.Parameter) -> Argument | Index:

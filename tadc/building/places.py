@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from types import CodeType
 
+from tadc.building import spoken
 from tadc.caller.boundary import UsageError
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -122,7 +123,10 @@ class BuiltSource(Source):
                 words = self.text[label.span.start : label.span.end]
                 notes.append(f"`{words}` at {of.file}:{of.line()}: {label.text}")
         notes = [*diagnostic.notes, *notes]
-        return replace(diagnostic, primary=primary, secondary=labels, notes=notes, source=source, edits=[])
+        helps = [spoken.in_python(help) for help in diagnostic.helps]
+        return Diagnostic(
+            diagnostic.code, diagnostic.message, primary, labels, notes, helps, diagnostic.severity, source
+        )
 
     def _site(self, span: Span) -> tuple[Span, Site] | None:
         """The smallest part in which a span lies, and its site."""

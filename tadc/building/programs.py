@@ -140,8 +140,8 @@ class _Writer:
         """`let h[i: 3] = …`; of a result with an element type its declaration too."""
         if tensor.body.pieces > MAX_PIECES:
             raise wrong(
-                f"the text of `{tensor.name}` has {tensor.body.pieces} pieces: what is used twice stands there twice",
-                'name what is used often: `h = tadc.let("h", [i], …)`',
+                f"the text of `{tensor.name}` has {tensor.body.pieces} pieces",
+                'what is used twice stands there twice: name it, `h = tadc.let("h", [i], …)`',
                 site=tensor.declared,
             )
         parts: list[str | Expression] = []

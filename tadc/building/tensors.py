@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from tadc.building.expressions import Expression, Index, Size, Tensor, expression
@@ -133,7 +134,7 @@ def let(
     order: Any = None,
     dtype: Any = None,
 ) -> Definition:
-    """A tensor that is defined by an expression for its indices: others read it, or `program` makes it a result.
+    """A tensor that is defined by an expression: others read it, or `program` makes it a result.
 
     `indices` are one index, several, or a mapping with their sizes, None where what is read tells it; () of a
     scalar. With an `order`, an expression such as `t`, it is a recurrence: elements are computed in that
@@ -189,12 +190,15 @@ def checked_head(given: Any) -> tuple[tuple[Index, Expression | None], ...]:
     if isinstance(given, Expression) or not isinstance(given, Sequence | Mapping) or isinstance(given, str):
         help = 'indices are made first: `i, j = tadc.indices("i j")`, and given as `[i, j]` or `{i: 3, j: N}`'
         raise wrong(f"an index, or a list of them, stands here, not {given!r}", help)
-    head = [(i, None) for i in given] if isinstance(given, Sequence) else list(given.items())
+    listed: Any = given
+    head: list[tuple[Any, Any]] = list(
+        listed.items() if isinstance(given, Mapping) else zip(listed, repeat(None))
+    )
     for item, _ in head:
         if not isinstance(item, Index):
             help = "shift what is read instead: `x[i - 1]`" if isinstance(item, Expression) else ""
             raise wrong(f"an index stands here, not {item!r}", *[help] * bool(help))
-    return tuple((i, None if stated is None else extent(stated)) for i, stated in head)
+    return tuple((i, None if size is None else extent(size)) for i, size in head)
 
 
 def _split(names: Any) -> list[str]:

@@ -137,7 +137,8 @@ class _Builder:
         if first is left and second is right:
             assert sign == node.operator
         else:
-            assert sign == _MIRRORED[node.operator] and first is right and second is left
+            assert sign == _MIRRORED[node.operator]
+            assert (id(first), id(second)) == (id(right), id(left))
         return tadc.Condition(((left, node.operator, right),))
 
 
@@ -163,4 +164,6 @@ def _read(statement: syntax.Statement) -> Iterator[str]:
 
 
 def _is_idle(statement: syntax.Statement) -> bool:
-    return isinstance(statement, syntax.SizeDecl) or (isinstance(statement, syntax.Define) and statement.is_let)
+    return isinstance(statement, syntax.SizeDecl) or (
+        isinstance(statement, syntax.Define) and statement.is_let
+    )

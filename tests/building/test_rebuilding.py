@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,20 +29,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 
 def _same(text: str) -> None:
     text = pruned(text)
-    try:
-        f = tadc.function(text)
-    except tadc.CompileError as error:  # random sizes of which some cannot be
-        with pytest.raises(tadc.CompileError) as caught:
-            rebuilt(text)
-        assert codes(caught.value) == codes(error)
-        return
-    g = rebuilt(text)
+    f, g = _made(tadc.function, text), _made(rebuilt, text)
     assert str(g) == str(f)
-    assert g.inputs == f.inputs
+    if isinstance(f, tadc.Function) and isinstance(g, tadc.Function):
+        assert g.inputs == f.inputs
 
 
-def codes(error: tadc.CompileError) -> list[str]:
-    return sorted(d.code for d in error.diagnostics)
+def _made(make: Callable[[str], tadc.Function], text: str) -> tadc.Function | list[str]:
+    """The function, or the codes of what is wrong: there are random programs for no sizes."""
+    try:
+        return make(text)
+    except tadc.CompileError as error:
+        return sorted(d.code for d in error.diagnostics)
 
 
 @pytest.mark.parametrize("name", _TEXTS)
