@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from tadc.api.batches import batched
-from tadc.api.derivatives import vjp
-from tadc.api.function import Function, Origin
-from tadc.compiler.compile_options import Options
+from tadc.api.function import Function
+from tadc.torch.derived import BATCH, GRADIENTS, TANGENTS, derive, derived_name, name_operators, parsed_name
 from tadc.torch.kernels import NAMESPACE, add_kernel, define, hand_on, library, operator_name
 from tadc.torch.pytorch import forward_ad, single_level, torch, transforms
 from tadc.torch.shapes import ELEMENTS, results_like
 
 _lock = threading.RLock()
 _made: dict[str, Operator] = {}
+
+#: Names of those that are made, or being made: PyTorch asks for a name while that is defined.
+_begun: set[str] = set()
 
 
 class Operator:
@@ -50,26 +51,13 @@ class Operator:
         """Results by name."""
         return dict(zip(self.outputs, results if len(self.outputs) > 1 else (results,), strict=True))
 
-    def vjp(self, wrt: tuple[str, ...]) -> Operator:
-        """The operator of the gradients of some inputs."""
-        return self._once(("vjp", wrt), lambda: vjp(self.function, wrt))
-
-    def tangents(self, wrt: tuple[str, ...]) -> Operator:
-        """The operator of the tangents of the results, for tangents of some inputs."""
-        f = self.function
-        options = Options(
-            "tangents", wrt, materialize=f.options.materialize, memory_limit=f.options.memory_limit
-        )
-        return self._once(("tangents", wrt), lambda: Origin(f, options).function())
-
-    def batched(self, names: tuple[str, ...]) -> Operator:
-        """The operator of many at once: some inputs, and all results, have one more dimension in front."""
-        return self._once(("batched", names), lambda: batched(self.function, names))
-
-    def _once(self, key: Any, make: Callable[[], Function]) -> Operator:
+    def derived(self, kind: str, names: Sequence[str]) -> Operator:
+        """The operator of a kind (`tadc.torch.derived`) for some inputs."""
+        key = kind, tuple(names)
         with _lock:
             if key not in self._derived:
-                self._derived[key] = operator_of(make())
+                name = derived_name(self.name, self.function, kind, names)
+                self._derived[key] = _once(name, lambda: derive(self.function, kind, names))
             return self._derived[key]
 
     def _fake(self, *tensors: Any) -> Any:
@@ -117,17 +105,36 @@ class Operator:
     def _batched(self, _info: Any, in_dims: Sequence[int | None], *tensors: Any) -> Any:
         names = tuple(name for name, d in zip(self.inputs, in_dims, strict=True) if d is not None)
         moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, in_dims, strict=True)]
-        found = self.batched(names).op(*moved)
+        found = self.derived(BATCH, names).op(*moved)
         return found, 0 if len(self.outputs) == 1 else (0,) * len(self.outputs)
 
 
 def operator_of(f: Function) -> Operator:
     """The operator of a function: one for equal programs."""
-    name = operator_name(f)
+    return _once(operator_name(f), lambda: f)
+
+
+def _once(name: str, make: Callable[[], Function]) -> Operator:
     with _lock:
         if name not in _made:
+            f = make()
+            _begun.add(name)
             _made[name] = Operator(name, f)
         return _made[name]
+
+
+def _make_named(name: str) -> None:
+    """Make the operator of a derived name, where that is one of what is there."""
+    parsed = parsed_name(name)
+    if parsed is None or name in _begun:
+        return
+    base, kind, positions = parsed
+    _make_named(base)
+    if base in _made and max(positions) < len(_made[base].inputs):
+        _made[base].derived(kind, [_made[base].inputs[n] for n in positions])
+
+
+name_operators(_make_named)
 
 
 class Recorded(torch.autograd.Function):
@@ -156,7 +163,7 @@ class Recorded(torch.autograd.Function):
         given = {name: c for name, c in zip(operator.outputs, cotangents, strict=True) if c is not None}
         if not given or not wrt:
             return (None,) * len(ctx.needs_input_grad)
-        derived = operator.vjp(wrt)
+        derived = operator.derived(GRADIENTS, wrt)
         values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
         like = next(iter(given.values()))
         for name, cotangent in derived.function.cotangents.items():
@@ -171,7 +178,7 @@ class Recorded(torch.autograd.Function):
         """The tangents of the results."""
         operator: Operator = ctx.operator
         given = {name: t for name, t in zip(operator.inputs, tangents, strict=True) if t is not None}
-        derived = operator.tangents(tuple(given))
+        derived = operator.derived(TANGENTS, tuple(given))
         values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
         values |= {derived.function.tangents[name]: t for name, t in given.items()}
         results = derived.called(values)

@@ -24,3 +24,6 @@ requires_gradient: Any = torch._C._any_requires_grad
 
 #: False, but where `torch.compile` reads a function.
 is_traced: Any = torch.compiler.is_dynamo_compiling
+
+#: Has `_is_compiling_flag`, which is set where `torch.export` runs a function to see what it does.
+compiler: Any = torch.compiler
