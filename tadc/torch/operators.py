@@ -10,7 +10,7 @@ from typing import Any, cast
 from tadc.api.function import Function
 from tadc.torch.derived import BATCH, GRADIENTS, TANGENTS, derive, derived_name, name_operators, parsed_name
 from tadc.torch.kernels import NAMESPACE, add_kernel, define, hand_on, library, operator_name
-from tadc.torch.pytorch import forward_ad, single_level, torch, transforms
+from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
 from tadc.torch.shapes import ELEMENTS, results_like
 
 _lock = threading.RLock()
@@ -45,7 +45,13 @@ class Operator:
 
     def called(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Its results by name, for inputs by name."""
-        return self.named(self.op(*[values[name] for name in self.inputs]))
+        tensors = [values[name] for name in self.inputs]
+        run = self.op if self.is_recorded(tensors) else self.direct
+        return self.named(run(*tensors))
+
+    def is_recorded(self, tensors: Sequence[Any]) -> bool:
+        """Whether gradients or tangents of the results may be asked for."""
+        return forward_ad._current_level >= 0 or (torch.is_grad_enabled() and requires_gradient(*tensors))
 
     def named(self, results: Any) -> dict[str, Any]:
         """Results by name."""
@@ -85,6 +91,8 @@ class Operator:
 
     def _recorded(self, keys: Any, *tensors: Any) -> Any:
         """Where gradients or tangents may be asked for."""
+        if not self.is_recorded(tensors):
+            return self.below(keys, tensors)
         record: Callable[..., Any] = cast("Any", super(torch.autograd.Function, Recorded)).apply
         if not transforms():
             return record(self, keys, *tensors)
@@ -151,7 +159,8 @@ class Recorded(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
         ctx.set_materialize_grads(False)
-        ctx.shapes = {name: (t.shape, t.dtype) for name, t in operator.named(found).items()}
+        if len(operator.outputs) > 1:
+            ctx.shapes = [(tensor.shape, tensor.dtype) for tensor in found]
         return found
 
     @staticmethod
@@ -165,10 +174,11 @@ class Recorded(torch.autograd.Function):
             return (None,) * len(ctx.needs_input_grad)
         derived = operator.derived(GRADIENTS, wrt)
         values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
-        like = next(iter(given.values()))
+        like, outputs = next(iter(given.values())), operator.outputs
         for name, cotangent in derived.function.cotangents.items():
-            shape, dtype = ctx.shapes[name]
-            values[cotangent] = given[name] if name in given else like.new_zeros(shape, dtype=dtype)
+            values[cotangent] = (
+                given[name] if name in given else _zeros(like, ctx.shapes[outputs.index(name)])
+            )
         results = derived.called(values)
         gradients = derived.function.gradients
         return None, None, *[results[gradients[n]] if n in gradients else None for n in operator.inputs]
@@ -185,3 +195,9 @@ class Recorded(torch.autograd.Function):
         of = derived.function.output_tangents
         found = tuple(results[of[name]] if name in of else None for name in operator.outputs)
         return found[0] if len(found) == 1 else found
+
+
+def _zeros(like: Any, about: tuple[Any, Any]) -> Any:
+    """The cotangent of a result that nobody reads."""
+    shape, dtype = about
+    return like.new_zeros(shape, dtype=dtype)
