@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from tadc.api.batches import batched
-from tadc.api.derivatives import vjp
-from tadc.api.function import Function, Origin
-from tadc.compiler.compile_options import Options
+from tadc.api.function import Function
+from tadc.torch.derived import BATCH, GRADIENTS, TANGENTS, derive, derived_name, name_operators, parsed_name
 from tadc.torch.kernels import NAMESPACE, add_kernel, define, hand_on, library, operator_name
-from tadc.torch.pytorch import forward_ad, single_level, torch, transforms
+from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
 from tadc.torch.shapes import ELEMENTS, results_like
 
 _lock = threading.RLock()
 _made: dict[str, Operator] = {}
+
+#: Names of those that are made, or being made: PyTorch asks for a name while that is defined.
+_begun: set[str] = set()
 
 
 class Operator:
@@ -44,32 +45,25 @@ class Operator:
 
     def called(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Its results by name, for inputs by name."""
-        return self.named(self.op(*[values[name] for name in self.inputs]))
+        tensors = [values[name] for name in self.inputs]
+        run = self.op if self.is_recorded(tensors) else self.direct
+        return self.named(run(*tensors))
+
+    def is_recorded(self, tensors: Sequence[Any]) -> bool:
+        """Whether gradients or tangents of the results may be asked for."""
+        return forward_ad._current_level >= 0 or (torch.is_grad_enabled() and requires_gradient(*tensors))
 
     def named(self, results: Any) -> dict[str, Any]:
         """Results by name."""
         return dict(zip(self.outputs, results if len(self.outputs) > 1 else (results,), strict=True))
 
-    def vjp(self, wrt: tuple[str, ...]) -> Operator:
-        """The operator of the gradients of some inputs."""
-        return self._once(("vjp", wrt), lambda: vjp(self.function, wrt))
-
-    def tangents(self, wrt: tuple[str, ...]) -> Operator:
-        """The operator of the tangents of the results, for tangents of some inputs."""
-        f = self.function
-        options = Options(
-            "tangents", wrt, materialize=f.options.materialize, memory_limit=f.options.memory_limit
-        )
-        return self._once(("tangents", wrt), lambda: Origin(f, options).function())
-
-    def batched(self, names: tuple[str, ...]) -> Operator:
-        """The operator of many at once: some inputs, and all results, have one more dimension in front."""
-        return self._once(("batched", names), lambda: batched(self.function, names))
-
-    def _once(self, key: Any, make: Callable[[], Function]) -> Operator:
+    def derived(self, kind: str, names: Sequence[str]) -> Operator:
+        """The operator of a kind (`tadc.torch.derived`) for some inputs."""
+        key = kind, tuple(names)
         with _lock:
             if key not in self._derived:
-                self._derived[key] = operator_of(make())
+                name = derived_name(self.name, self.function, kind, names)
+                self._derived[key] = _once(name, lambda: derive(self.function, kind, names))
             return self._derived[key]
 
     def _fake(self, *tensors: Any) -> Any:
@@ -97,6 +91,8 @@ class Operator:
 
     def _recorded(self, keys: Any, *tensors: Any) -> Any:
         """Where gradients or tangents may be asked for."""
+        if not self.is_recorded(tensors):
+            return self.below(keys, tensors)
         record: Callable[..., Any] = cast("Any", super(torch.autograd.Function, Recorded)).apply
         if not transforms():
             return record(self, keys, *tensors)
@@ -117,17 +113,36 @@ class Operator:
     def _batched(self, _info: Any, in_dims: Sequence[int | None], *tensors: Any) -> Any:
         names = tuple(name for name, d in zip(self.inputs, in_dims, strict=True) if d is not None)
         moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, in_dims, strict=True)]
-        found = self.batched(names).op(*moved)
+        found = self.derived(BATCH, names).op(*moved)
         return found, 0 if len(self.outputs) == 1 else (0,) * len(self.outputs)
 
 
 def operator_of(f: Function) -> Operator:
     """The operator of a function: one for equal programs."""
-    name = operator_name(f)
+    return _once(operator_name(f), lambda: f)
+
+
+def _once(name: str, make: Callable[[], Function]) -> Operator:
     with _lock:
         if name not in _made:
+            f = make()
+            _begun.add(name)
             _made[name] = Operator(name, f)
         return _made[name]
+
+
+def _make_named(name: str) -> None:
+    """Make the operator of a derived name, where that is one of what is there."""
+    parsed = parsed_name(name)
+    if parsed is None or name in _begun:
+        return
+    base, kind, positions = parsed
+    _make_named(base)
+    if base in _made and max(positions) < len(_made[base].inputs):
+        _made[base].derived(kind, [_made[base].inputs[n] for n in positions])
+
+
+name_operators(_make_named)
 
 
 class Recorded(torch.autograd.Function):
@@ -144,7 +159,8 @@ class Recorded(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
         ctx.set_materialize_grads(False)
-        ctx.shapes = {name: (t.shape, t.dtype) for name, t in operator.named(found).items()}
+        if len(operator.outputs) > 1:
+            ctx.shapes = [(tensor.shape, tensor.dtype) for tensor in found]
         return found
 
     @staticmethod
@@ -156,12 +172,13 @@ class Recorded(torch.autograd.Function):
         given = {name: c for name, c in zip(operator.outputs, cotangents, strict=True) if c is not None}
         if not given or not wrt:
             return (None,) * len(ctx.needs_input_grad)
-        derived = operator.vjp(wrt)
+        derived = operator.derived(GRADIENTS, wrt)
         values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
-        like = next(iter(given.values()))
+        like, outputs = next(iter(given.values())), operator.outputs
         for name, cotangent in derived.function.cotangents.items():
-            shape, dtype = ctx.shapes[name]
-            values[cotangent] = given[name] if name in given else like.new_zeros(shape, dtype=dtype)
+            values[cotangent] = (
+                given[name] if name in given else _zeros(like, ctx.shapes[outputs.index(name)])
+            )
         results = derived.called(values)
         gradients = derived.function.gradients
         return None, None, *[results[gradients[n]] if n in gradients else None for n in operator.inputs]
@@ -171,10 +188,16 @@ class Recorded(torch.autograd.Function):
         """The tangents of the results."""
         operator: Operator = ctx.operator
         given = {name: t for name, t in zip(operator.inputs, tangents, strict=True) if t is not None}
-        derived = operator.tangents(tuple(given))
+        derived = operator.derived(TANGENTS, tuple(given))
         values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
         values |= {derived.function.tangents[name]: t for name, t in given.items()}
         results = derived.called(values)
         of = derived.function.output_tangents
         found = tuple(results[of[name]] if name in of else None for name in operator.outputs)
         return found[0] if len(found) == 1 else found
+
+
+def _zeros(like: Any, about: tuple[Any, Any]) -> Any:
+    """The cotangent of a result that nobody reads."""
+    shape, dtype = about
+    return like.new_zeros(shape, dtype=dtype)

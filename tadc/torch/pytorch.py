@@ -19,8 +19,11 @@ single_level: Any = import_module("torch._functorch.utils").enable_single_level_
 #: Whether `torch.func` transforms what runs.
 transforms: Any = torch._C._are_functorch_transforms_active
 
-#: Whether one of the arguments requires a gradient, and gradients are recorded.
+#: Whether one of the arguments requires a gradient.
 requires_gradient: Any = torch._C._any_requires_grad
 
 #: False, but where `torch.compile` reads a function.
 is_traced: Any = torch.compiler.is_dynamo_compiling
+
+#: Has `_is_compiling_flag`, which is set where `torch.export` runs a function to see what it does.
+compiler: Any = torch.compiler

@@ -13,7 +13,7 @@ from tadc.caller.boundary import leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.torch.operators import operator_of
-from tadc.torch.pytorch import forward_ad, is_traced, requires_gradient, torch
+from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch
 from tadc.torch.tensor_arguments import fitting, in_order, sizes_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class TorchFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Evaluate. Raises ArgumentError (a CompileError and a ValueError) for all that is wrong."""
         __tracebackhide__ = True
-        if is_traced():
+        if is_traced() or compiler._is_compiling_flag:
             return self._traced(args, kwargs)
         try:
             if kwargs or self._direct is None:

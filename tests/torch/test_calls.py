@@ -202,22 +202,22 @@ def test_there_is_too_little_memory() -> None:
 
 def test_only_gradients_that_are_asked_for_are_computed(conv: tadc.Function) -> None:
     asked: list[tuple[str, ...]] = []
-    vjp = Operator.vjp
+    derived = Operator.derived
 
-    def noting(self: Operator, wrt: tuple[str, ...]) -> Operator:
-        asked.append(wrt)
-        return vjp(self, wrt)
+    def noting(self: Operator, kind: str, names: tuple[str, ...]) -> Operator:
+        asked.append((kind, *names))
+        return derived(self, kind, names)
 
     x, w = doubles(9), doubles(3)
-    with mock.patch.object(Operator, "vjp", noting):
+    with mock.patch.object(Operator, "derived", noting):
         for names in (("x",), ("w",), ("x", "w")):
             inputs = {"x": x.clone(), "w": w.clone()}
             for name in names:
                 inputs[name].requires_grad_()
             conv.torch(**inputs).sum().backward()
             assert [name for name in inputs if inputs[name].grad is not None] == list(names)
-    assert asked == [("x",), ("w",), ("x", "w")]
-    assert operator_of(conv).vjp(("x",)).outputs == ("dx",)
+    assert asked == [("g", "x"), ("g", "w"), ("g", "x", "w")]
+    assert operator_of(conv).derived("g", ("x",)).outputs == ("dx",)
 
 
 def test_results_that_nobody_reads_have_no_cotangent() -> None:
@@ -270,6 +270,10 @@ def test_export_is_loaded_by_a_process_that_wraps_the_function(conv: tadc.Functi
 
     size = torch.export.Dim("size", min=4, max=100)
     program = torch.export.export(Twice(), (doubles(9), doubles(3)), dynamic_shapes=({0: size}, None))
+    assert "default" in program.graph_module.code
+    x, w = doubles(9).requires_grad_(), doubles(3)
+    expected = torch.autograd.grad(2 * same(x, w).sum(), x)
+    assert_alike(torch.autograd.grad(program.module()(x, w).sum(), x), expected)
     path = tmp_path / "twice.pt2"
     torch.export.save(program, path)
     x, w = doubles(20), doubles(3)
