@@ -21,7 +21,7 @@ from jax.interpreters import ad, batching, mlir, xla
 
 from tadc.caller.boundary import usage
 from tadc.jax.derived import Derived, Part
-from tadc.jax.kernels import KERNELS, TARGET
+from tadc.jax.xla_kernels import KERNELS, TARGET
 
 call_p = Primitive("tadc")
 """Calls the kernel of `derived` with arrays of its types."""

@@ -25,7 +25,7 @@ from tadc.caller.python_signatures import signature_of, typed_text
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
-from tadc.jax.shapes import require_types, type_problem
+from tadc.jax.traced_shapes import require_types, type_problem
 
 
 class JaxFunction:

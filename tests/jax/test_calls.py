@@ -17,7 +17,7 @@ import pytest
 import tadc
 import tadc.jax
 from tadc.backend.disk_cache import DiskCache
-from tadc.jax import kernels
+from tadc.jax import xla_kernels as kernels
 
 CONV = tadc.function("x: f64[N]; w: f64[M]; y[i: N - M + 1] = sum{k} (w[k]*x[i + k]); s = sum{k} (w[k]**2)")
 
@@ -131,7 +131,7 @@ def test_one_kernel_for_all_sizes() -> None:
 
 
 def test_a_kernel_from_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "configured", lambda: DiskCache(tmp_path, 1 << 20))
+    monkeypatch.setattr(kernels, "configured", lambda: DiskCache(str(tmp_path), 1 << 20))
     text, found = "x: f64[N]; y[i] = 7*x[i]", []
     for _ in range(2):
         monkeypatch.setattr(kernels, "KERNELS", kernels.Kernels())
