@@ -51,6 +51,7 @@ def test_weak_types_and_f32() -> None:
     f = tadc.function("a: f32; x: f32[N]; y[i] = a*x[i]").jax
     assert f(2.5, jnp.ones(2, jnp.float32)).dtype == jnp.float32
     assert f(3, jnp.arange(3, dtype=jnp.int32)).tolist() == [0, 3, 6]
+    assert f(3, [0.5, 1]).tolist() == [1.5, 3]
     assert jax.grad(lambda a: f(a, jnp.ones(3, jnp.float32)).sum())(2.0) == 3
     with pytest.raises(tadc.ArgumentError, match="`x` has elements of type float64"):
         f(2.5, jnp.ones(2))
