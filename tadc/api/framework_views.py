@@ -23,7 +23,7 @@ class FrameworkView:
         if f is None:
             return self
         # Python looks here before it looks for this property the next time.
-        kept: dict[str, Any] = vars(f)
+        kept: dict[str, Any] = f.__dict__
         return kept.setdefault(self._name, import_module(self.module).made(f))
 
 

@@ -7,7 +7,7 @@ programs of tadc, made when they are asked for. JAX is imported by the first fun
 >>> f = tadc.function("x: f32[N]; y[i] = x[i]**2; s = sum{i} (x[i]**3)")
 >>> y, s = f.jax([1.0, 2.0, 3.0])
 >>> import jax
->>> print(jax.grad(lambda x: f.jax(x).s)(jax.numpy.ones(3)))
+>>> print(jax.grad(lambda x: f.jax(x).s)(jax.numpy.ones(3, "f4")))
 [3. 3. 3.]
 """
 
@@ -53,7 +53,7 @@ def register(*functions: Function) -> None:
     is missing or too old.
     """
     _require_jax()
-    from tadc.jax.kernels import KERNELS
+    from tadc.jax.xla_kernels import KERNELS
 
     KERNELS.register()
     for f in functions:
@@ -70,7 +70,7 @@ def export(jitted: Any, **options: Any) -> Any:
     _require_jax()
     from jax import export as exporting
 
-    from tadc.jax.kernels import TARGET
+    from tadc.jax.xla_kernels import TARGET
 
     allowed = exporting.DisabledSafetyCheck.custom_call(TARGET)
     checks = [*options.pop("disabled_checks", ()), allowed]
@@ -86,5 +86,5 @@ def _require_jax() -> None:
         raise usage("`f.jax` needs JAX, which is not installed", help) from None
     if jax.__version_info__ < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        help = "install a newer one: `pip install -U 'tadc-compiler[jax]'`"
+        help = "install a newer one: `pip install 'tadc-compiler[jax]' --upgrade`"
         raise usage(f"`f.jax` needs JAX {oldest} or newer, and this is {jax.__version__}", help)

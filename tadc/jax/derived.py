@@ -17,7 +17,7 @@ from tadc.compiler.compile_options import Options
 from tadc.frontend.extents import size_sources, symbols_in
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import index_forms, reachable, tensors_read
-from tadc.jax.shapes import Shapes
+from tadc.jax.traced_shapes import Shapes
 from tadc.passes.terms.liveness import needed
 
 

@@ -21,7 +21,7 @@ from jax.interpreters import ad, batching, mlir, xla
 
 from tadc.caller.boundary import usage
 from tadc.jax.derived import Derived, Part
-from tadc.jax.kernels import KERNELS, TARGET
+from tadc.jax.xla_kernels import KERNELS, TARGET
 
 call_p = Primitive("tadc")
 """Calls the kernel of `derived` with arrays of its types."""
@@ -40,9 +40,19 @@ def _call_part(part: Part, values: Sequence[Any]) -> list[Any]:
 
 @call_p.def_abstract_eval
 def _results(*avals: Any, derived: Derived) -> list[Any]:
+    if any(map(_varies, avals)):
+        raise usage(
+            "in `jax.shard_map` calls of `f.jax` do not say by which axes of the mesh their results vary",
+            "write `jax.shard_map(…, check_vma=False)`",
+        )
     shapes = derived.shapes
     found = shapes.results(tuple(tuple(aval.shape) for aval in avals))
     return [ShapedArray(shape, p.dtype) for shape, p in zip(found, shapes.outputs, strict=True)]
+
+
+def _varies(aval: Any) -> bool:
+    """Whether JAX keeps track of axes by which a value varies; the name depends on the version."""
+    return bool(getattr(aval, "vma", None) or getattr(getattr(aval, "mat", None), "varying", None))
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derived: Derived) -> tuple[Any, Any]:

@@ -25,7 +25,7 @@ from tadc.caller.python_signatures import signature_of, typed_text
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
-from tadc.jax.shapes import require_types, type_problem
+from tadc.jax.traced_shapes import require_types, type_problem
 
 
 class JaxFunction:
@@ -87,7 +87,7 @@ class JaxFunction:
         derived = self._for_sizes(args, sizes)
         parameters = derived.shapes.inputs
         require_types(parameters, derived.shapes.outputs)
-        values = [jnp.asarray(value) for value in args]
+        values = [_array(p, value) for p, value in zip(parameters, args, strict=True)]
         problems = [_problem(p, value) for p, value in zip(parameters, values, strict=True)]
         if any(problems):
             raise ArgumentError([problem for problem in problems if problem])
@@ -126,7 +126,14 @@ def _result(names: tuple[str, ...]) -> Any:
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     """What is wrong with the type of a value."""
-    return type_problem(parameter, jnp.asarray(value))
+    return type_problem(parameter, _array(parameter, value))
+
+
+def _array(parameter: Parameter, value: Any) -> Any:
+    """A value as an array; a list of Python's numbers is of the program's type, as one number is."""
+    if isinstance(value, list | tuple) and all(jnp.asarray(n).weak_type for n in jax.tree.leaves(value)):
+        return jnp.asarray(value, parameter.dtype)
+    return jnp.asarray(value)
 
 
 def _unreadable(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,6 +16,8 @@ import pytest
 
 import tadc
 import tadc.jax
+from tadc.backend.disk_cache import DiskCache
+from tadc.jax import xla_kernels as kernels
 
 CONV = tadc.function("x: f64[N]; w: f64[M]; y[i: N - M + 1] = sum{k} (w[k]*x[i + k]); s = sum{k} (w[k]**2)")
 
@@ -48,6 +51,7 @@ def test_weak_types_and_f32() -> None:
     f = tadc.function("a: f32; x: f32[N]; y[i] = a*x[i]").jax
     assert f(2.5, jnp.ones(2, jnp.float32)).dtype == jnp.float32
     assert f(3, jnp.arange(3, dtype=jnp.int32)).tolist() == [0, 3, 6]
+    assert f(3, [0.5, 1]).tolist() == [1.5, 3]
     assert jax.grad(lambda a: f(a, jnp.ones(3, jnp.float32)).sum())(2.0) == 3
     with pytest.raises(tadc.ArgumentError, match="`x` has elements of type float64"):
         f(2.5, jnp.ones(2))
@@ -118,15 +122,53 @@ def test_wrap() -> None:
 
 
 def test_one_kernel_for_all_sizes() -> None:
-    from tadc.jax.kernels import KERNELS
-
     f = tadc.function("x: f64[N]; y[i] = 3*x[i] + 0.125")
-    before = len(KERNELS)
+    before = len(kernels.KERNELS)
     for size in (0, 1, 2, 17, 1000):
         np.testing.assert_array_equal(f.jax(np.arange(size)), 3 * np.arange(size) + 0.125)
-    assert len(KERNELS) == before + 1
+    assert len(kernels.KERNELS) == before + 1
     tadc.function("x: f64[N]; y[i] = 3*x[i] + 0.125").jax(jnp.ones(3))
-    assert len(KERNELS) == before + 1  # the same text
+    assert len(kernels.KERNELS) == before + 1  # the same text
+
+
+def test_a_kernel_from_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "configured", lambda: DiskCache(str(tmp_path), 1 << 20))
+    text, found = "x: f64[N]; y[i] = 7*x[i]", []
+    for _ in range(2):
+        monkeypatch.setattr(kernels, "KERNELS", kernels.Kernels())
+        found.append(kernels._code(tadc.function(text)))
+        monkeypatch.setattr(kernels, "unit_of", None)  # nothing is compiled the second time
+    assert found[0] == found[1]
+
+
+def test_shard_map_and_meshes() -> None:
+    environment = {"PATH": "", "TADC_CACHE": "0", "JAX_PLATFORMS": "cpu"}
+    environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    done = subprocess.run([sys.executable, "-c", MESH], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+MESH = """
+import jax, numpy as np, tadc, functools
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()), ("a",))
+f = tadc.function("x: f32[N, K]; w: f32[K]; y[i] = sum{k} (w[k]*x[i, k])**2").jax
+x, w = np.arange(24, dtype="f4").reshape(8, 3), np.ones(3, "f4")
+placed = jax.device_put(x, NamedSharding(mesh, P("a")))
+np.testing.assert_array_equal(jax.jit(f)(placed, w), (x @ w)**2)
+gradient = 2 * (x @ w) @ x
+np.testing.assert_array_equal(jax.grad(lambda w: f(placed, w).sum())(w), gradient)
+if hasattr(jax, "shard_map"):
+    shard = functools.partial(jax.shard_map, f, mesh=mesh, in_specs=(P("a"), P()), out_specs=P("a"))
+    run = shard(check_vma=False)
+    np.testing.assert_array_equal(jax.jit(run)(x, w), (x @ w)**2)
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda w: run(x, w).sum()))(w), gradient)
+    try:
+        jax.grad(lambda w: shard()(x, w).sum())(w)
+        raise AssertionError("the gradient would be wrong")
+    except tadc.UsageError as error:
+        assert "check_vma=False" in str(error)
+"""
 
 
 def test_sizes_by_name() -> None:

@@ -100,7 +100,7 @@ def evaluated(program: Program) -> Callable[[Named], Named]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(24)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_random_programs(seed: int) -> None:
     program = generate(seed, small=True)

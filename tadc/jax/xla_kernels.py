@@ -18,10 +18,13 @@ import jax
 
 from tadc.api.execute import unit_of
 from tadc.api.function import Function, restored
+from tadc.api.recipes import Recipe
 from tadc.backend.cpu.jit import load
+from tadc.backend.disk_cache import configured
 from tadc.backend.object_code import object_code
 from tadc.caller.boundary import usage
 from tadc.compiler.compile_options import Options
+from tadc.frontend.source import Source
 from tadc.jax.handler import MESSAGE, dispatcher, handler
 from tadc.native.entry import entry_of, joined
 
@@ -82,10 +85,8 @@ class Kernels:
         return found
 
     def _compiled(self, function: Function) -> int:
-        unit = unit_of(function.program, Options().storing(*_stored(function)))
-        entry = entry_of(unit.interface)
-        symbol, text = handler(unit.interface, entry.symbol)
-        library = load(object_code(joined(unit.llvm_ir, entry.text, text)), [symbol])
+        symbol, code = _code(function)
+        library = load(code, [symbol])
         self._kept.append(library)
         return library[symbol]
 
@@ -122,6 +123,24 @@ _Missing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ct
 
 KERNELS = Kernels()
 """Those of this process."""
+
+
+def _code(function: Function) -> tuple[str, bytes]:
+    """The symbol and the object code of a kernel, from the disk or compiled. Raises CompileError."""
+    options = Options().storing(*_stored(function))
+    cache, recipe = configured(), Recipe(Source(_text_of(function)))
+    key = recipe.key("xla", repr(options), options.backend.tools())
+    found = cache and cache.get(key)
+    if found:
+        symbol, _, code = found.partition(b"\0")
+        return symbol.decode(), code
+    unit = unit_of(function.program, options)
+    entry = entry_of(unit.interface)
+    symbol, text = handler(unit.interface, entry.symbol)
+    code = object_code(joined(unit.llvm_ir, entry.text, text))
+    if cache:
+        cache.put(key, symbol.encode() + b"\0" + code)
+    return symbol, code
 
 
 def _text_of(function: Function) -> str:
