@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from tadc.api.function import Function
 from tadc.torch.derived import BATCH, GRADIENTS, TANGENTS, derive, derived_name, name_operators, parsed_name
-from tadc.torch.kernels import NAMESPACE, add_kernel, define, hand_on, library, operator_name
 from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
-from tadc.torch.shapes import ELEMENTS, results_like
+from tadc.torch.registration import NAMESPACE, add_kernel, define, hand_on, library, operator_name
+from tadc.torch.result_shapes import ELEMENTS, results_like
 
 _lock = threading.RLock()
 _made: dict[str, Operator] = {}

@@ -299,7 +299,7 @@ def test_module() -> None:
     layer = f.torch.module(w=(2, 3), b=torch.zeros(2))
     x = torch.randn(50, 3)
     y = torch.tanh(x @ torch.randn(3, 2))
-    optimiser = torch.optim.Adam(layer.parameters(), 0.1)
+    optimiser, loss = torch.optim.Adam(layer.parameters(), 0.1), torch.tensor(0.0)
     for _ in range(200):
         optimiser.zero_grad()
         loss = (layer(x) - y).pow(2).mean()
@@ -412,3 +412,14 @@ else:
 def test_pytorch_is_imported_at_the_first_use() -> None:
     script = "import sys, tadc, tadc.torch; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, env=_environment())
+
+
+def test_an_old_pytorch(conv: tadc.Function) -> None:
+    from tadc.torch import libtorch
+
+    with mock.patch.object(libtorch, "OLDEST", (99, 0)):
+        with pytest.raises(tadc.UsageError, match="which is there from"):
+            tadc.torch.wrap(conv)
+    with mock.patch.object(libtorch, "CALLED", ("aoti_torch_nothing",)):
+        with pytest.raises(tadc.UsageError, match="no `aoti_torch_nothing`"):
+            tadc.torch.wrap(conv)
