@@ -414,6 +414,22 @@ def test_pytorch_is_imported_at_the_first_use() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, env=_environment())
 
 
+def test_many_inputs() -> None:
+    """As many as PyTorch takes; one more is refused, in a derivative too."""
+
+    def of(count: int) -> tadc.Function:
+        names = [f"a{n}" for n in range(count)]
+        inputs = "; ".join(f"{name}: f64" for name in names)
+        return tadc.function(f"{inputs}; y = {' + '.join(f'{name}**2' for name in names)}")
+
+    many = [torch.tensor(float(n), dtype=torch.float64, requires_grad=True) for n in range(64)]
+    assert_alike(torch.autograd.grad(of(63).torch(*many[:63]), many[3])[0], 2 * many[3])
+    with pytest.raises(tadc.UsageError, match="65 inputs, and operators of PyTorch at most 64"):
+        of(64).torch(*many).backward()
+    with pytest.raises(tadc.UsageError, match="at most 64"):
+        tadc.torch.wrap(of(65))
+
+
 def test_an_old_pytorch(conv: tadc.Function) -> None:
     from tadc.torch import libtorch
 
