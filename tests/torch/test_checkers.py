@@ -116,6 +116,20 @@ def test_transforms(name: str) -> None:
         assert_alike(found[kind], value)
 
 
+def test_nothing_is_recorded_where_pytorch_records_nothing() -> None:
+    x, *rest = PROGRAMS["density"].inputs()
+
+    def found(f: Any) -> Any:
+        def inner(x: Any) -> Any:
+            with torch.no_grad():
+                constant = f(x, *rest)
+            return (f(x, *rest) * constant).sum()
+
+        return torch.func.grad(lambda x: torch.func.grad(inner)(x).pow(2).sum())(x)
+
+    assert_alike(found(PROGRAMS["density"].function.torch), found(PROGRAMS["density"].same))
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", ["layer", pytest.param("mixed", marks=pytest.mark.sweep)])
 def test_compile(name: str, dynamic: bool) -> None:
