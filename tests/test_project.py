@@ -144,6 +144,7 @@ NAMED = {
     "tadc/api/load.py": "help for what a user writes",
     "tadc/commands/command_table.py": "help for what a user writes",
     "tadc/commands/option_table.py": "help for what a user writes",
+    "tadc/torch": "what PyTorch calls its devices",
 }
 
 

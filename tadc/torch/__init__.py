@@ -40,7 +40,8 @@ def wrap(f: Function) -> TorchFunction:
 
     reason = missing()
     if reason:
-        raise usage("this PyTorch has no stable ABI", f"`pip install '{EXTRA}'` brings one that has", reason)
+        help = f"`pip install '{EXTRA}'` brings one that has"
+        raise usage("this PyTorch has no stable C ABI, which is there from 2.9 on", help, reason)
     from tadc.torch.torch_functions import TorchFunction
 
     return TorchFunction(f)

@@ -16,8 +16,8 @@ from tadc.api.over_batches import batched
 from tadc.api.derivatives import vjp
 from tadc.api.function import Function, Origin
 from tadc.compiler.compile_options import Options
-from tadc.torch.kernels import NAMESPACE
 from tadc.torch.pytorch import torch
+from tadc.torch.registration import NAMESPACE
 
 GRADIENTS, TANGENTS, BATCH = "g", "t", "b"
 

@@ -14,6 +14,9 @@ from typing import Any
 
 from tadc.torch.pytorch import torch
 
+#: The oldest version whose C ABI later ones keep.
+OLDEST = (2, 9)
+
 #: What boxed kernels call.
 CALLED = (
     "aoti_torch_check",
@@ -27,6 +30,13 @@ CALLED = (
     "aoti_torch_grad_mode_is_enabled",
     "aoti_torch_grad_mode_set_enabled",
     "aoti_torch_is_contiguous",
+)
+
+_CALLED_HERE = (
+    "aoti_torch_abi_version",
+    "aoti_torch_device_type_cpu",
+    "aoti_torch_library_impl",
+    "aoti_torch_library_init_impl",
 )
 
 _ELEMENTS = {"f32": "aoti_torch_dtype_float32", "f64": "aoti_torch_dtype_float64"}
@@ -48,11 +58,13 @@ def _library() -> Any:
 
 def missing() -> str:
     """Why operators cannot be made with the PyTorch that is here; empty where they can."""
+    if torch.__version__ < OLDEST:
+        return f"it is PyTorch {torch.__version__}"
     try:
         library = _library()
     except OSError as error:
         return str(error)
-    needed = (*CALLED, "aoti_torch_library_init_impl", "aoti_torch_library_impl", *_ELEMENTS.values())
+    needed = (*CALLED, *_CALLED_HERE, *_ELEMENTS.values())
     lacking = [name for name in needed if not hasattr(library, name)]
     return f"its libtorch has no `{lacking[0]}`" if lacking else ""
 

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from tadc.backend.runtime.host_arrays import Parameter, declared, shape_message
 from tadc.caller.boundary import usage
 from tadc.frontend.extents import is_static
 from tadc.frontend.suggest import did_you_mean
 from tadc.torch.pytorch import torch
-from tadc.torch.shapes import ELEMENTS
-from tadc.torch.torch_functions import TorchFunction
+from tadc.torch.result_shapes import ELEMENTS
+
+
+class Computed(Protocol):
+    """What a module computes by."""
+
+    inputs: tuple[str, ...]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The inputs, with types and shapes."""
+        ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results."""
+        ...
 
 
 class Module(torch.nn.Module):
     """Holds some inputs of a function as parameters; `forward` takes the others, by position or name."""
 
-    def __init__(self, f: TorchFunction, given: Mapping[str, Any]) -> None:
+    def __init__(self, f: Computed, given: Mapping[str, Any]) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self._computed_by = f
         for name, value in given.items():

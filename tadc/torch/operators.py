@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from tadc.api.function import Function
 from tadc.torch.derived import BATCH, GRADIENTS, TANGENTS, derive, derived_name, name_operators, parsed_name
-from tadc.torch.kernels import NAMESPACE, add_kernel, define, hand_on, library, operator_name
 from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
-from tadc.torch.shapes import ELEMENTS, results_like
+from tadc.torch.registration import NAMESPACE, add_kernel, define, hand_on, library, operator_name
+from tadc.torch.result_shapes import ELEMENTS, results_like
 
 _lock = threading.RLock()
 _made: dict[str, Operator] = {}
@@ -91,23 +91,24 @@ class Operator:
 
     def _recorded(self, keys: Any, *tensors: Any) -> Any:
         """Where gradients or tangents may be asked for."""
+        records = torch.is_grad_enabled()
         if not self.is_recorded(tensors):
-            return self.below(keys, tensors)
+            return self.below(keys, records, tensors)
         record: Callable[..., Any] = cast("Any", super(torch.autograd.Function, Recorded)).apply
         if not transforms():
-            return record(self, keys, *tensors)
+            return record(self, (keys, records), *tensors)
         # Transforms are layers of the dispatcher, which has come to one of them here: what
         # `Function.apply` does of its own for them would be done twice.
         with single_level():
-            return record(self, keys, *tensors)
+            return record(self, (keys, records), *tensors)
 
-    def below(self, keys: Any, tensors: Sequence[Any]) -> Any:
-        """The results, of which nothing is recorded here; transforms further out record theirs."""
+    def below(self, keys: Any, records: bool, tensors: Sequence[Any]) -> Any:
+        """The results, of which nothing is recorded here; transforms further out may record theirs."""
         keys &= torch._C._after_autograd_keyset
         with torch._C._AutoDispatchBelowAutograd():
             if not transforms():
                 return self.op.redispatch(keys, *tensors)
-            with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+            with torch.set_grad_enabled(records), forward_ad._set_fwd_grad_enabled(True):
                 return self.op.redispatch(keys, *tensors)
 
     def _batched(self, _info: Any, in_dims: Sequence[int | None], *tensors: Any) -> Any:
@@ -152,9 +153,10 @@ class Recorded(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, operator: Operator, keys: Any, *tensors: Any) -> Any:
+    def forward(ctx: Any, operator: Operator, mode: Any, *tensors: Any) -> Any:
         """Compute; inputs are kept."""
-        found = operator.below(keys, tensors)
+        keys, records = mode
+        found = operator.below(keys, records, tensors)
         ctx.operator = operator
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
@@ -184,7 +186,7 @@ class Recorded(torch.autograd.Function):
         return None, None, *[results[gradients[n]] if n in gradients else None for n in operator.inputs]
 
     @staticmethod
-    def jvp(ctx: Any, _operator: Any, _keys: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Any, _operator: Any, _mode: Any, *tangents: Any) -> Any:
         """The tangents of the results."""
         operator: Operator = ctx.operator
         given = {name: t for name, t in zip(operator.inputs, tangents, strict=True) if t is not None}

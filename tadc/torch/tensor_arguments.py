@@ -18,7 +18,7 @@ from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
 from tadc.frontend.specialise import problems_at
 from tadc.torch.pytorch import torch
-from tadc.torch.shapes import DEVICES, ELEMENTS
+from tadc.torch.result_shapes import DEVICES, ELEMENTS
 
 
 def in_order(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

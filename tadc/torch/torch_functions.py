@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tadc.api.function import Function
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.caller.boundary import leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch
 from tadc.torch.tensor_arguments import fitting, in_order, sizes_of
-
-if TYPE_CHECKING:
-    from tadc.torch.modules import Module
 
 
 class TorchFunction:
@@ -51,9 +48,7 @@ class TorchFunction:
         return str(self.function)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from tadc.torch import wrap
-
-        return wrap, (self.function,)
+        return TorchFunction, (self.function,)
 
     def __deepcopy__(self, _memo: Any) -> TorchFunction:
         return self
@@ -103,11 +98,9 @@ class TorchFunction:
 
         Raises UsageError for names that are no inputs, and values that do not fit.
         """
-        from tadc.torch.modules import Module
-
         return Module(self, parameters)
 
-    @cached_property
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The inputs, with types and shapes."""
         return tuple(Parameter(a.name, a.type, a.shape) for a in self.function.program.arguments)

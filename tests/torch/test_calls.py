@@ -299,7 +299,7 @@ def test_module() -> None:
     layer = f.torch.module(w=(2, 3), b=torch.zeros(2))
     x = torch.randn(50, 3)
     y = torch.tanh(x @ torch.randn(3, 2))
-    optimiser = torch.optim.Adam(layer.parameters(), 0.1)
+    optimiser, loss = torch.optim.Adam(layer.parameters(), 0.1), torch.tensor(0.0)
     for _ in range(200):
         optimiser.zero_grad()
         loss = (layer(x) - y).pow(2).mean()
@@ -412,3 +412,30 @@ else:
 def test_pytorch_is_imported_at_the_first_use() -> None:
     script = "import sys, tadc, tadc.torch; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, env=_environment())
+
+
+def test_many_inputs() -> None:
+    """As many as PyTorch takes; one more is refused, in a derivative too."""
+
+    def of(count: int) -> tadc.Function:
+        names = [f"a{n}" for n in range(count)]
+        inputs = "; ".join(f"{name}: f64" for name in names)
+        return tadc.function(f"{inputs}; y = {' + '.join(f'{name}**2' for name in names)}")
+
+    many = [torch.tensor(float(n), dtype=torch.float64, requires_grad=True) for n in range(64)]
+    assert_alike(torch.autograd.grad(of(63).torch(*many[:63]), many[3])[0], 2 * many[3])
+    with pytest.raises(tadc.UsageError, match="65 inputs, and operators of PyTorch at most 64"):
+        of(64).torch(*many).backward()
+    with pytest.raises(tadc.UsageError, match="at most 64"):
+        tadc.torch.wrap(of(65))
+
+
+def test_an_old_pytorch(conv: tadc.Function) -> None:
+    from tadc.torch import libtorch
+
+    with mock.patch.object(libtorch, "OLDEST", (99, 0)):
+        with pytest.raises(tadc.UsageError, match="which is there from"):
+            tadc.torch.wrap(conv)
+    with mock.patch.object(libtorch, "CALLED", ("aoti_torch_nothing",)):
+        with pytest.raises(tadc.UsageError, match="no `aoti_torch_nothing`"):
+            tadc.torch.wrap(conv)

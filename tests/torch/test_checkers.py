@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tadc
 from tests.torch.programs import PROGRAMS, Program, assert_alike, program, torch
 
 __all__ = ["program"]
@@ -48,7 +54,7 @@ def test_gradcheck(program: Program) -> None:
     assert torch.autograd.gradcheck(program.function.torch, inputs, fast_mode=True, check_forward_ad=True)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradgradcheck(name: str) -> None:
     program = PROGRAMS[name]
@@ -58,7 +64,7 @@ def test_gradgradcheck(name: str) -> None:
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_third_derivative(name: str) -> None:
     program = PROGRAMS[name]
@@ -100,7 +106,7 @@ def transformed(f: Any, x: Any, rest: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_transforms(name: str) -> None:
     program = PROGRAMS[name]
@@ -108,6 +114,20 @@ def test_transforms(name: str) -> None:
     found, expected = (transformed(f, x, rest) for f in (program.function.torch, program.same))
     for kind, value in expected.items():
         assert_alike(found[kind], value)
+
+
+def test_nothing_is_recorded_where_pytorch_records_nothing() -> None:
+    x, *rest = PROGRAMS["density"].inputs()
+
+    def found(f: Any) -> Any:
+        def inner(x: Any) -> Any:
+            with torch.no_grad():
+                constant = f(x, *rest)
+            return (f(x, *rest) * constant).sum()
+
+        return torch.func.grad(lambda x: torch.func.grad(inner)(x).pow(2).sum())(x)
+
+    assert_alike(found(PROGRAMS["density"].function.torch), found(PROGRAMS["density"].same))
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -145,3 +165,24 @@ def test_compile_by_inductor() -> None:
     found, expected = compiled(*inputs), total(program.same)(*inputs)
     assert_alike(found, expected)
     assert_alike(torch.autograd.grad(found, inputs), torch.autograd.grad(expected, inputs))
+
+
+@pytest.mark.sweep
+def test_code_that_inductor_keeps_finds_operators_of_gradients(tmp_path: Path) -> None:
+    """A later process runs the code of a former one, which has their names alone."""
+    script = f"""
+import tadc, torch
+f = tadc.function({PROGRAMS["density"].text!r}).torch
+p, h = torch.rand(5, 2).double().requires_grad_(), torch.ones(()).double()
+found = torch.compile(lambda p, h: f(p, h).sin().sum(), fullgraph=True)(p, h)
+expected = torch.autograd.grad(f(p, h).sin().sum(), p)
+torch.testing.assert_close(torch.autograd.grad(found, p), expected)
+print(dict(torch._dynamo.utils.counters["aot_autograd"]))
+"""
+    settings = {
+        "PYTHONPATH": str(Path(tadc.__file__).parent.parent),
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
+    }
+    run = partial(subprocess.run, [sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    for kind in ("miss", "hit"):
+        assert f"autograd_cache_{kind}" in run(env={**os.environ, **settings}).stdout

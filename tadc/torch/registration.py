@@ -20,6 +20,7 @@ from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import Library
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime.interface import Interface
+from tadc.caller.boundary import usage
 from tadc.compiler.compile_options import Options
 from tadc.native.entry import entry_of, joined
 from tadc.torch.boxed import boxed, boxed_symbol
@@ -30,6 +31,9 @@ NAMESPACE = "tadc"
 
 #: What hands a call of the direct overload to the other: transforms, modes, autocast, other devices.
 _HANDED_ON = ("FuncTorchDynamicLayerFrontMode", "Python", "AutocastCPU", "CompositeExplicitAutograd")
+
+#: As many arguments as a schema of PyTorch can have.
+MOST_INPUTS = 64
 
 #: Names that would mean something else in a schema.
 _WORDS = ("Tensor", "self")
@@ -53,7 +57,11 @@ def operator_name(f: Function) -> str:
 
 
 def define(name: str, f: Function) -> None:
-    """Define both overloads."""
+    """Define both overloads. Raises UsageError for more inputs than PyTorch takes."""
+    if len(f.inputs) > MOST_INPUTS:
+        message = f"the function has {len(f.inputs)} inputs, and operators of PyTorch at most {MOST_INPUTS}"
+        note = "derivatives have an input more for each result, or each tangent"
+        raise usage(message, "gather several inputs in one, by an index more", note)
     tensors = ", ".join(f"Tensor {argument}" for argument in argument_names(f.inputs))
     results = ", ".join(["Tensor"] * len(f.outputs))
     schema = f"({tensors}) -> {results if len(f.outputs) == 1 else f'({results})'}"
@@ -69,8 +77,8 @@ def argument_names(inputs: Sequence[str]) -> list[str]:
 
 def add_kernel(name: str, f: Function) -> Interface:
     """Compile a function, and let the code compute both overloads on CPU tensors."""
-    options = f.options.of_derived
-    unit = unit_of(f.program, Options().storing(options.materialize, options.memory_limit))
+    options = Options(reverse=f.options.reverse).storing(f.options.materialize, f.options.memory_limit)
+    unit = unit_of(f.program, options)
     entry = entry_of(unit.interface)
     text = joined(unit.llvm_ir, entry.text, boxed(unit.interface, entry))
     symbol = boxed_symbol(unit.interface)
