@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from tadc.building.expressions import Expression, Index, Size, Tensor, expression
-from tadc.building.places import Site, here, wrong
+from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression
+from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.elsewhere import TYPES
 from tadc.frontend.lexer import ELEMENT_TYPES
@@ -30,6 +30,10 @@ class Argument(Tensor):
     def __init__(self, name: str, type: str, shape: tuple[Expression, ...], site: Site) -> None:
         super().__init__(name, site)
         self.type, self.shape = type, shape
+
+    def __repr__(self) -> str:
+        sizes = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
+        return f"<tadc.Argument {self.name}: {self.type}{sizes}>"
 
 
 class Definition(Tensor):
@@ -81,8 +85,7 @@ def size(name: str, value: int | None = None) -> Size:
     >>> import tadc
     >>> i, N, M = tadc.index("i"), tadc.size("N"), tadc.size("M", 2)
     >>> x = tadc.argument("x", "f64", M * N)
-    >>> print(tadc.define("y", {i: N}, x[M * i]))
-    size M = 2
+    >>> print(tadc.define("y", {i: N}, x[M * i]), end="")
     x: f64[2*N]
     y: f64[N]
     <BLANKLINE>

@@ -1,5 +1,8 @@
 """What is wrong with a program in Python is shown at its line, under the expression."""
 
+# What is wrong here is what a type checker would say too.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import math
@@ -110,11 +113,11 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("an index stands here", lambda: tadc.define("f", [i + 1], x[i])),
     ("an index, or a list of them", lambda: tadc.define("f", "i", x[i])),
     ("is a word, not 'a b'", lambda: tadc.argument("a b")),
-    ("is a word, not 3", lambda: tadc.index(3)),  # pyright: ignore[reportArgumentType]
-    ("names stand in a string", lambda: tadc.indices(["i"])),  # pyright: ignore[reportArgumentType]
+    ("is a word, not 3", lambda: tadc.index(3)),
+    ("names stand in a string", lambda: tadc.indices(["i"])),
     ("is no element type", lambda: tadc.argument("y", "int32")),
     ("a size is a number, a name", lambda: tadc.argument("y", "f64", "2*N")),
-    ("the value of a size is an integer", lambda: tadc.size("M", 2.5)),  # pyright: ignore[reportArgumentType]
+    ("the value of a size is an integer", lambda: tadc.size("M", 2.5)),
     ("a program has a result", lambda: tadc.program()),
     ("a result is what `tadc.let`", lambda: tadc.program(x)),
     ("whose element type is stated", lambda: tadc.define("f", [i], x[i], dtype="f32")),
@@ -123,7 +126,7 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("has no `**y`", lambda: tadc.kernel(lambda **y: y)),
     ("by name alone", lambda: tadc.kernel(lambda *, y: y)),
     ("returns None", lambda: tadc.kernel(lambda: None)),
-    ("decorates a function", lambda: tadc.kernel("f")),  # pyright: ignore[reportCallIssue, reportArgumentType]
+    ("decorates a function", lambda: tadc.kernel("f")),  # pyright: ignore[reportCallIssue]
 ]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tadc.api.function import Function, checked_storage, function_of_text
-from tadc.building.expressions import Expression, Size, Tensor, walk
-from tadc.building.forms import head_parts
-from tadc.building.places import BuiltSource, Site, in_python, wrong
+from tadc.building.python_expressions import Expression, Size, Tensor, walk
+from tadc.building.python_forms import head_parts
+from tadc.building.python_lines import BuiltSource, Site, in_python, wrong
 from tadc.building.tensors import Argument, Definition, Head, let
 from tadc.caller.boundary import checked_sizes_given, public
 from tadc.caller.warn_caller import warn_of

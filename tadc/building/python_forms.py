@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tadc.building.expressions import CHOICE, Condition, Expression, Index, expression
-from tadc.building.places import here, wrong
+from tadc.building.python_expressions import CHOICE, Condition, Expression, Index, expression
+from tadc.building.python_lines import here, wrong
 from tadc.building.tensors import Head, checked_head
 from tadc.caller.boundary import public
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS

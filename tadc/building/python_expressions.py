@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
-from tadc.building.places import Site, here, wrong
+from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.conditions import NEGATED
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from tadc.api.function import Function
-from tadc.building.expressions import Expression, Index, Size, Tensor
-from tadc.building.places import here, wrong
-from tadc.building.programs import program
+from tadc.building.built_programs import program
+from tadc.building.python_expressions import Expression, Index, Size, Tensor
+from tadc.building.python_lines import here, wrong
 from tadc.building.tensors import Argument, Definition, Head, SizeLike, argument, index, let
 from tadc.caller.boundary import public
 
