@@ -121,13 +121,15 @@ class _Writer:
     def sizes(self, sizes: list[Size], arguments: list[Argument]) -> None:
         """Declare those that have a value, and those that no shape of an argument tells."""
         told = {str(size) for argument in arguments for size in argument.shape}
-        seen: dict[str, int | None] = {}
-        for size in sizes:
-            if size.name not in seen or (size.value is not None and size.value != seen[size.name]):
-                if size.value is not None or size.name not in told:
-                    value = "" if size.value is None else f" = {size.value}"
-                    self.statement([f"size {size.name}{value}"], size.declared)
-                seen[size.name] = size.value
+        for name in dict.fromkeys(size.name for size in sizes):
+            named = [size for size in sizes if size.name == name]
+            # One name with two values is an error of the checker.
+            valued = {size.value: size for size in named if size.value is not None}
+            for size in valued.values() or named[:1]:
+                if size.value is not None:
+                    self.statement([f"size {name} = {size.value}"], size.declared)
+                elif name not in told:
+                    self.statement([f"size {name}"], size.declared)
 
     def declaration(self, tensor: Argument | Definition, shape: Iterable[Expression]) -> None:
         """`x: f64[3, N]`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
@@ -242,7 +242,7 @@ class Tensor(Expression):
 
     def __getitem__(self, indices: Any) -> Expression:
         site = here()
-        given: Any = indices if isinstance(indices, tuple) else (indices,)
+        given = cast(tuple[Any, ...], indices) if isinstance(indices, tuple) else (indices,)
         if not given:
             return self
         parts: list[str | Expression] = [self, "["]
@@ -271,8 +271,8 @@ class Condition:
         self.relations: Sequence[tuple[Expression, str, Expression]] = tuple(relations)
 
     @public
-    def __and__(self, other: Condition) -> Condition:
-        if not isinstance(other, Condition):  # pyright: ignore[reportUnnecessaryIsInstance]
+    def __and__(self, other: Any) -> Condition:
+        if not isinstance(other, Condition):
             raise wrong("`&` joins comparisons", _LOOSE)
         return Condition((*self.relations, *other.relations))
 

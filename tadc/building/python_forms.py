@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tadc.building.python_expressions import CHOICE, Condition, Expression, Index, expression
 from tadc.building.python_lines import here, wrong
@@ -143,7 +143,7 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
 def _bound(tightest: str, side: Any) -> list[str | Expression]:
     if not isinstance(side, Sequence) or isinstance(side, str):
         return [expression(side)]
-    given: Any = side
+    given = cast(Sequence[Any], side)
     if len(given) == 1:
         return [expression(given[0])]
     parts: list[str | Expression] = [f"{tightest} ["]

@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, cast
 
 from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression
 from tadc.building.python_lines import Site, here, wrong
@@ -193,7 +193,7 @@ def checked_head(given: Any) -> tuple[tuple[Index, Expression | None], ...]:
     if isinstance(given, Expression) or not isinstance(given, Sequence | Mapping) or isinstance(given, str):
         help = 'indices are made first: `i, j = tadc.indices("i j")`, and given as `[i, j]` or `{i: 3, j: N}`'
         raise wrong(f"an index, or a list of them, stands here, not {given!r}", help)
-    listed: Any = given
+    listed = cast(Any, given)
     head: list[tuple[Any, Any]] = list(
         listed.items() if isinstance(given, Mapping) else zip(listed, repeat(None))
     )

@@ -80,7 +80,7 @@ def test_what_the_checker_finds(code: str, marked: str, make: Callable[[], Any])
 
 #: Each with words of its message.
 REFUSED: list[tuple[str, Callable[[], Any]]] = [
-    ("holds is not known", lambda: 0 if i < 3 else 1),
+    ("holds is not known", lambda: 0 if i < 3 else 1),  # pyright: ignore[reportGeneralTypeIssues]
     ("holds is not known", lambda: 0 <= i < 3),
     ("holds is not known", lambda: i < 3 and j < 4),
     ("holds is not known", lambda: max(x[i], 0)),

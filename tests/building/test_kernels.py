@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import tadc
+from examples import particles
 from tadc.building.python_forms import NAMED, SCALAR
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 
@@ -194,3 +196,10 @@ def test_the_kernel_on_disk_is_that_of_the_text(tmp_path: Path, monkeypatch: pyt
     again = tadc.define("f", [i], 3 * x[i])
     assert again.is_known
     assert again([1, 2]).tolist() == [3, 6]
+
+
+def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    particles.main()
+    energies = [float(word) for word in re.findall(r"energy (\S+)\n", capsys.readouterr().out)]
+    assert len(energies) == 3
+    assert 1 < energies[2] < energies[1] < energies[0] / 50  # of a uniform density it is 1
