@@ -150,7 +150,7 @@ class Expression:
             return getattr(left, _NUMPY[ufunc.__name__])(right)
         raise wrong(
             f"`numpy.{ufunc.__name__}` computes arrays, and this is an expression",
-            f"functions of expressions are tadc's own: `tadc.{ufunc.__name__}(…)`",
+            "functions of expressions are tadc's own, as `tadc.exp(x[i])` and `tadc.sum(i, x[i])`",
         )
 
     # -- what an expression is not ---------------------------------------------------------

@@ -24,7 +24,7 @@ def _scalar(name: str, arity: int) -> Callable[..., Expression]:
             raise wrong(f"`tadc.{spoken}` takes {arity} expressions, not {len(operands)}")
         parts: list[str | Expression] = [f"{name}("]
         for position, operand in enumerate(operands):
-            if getattr(operand, "shape", ()):
+            if not isinstance(operand, Expression) and getattr(operand, "shape", ()):
                 help = "NumPy's function of that name gives the values of an array"
                 raise wrong(f"`tadc.{spoken}` makes an expression of a program, and takes no array", help)
             parts += [", "] * (position > 0) + [expression(operand)]

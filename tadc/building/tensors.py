@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, cast
 
@@ -53,7 +54,17 @@ class Definition(Tensor):
         """A body that can be called is called with the tensor itself."""
         super().__init__(name, site)
         self.indices, self.scan, self.type = indices, scan, type
-        self.body = expression(body(self) if callable(body) else body)
+        self.body = expression(self._called(body) if callable(body) else body)
+
+    def _called(self, body: Callable[..., Any]) -> Any:
+        try:
+            inspect.signature(body).bind(self)
+        except TypeError:
+            help = f"write `lambda {self.name}: …`"
+            raise wrong(
+                f"a body that is a function takes `{self.name}` itself, and nothing else", help
+            ) from None
+        return body(self)
 
 
 @public
@@ -181,7 +192,11 @@ def extent(given: Any) -> Expression:
             help = 'an expression is made of sizes: `N = tadc.size("N")`, then `2*N - 1`'
             raise wrong(f"a size is a number, a name or an expression, not {given!r}", help)
         return Size(given, None, here())
-    return expression(given)
+    found = expression(given)
+    if found.free:
+        help = "state such a range by bounds: `tadc.sum(k, 0, i - 1, …)`"
+        raise wrong(f"a size cannot depend on an index, as `{found}` does", help)
+    return found
 
 
 def checked_head(given: Any) -> tuple[tuple[Index, Expression | None], ...]:

@@ -1,7 +1,7 @@
 """What is wrong with a program in Python is shown at its line, under the expression."""
 
 # What is wrong here is what a type checker would say too.
-# pyright: reportArgumentType=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def shown(make: Callable[[], Any]) -> str:
 CHECKED: list[tuple[str, str, Callable[[], Any]]] = [
     ("TAD0302", "i + 1", lambda: tadc.define("f", [i], x[i] + x[i + 1])),
     ("TAD0301", "a[i]", lambda: tadc.define("f", [i], a[i])),
+    ("TAD0301", "x", lambda: tadc.define("f", [i], tadc.exp(x) + x[i])),
     ("TAD0202", "j", lambda: tadc.define("f", [i], x[i] * a[0, j])),
     ("TAD0303", "i * j", lambda: tadc.define("f", {i: 2, j: 2}, x[i * j])),
     ("TAD0307", "x[i]", lambda: tadc.define("f", {i: 2}, tadc.sin(a[x[i], 0]))),
@@ -91,6 +92,9 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("has no value before", lambda: math.exp(x[i])),
     ("has no value before", lambda: range(N)),
     ("`numpy.exp` computes arrays", lambda: np.exp(x[i])),
+    ("`numpy.add` computes arrays", lambda: np.sum(x)),
+    ("takes `f` itself", lambda: tadc.define("f", [i], lambda: x[i])),
+    ("cannot depend on an index", lambda: tadc.argument("y", "f64", (i,))),
     ("takes no array", lambda: tadc.exp(np.ones(3))),
     ("an array stands in a program", lambda: x[i] * np.ones(3)),
     ("takes 1 expressions, not 2", lambda: tadc.exp(x[i], x[i])),
@@ -126,7 +130,7 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("has no `**y`", lambda: tadc.kernel(lambda **y: y)),
     ("by name alone", lambda: tadc.kernel(lambda *, y: y)),
     ("returns None", lambda: tadc.kernel(lambda: None)),
-    ("decorates a function", lambda: tadc.kernel("f")),  # pyright: ignore[reportCallIssue]
+    ("decorates a function", lambda: tadc.kernel("f")),
 ]
 
 
