@@ -20,7 +20,7 @@ from tests.pages import ROOT, blocks
 MAIN = Path(__file__).with_name("conv.c")
 
 
-@pytest.mark.parametrize("form", ["obj", "lib", "so"])
+@pytest.mark.parametrize("form", [pytest.param("obj", marks=pytest.mark.sweep), "lib", "so"])
 def test_value_and_gradients(form: str, tmp_path: Path) -> None:
     cc = compiler("cc")
     write(tmp_path, form, "h")
@@ -30,6 +30,7 @@ def test_value_and_gradients(form: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(numbers(run(tmp_path, "./main").stdout), wanted(), rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.sweep
 def test_cpp(tmp_path: Path) -> None:
     cpp = compiler("g++")
     write(tmp_path, "lib", "h")
@@ -53,7 +54,7 @@ def test_accesses_stay_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not is_supported(), reason="the pool is of Linux on x86-64")
-@pytest.mark.parametrize("form", ["lib", "so"])
+@pytest.mark.parametrize("form", ["lib", pytest.param("so", marks=pytest.mark.sweep)])
 def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
     cc = compiler("cc")
     text = "a: f64[N, N]; y[i] = sum{j} (exp(a[i, j]))"
@@ -74,6 +75,7 @@ def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
     run(tmp_path, "./main")
 
 
+@pytest.mark.sweep
 def test_the_cmake_file_of_the_page(tmp_path: Path) -> None:
     cmake = compiler("cmake")
     compiler("cc")
