@@ -151,3 +151,15 @@ def test_foreign_calls(tmp_path: Path) -> None:
     assert library.conv(*at(x, w, y, scratch), *sizes) == 0
     assert library.conv_vjp(*at(x, w, dy, dx, dw, scratch), *sizes) == 0
     np.testing.assert_allclose(np.concatenate([y, dx, dw]), wanted(), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.slow
+def test_a_shared_library_by_zig(tmp_path: Path) -> None:
+    """Without a compiler of C in PATH; zig takes half a minute where it has linked nothing yet."""
+    pytest.importorskip("ziglang", reason="ziglang is not installed")
+    with mock.patch.dict(os.environ, {"PATH": ""}):
+        write(tmp_path, "so")
+    library = ctypes.CDLL(str(tmp_path / "conv.so"))
+    library.conv_scratch.restype = ctypes.c_int64
+    assert library.conv_scratch(ctypes.c_int64(3), ctypes.c_int64(5)) == -1
+    assert library.conv_scratch(ctypes.c_int64(5), ctypes.c_int64(3)) >= 0
