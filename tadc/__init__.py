@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tadc.analysis.statistics import Statistics
     from tadc.analysis.structure import Structure
     from tadc.api.compiled import Compiled
+    from tadc.api.flat_vectors import Flat, flat
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
     from tadc.api.reports import certificate, statistics
@@ -67,6 +68,7 @@ _HOMES = {
     "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
     "tadc.inversion": ("Inverse", "Plan", "inverse"),
+    "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
     "tadc.api.reports": ("certificate", "statistics"),
@@ -87,6 +89,7 @@ __all__ = [
     "Compressed",
     "DeviceArray",
     "Diagnostic",
+    "Flat",
     "Function",
     "Inverse",
     "Jacobian",
@@ -103,6 +106,7 @@ __all__ = [
     "certificate",
     "compile",
     "dual",
+    "flat",
     "function",
     "get_num_threads",
     "grad",
