@@ -1,0 +1,1 @@
+"""Kernels for callers that are no Python: what these need around the code, as LLVM IR."""

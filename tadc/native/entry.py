@@ -1,0 +1,278 @@
+"""A kernel as a function of addresses and extents alone, which a framework's operator calls.
+
+    i64 @SYMBOL.entry(ptr %data, ptr %dims)
+    i64 @SYMBOL.shapes(ptr %dims, ptr %out)
+
+`data` are the addresses of the elements of all inputs, then of all results, row-major without gaps. `dims`
+are the extents of all inputs, one after another, then the sizes that no input tells. The first runs the
+kernel; the second writes the extents of all results. Both return 0 where all is well, and have done nothing
+otherwise:
+
+    n > 0   extent n - 1 of `dims` is not as the program says
+    -1      sizes for which the program has no meaning
+    -2      there is not enough memory for what is in between
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tadc.backend.cpu.processors import host
+from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.workspace import ALIGNMENT
+from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
+from tadc.native.ir_lines import Lines, Value
+from tadc.native.scratch import lay_out
+
+_DECLARED = re.compile(r'declare [^@\n]*@("[^"]*"|[\w.$]+)\(')
+_DEFINED = re.compile(r'^define [^@\n]*@("[^"]*"|[\w.$]+)\(', re.M)
+
+EXCLUDED, NO_MEMORY = -1, -2
+"""What is returned beside positions of extents."""
+
+KEPT = 64 << 20
+"""A kernel keeps a block of at most so many bytes from call to call: large blocks come from the system a page
+at a time, filled with zeros, which takes longer than many kernels."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The names of the two functions, and what defines them: the end of a text that has the kernel."""
+
+    symbol: str
+    shapes_symbol: str
+    text: str
+
+
+def entry_of(interface: Interface, *, checks_excluded: bool = True) -> Entry:
+    """The functions for a kernel. Sets of sizes that are excluded may have been looked at by the caller."""
+    made = _Functions(interface, checks_excluded)
+    text = "\n".join([*made.declarations(), made.shapes(), made.entry(), ""])
+    return Entry(f"{interface.symbol}.entry", f"{interface.symbol}.shapes", text)
+
+
+def joined(*texts: str) -> str:
+    """Texts of LLVM IR as one; what several declare, or one defines, is declared once or not."""
+    seen = {name for text in texts for name in _DEFINED.findall(text)}
+    lines: list[str] = []
+    for line in "\n".join(texts).split("\n"):
+        declared = _DECLARED.match(line)
+        if declared is not None:
+            if declared[1] in seen:
+                continue
+            seen.add(declared[1])
+        lines.append(line)
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Functions:
+    interface: Interface
+    checks_excluded: bool
+
+    def shapes(self) -> str:
+        """The function that tells the extents of results."""
+        lines, position = Lines(), 0
+        sizes = self.sizes(lines)
+        for parameter in self.interface.outputs:
+            for extent in parameter.shape:
+                value = lines.form(extent, sizes)
+                lines.do(f"store i64 {value}, ptr {lines.word('%out', position)}")
+                position += 1
+        lines.do("ret i64 0")
+        return self.function("shapes", "ptr %dims, ptr %out", lines)
+
+    def entry(self) -> str:
+        """The function that runs the kernel."""
+        lines = Lines()
+        place = lines.put("alloca [2 x i32]") if self.is_x86 else ""
+        sizes = self.sizes(lines)
+        scratch = lay_out(lines, self.interface, sizes)
+        tensors = [*self.interface.inputs, *self.interface.outputs]
+        given = [lines.put(f"load ptr, ptr {lines.word('%data', n)}") for n in range(len(tensors))]
+        block = ""
+        if self.interface.temporaries:
+            block = lines.put(f"call ptr @{self.quoted('take')}(i64 {scratch.bytes})")
+            is_null = lines.put(f"icmp eq ptr {block}, null")
+            lines.do(f"br i1 {is_null}, label %no.memory, label %has.memory")
+            lines.label("no.memory")
+            lines.do(f"ret i64 {NO_MEMORY}")
+            lines.label("has.memory")
+            given += [lines.put(f"getelementptr i8, ptr {block}, i64 {n}") for n in scratch.offsets]
+        arguments = [f"ptr {n}" for n in given] + [f"i64 {sizes[n]}" for n in self.interface.sizes]
+        call = f'call void @"{self.interface.symbol}"({", ".join(arguments)})'
+        self.rounded_as_usual(lines, call, place)
+        if block:
+            lines.do(f"call void @{self.quoted('give')}(ptr {block})")
+        lines.do("ret i64 0")
+        return self.function("entry", "ptr %data, ptr %dims", lines)
+
+    def rounded_as_usual(self, lines: Lines, call: str, place: Value) -> None:
+        """The call, where the caller may have told the processor to take tiny numbers for 0, as XLA does."""
+        if not self.is_x86:
+            lines.do(call)
+            return
+        own = lines.put(f"getelementptr i32, ptr {place}, i64 1")
+        lines.do(f"call void @llvm.x86.sse.stmxcsr(ptr {place})")
+        lines.do(f"store i32 8064, ptr {own}")
+        lines.do(f"call void @llvm.x86.sse.ldmxcsr(ptr {own})")
+        lines.do(call)
+        lines.do(f"call void @llvm.x86.sse.ldmxcsr(ptr {place})")
+
+    def sizes(self, lines: Lines) -> Mapping[str, Value]:
+        """The values of the size symbols, all extents checked."""
+        dims = self.dims(lines)
+        values = {name: dims[len(self.extents) + n] for n, name in enumerate(self.untold)}
+        checked = {n: f"wrong{n}" for n in range(len(self.extents))}
+        for source in self.sources:
+            position = self.position(source)
+            rest = lines.form(-source.rest, values)
+            length = lines.binary("add", dims[position], rest)
+            value = length if source.factor == 1 else lines.put(f"sdiv i64 {length}, {source.factor}")
+            values[source.symbol] = value
+            self.require(lines, lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), checked[position])
+        for position, extent in enumerate(self.extents):
+            symbol = symbol_of(extent)
+            if symbol is not None and values[symbol] == dims[position]:
+                continue
+            same = lines.put(f"icmp eq i64 {dims[position]}, {lines.form(extent, values)}")
+            self.require(lines, same, checked[position])
+        self.refuse_excluded(lines, values)
+        return values
+
+    def dims(self, lines: Lines) -> list[Value]:
+        """All extents that are given, and the sizes after these."""
+        count = len(self.extents) + len(self.untold)
+        return [lines.put(f"load i64, ptr {lines.word('%dims', n)}") for n in range(count)]
+
+    def require(self, lines: Lines, condition: Value, failure: str) -> None:
+        """Go on where a condition holds."""
+        further = lines.fresh("next")
+        lines.do(f"br i1 {condition}, label %{further}, label %{failure}")
+        lines.label(further)
+
+    def refuse_excluded(self, lines: Lines, values: Mapping[str, Value]) -> None:
+        """Go on where the sizes are in none of the sets."""
+        for rows in self.interface.excluded if self.checks_excluded else ():
+            inside = "true"
+            for row in rows:
+                inside = lines.put(f"and i1 {inside}, {lines.holds(row, values)}")
+            self.require(lines, lines.put(f"xor i1 {inside}, true"), "excluded")
+
+    def function(self, name: str, parameters: str, lines: Lines) -> str:
+        """A function, with the blocks that those which refuse go to."""
+        text = "\n".join(lines.lines)
+        ends = [(f"wrong{n}", n + 1) for n in range(len(self.extents))] + [("excluded", EXCLUDED)]
+        for label, code in ends:
+            if f"label %{label}\n" in text:
+                text += f"\n{label}:\n  ret i64 {code}"
+        return f"define i64 @{self.quoted(name)}({parameters}) {{\nentry:\n{text}\n}}\n"
+
+    def declarations(self) -> list[str]:
+        """What the functions call; memory for what is in between."""
+        found = []
+        if self.is_x86:
+            found = [f"declare void @llvm.x86.sse.{name}(ptr)" for name in ("stmxcsr", "ldmxcsr")]
+        if self.interface.temporaries:
+            names = {name: self.quoted(name) for name in ("block", "take", "give")}
+            found.append(
+                _MEMORY.format(**names, line=ALIGNMENT, more=2 * ALIGNMENT, up=2 * ALIGNMENT - 1, kept=KEPT)
+            )
+        return found
+
+    def quoted(self, name: str) -> str:
+        """The name of a function or a global beside the kernel."""
+        return f'"{self.interface.symbol}.{name}"'
+
+    @cached_property
+    def is_x86(self) -> bool:
+        """Whether the code is for an x86."""
+        return host().triple.startswith(("x86_64", "i386", "i686"))
+
+    @cached_property
+    def extents(self) -> tuple[Extent, ...]:
+        """Those of all inputs."""
+        return tuple(extent for parameter in self.interface.inputs for extent in parameter.shape)
+
+    @cached_property
+    def sources(self) -> tuple[SizeSource, ...]:
+        """How extents tell sizes."""
+        found = size_sources([p.shape for p in self.interface.inputs])
+        return tuple(source for source in found if source.symbol in self.interface.sizes)
+
+    @cached_property
+    def untold(self) -> tuple[str, ...]:
+        """The sizes that no extent tells."""
+        told = {source.symbol for source in self.sources}
+        return tuple(name for name in self.interface.sizes if name not in told)
+
+    def position(self, source: SizeSource) -> int:
+        """Which of all extents tells a size."""
+        before = self.interface.inputs[: source.argument]
+        return sum(len(parameter.shape) for parameter in before) + source.dimension
+
+
+_MEMORY = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+@{block} = internal global ptr null
+; The block of the call before if nobody has it and it is large enough, else a new one; null without memory.
+define internal ptr @{take}(i64 %size) {{
+  %kept = atomicrmw xchg ptr @{block}, ptr null acquire
+  %is.none = icmp eq ptr %kept, null
+  br i1 %is.none, label %new, label %look
+look:
+  %size.at = getelementptr i64, ptr %kept, i64 -1
+  %room = load i64, ptr %size.at
+  %fits = icmp uge i64 %room, %size
+  br i1 %fits, label %found, label %small
+found:
+  ret ptr %kept
+small:
+  %old.at = getelementptr ptr, ptr %kept, i64 -2
+  %old = load ptr, ptr %old.at
+  call void @free(ptr %old)
+  br label %new
+new:
+  ; Before a block stand the address to free and its size.
+  %all = add i64 %size, {more}
+  %raw = call ptr @malloc(i64 %all)
+  %is.null = icmp eq ptr %raw, null
+  br i1 %is.null, label %no, label %made
+no:
+  ret ptr null
+made:
+  %begin = ptrtoint ptr %raw to i64
+  %up = add i64 %begin, {up}
+  %line = and i64 %up, -{line}
+  %skip = sub i64 %line, %begin
+  %aligned = getelementptr i8, ptr %raw, i64 %skip
+  %new.size.at = getelementptr i64, ptr %aligned, i64 -1
+  store i64 %size, ptr %new.size.at
+  %raw.at = getelementptr ptr, ptr %aligned, i64 -2
+  store ptr %raw, ptr %raw.at
+  ret ptr %aligned
+}}
+; Keeps a block for the next call, or frees it where it is large.
+define internal void @{give}(ptr %block) {{
+begin:
+  %size.at = getelementptr i64, ptr %block, i64 -1
+  %size = load i64, ptr %size.at
+  %is.large = icmp ugt i64 %size, {kept}
+  br i1 %is.large, label %drop, label %keep
+keep:
+  %other = atomicrmw xchg ptr @{block}, ptr %block release
+  %is.none = icmp eq ptr %other, null
+  br i1 %is.none, label %end, label %drop
+drop:
+  %gone = phi ptr [ %block, %begin ], [ %other, %keep ]
+  %raw.at = getelementptr ptr, ptr %gone, i64 -2
+  %raw = load ptr, ptr %raw.at
+  call void @free(ptr %raw)
+  br label %end
+end:
+  ret void
+}}"""

@@ -1,0 +1,101 @@
+"""Lines of LLVM IR that compute sizes: 64-bit integers, forms of size symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+from tadc.frontend.extents import Extent, as_form
+from tadc.lattice.affine import Affine, Constraint, Floor
+
+Value = str
+"""A register or a number."""
+
+
+class Lines:
+    """The body of a function, line by line; each register has a name of its own."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+
+    def put(self, operation: str) -> Value:
+        """A register with the result of an operation."""
+        self._count += 1
+        self.lines.append(f"  %v{self._count} = {operation}")
+        return f"%v{self._count}"
+
+    def do(self, operation: str) -> None:
+        """An operation without a result."""
+        self.lines.append(f"  {operation}")
+
+    def label(self, name: str) -> None:
+        """A block begins."""
+        self.lines.append(f"{name}:")
+
+    def fresh(self, name: str) -> str:
+        """The name of a block that no other has."""
+        self._count += 1
+        return f"{name}{self._count}"
+
+    def word(self, pointer: Value, position: int) -> Value:
+        """The address of a 64-bit word."""
+        return pointer if not position else self.put(f"getelementptr i64, ptr {pointer}, i64 {position}")
+
+    def binary(self, operation: str, one: Value, other: Value) -> Value:
+        """An operation on two numbers, which may be known."""
+        if one.lstrip("-").isdigit() and other.lstrip("-").isdigit() and operation in _KNOWN:
+            return str(_KNOWN[operation](int(one), int(other)))
+        if (operation, other) in (("add", "0"), ("mul", "1")):
+            return one
+        if (operation, one) in (("add", "0"), ("mul", "1")):
+            return other
+        return self.put(f"{operation} i64 {one}, {other}")
+
+    def form(self, form: Extent, values: Mapping[str, Value]) -> Value:
+        """The value of a form where the symbols have these values."""
+        form = as_form(form)
+        total: Value = str(form.constant)
+        for atom, factor in form.terms:
+            term = values[atom] if isinstance(atom, str) else self.floor(atom, values)
+            total = self.binary("add", total, self.binary("mul", term, str(factor)))
+        return total
+
+    def floor(self, atom: Floor, values: Mapping[str, Value]) -> Value:
+        """A quotient, rounded down."""
+        numerator = self.form(atom.numerator, values)
+        quotient = self.put(f"sdiv i64 {numerator}, {atom.denominator}")
+        rest = self.put(f"srem i64 {numerator}, {atom.denominator}")
+        less = self.put(f"ashr i64 {rest}, 63")
+        return self.binary("add", quotient, less)
+
+    def product(self, factor: int, shape: Sequence[Extent], values: Mapping[str, Value]) -> Value:
+        """A number times all extents of a shape."""
+        total = str(factor * prod(n for n in shape if isinstance(n, int)))
+        for extent in shape:
+            if isinstance(extent, Affine):
+                total = self.binary("mul", total, self.form(extent, values))
+        return total
+
+    def larger(self, one: Value, other: Value) -> Value:
+        """The larger of two numbers."""
+        is_larger = self.put(f"icmp sgt i64 {one}, {other}")
+        return self.put(f"select i1 {is_larger}, i64 {one}, i64 {other}")
+
+    def up_to(self, value: Value, multiple: int) -> Value:
+        """The next multiple of a power of two."""
+        more = self.binary("add", value, str(multiple - 1))
+        return self.binary("and", more, str(-multiple))
+
+    def holds(self, row: Constraint, values: Mapping[str, Value]) -> Value:
+        """Whether a form is 0, or not negative."""
+        found = self.form(row.form, values)
+        return self.put(f"icmp {'eq' if row.equality else 'sge'} i64 {found}, 0")
+
+
+_KNOWN: dict[str, Callable[[int, int], int]] = {
+    "add": int.__add__,
+    "mul": int.__mul__,
+    "and": int.__and__,
+}
+"""What is computed here where both numbers are known."""
