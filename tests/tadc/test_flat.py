@@ -137,7 +137,7 @@ F = tadc.function("x: f64[N]; w: f64[M]; s = sum{i} (x[i]**2) + sum{j} (w[j])")
     [
         (lambda: tadc.flat(F, "y"), "there is no input `y`"),
         (lambda: tadc.flat(F, "x", y=3), "there is no input `y`"),
-        (lambda: tadc.flat(F, {3: 1}), "what a vector stands for is named"),
+        (lambda: tadc.flat(F, 3), "what a vector stands for is named, not 3"),  # pyright: ignore[reportArgumentType]
         (lambda: tadc.flat(F, []), "what a vector stands for is named"),
         (lambda: tadc.flat(F, "x", x=[1.0]), "`x` is named twice"),
         (lambda: tadc.flat(F, ["x", "x"]), "`x` is named twice"),
