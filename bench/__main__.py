@@ -6,6 +6,7 @@
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.
 `python -m bench gpu-host`: what a call on a GPU takes on the host.
+`python -m bench jax`: what a call in JAX takes, beside operations of JAX.
 `python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
 `python -m bench inverse`: products with inverse Jacobians, and their plans.
 `python -m bench mechanisms [MECHANISM …] [PROGRAM …]`: what each mechanism of the code generator buys.
@@ -28,6 +29,7 @@ MODULES = {
     "functions": "functions",
     "gpu-host": "gpu.host",
     "inverse": "inverse",
+    "jax": "calls_in_jax",
     "jvp": "forward",
     "mechanisms": "mechanisms",
     "memory": "memory",

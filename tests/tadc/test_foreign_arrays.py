@@ -111,8 +111,7 @@ def test_traced_arrays(f: tadc.Function, transform: Any) -> None:
     x = jnp.ones((2, 3)) if transform is jax.vmap else jnp.ones(3)
     with pytest.raises(tadc.ArgumentError, match="traced array of JAX") as problem:
         transform(lambda x: f(x, X).s)(x)
-    assert "`jax.pure_callback`" in str(problem.value)
-    assert "`tadc.vjp`" in str(problem.value)
+    assert "`f.jax`" in str(problem.value)
 
 
 def test_jax_is_not_written_to(f: tadc.Function) -> None:
