@@ -13,6 +13,7 @@
 `python -m bench memory [RECURRENCE …]`: gradients under memory limits against JAX with checkpoints.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
+`python -m bench torch-calls`: what a call in PyTorch takes, beside its own operations.
 `python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
 """
 
@@ -35,6 +36,7 @@ MODULES = {
     "memory": "memory",
     "operations": "operations",
     "sizes": "specialised",
+    "torch-calls": "torch_calls",
     "uncertainty": "uncertainty",
 }
 TAKE_WORDS = {"everyday", "jvp", "mechanisms", "memory"}

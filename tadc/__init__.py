@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Subpackages that are imported when they are named.
-_MODULES = ("dual", "jax")
+_MODULES = ("dual", "jax", "torch")
 
 #: What is imported at its first use, by the module that has it.
 _HOMES = {

@@ -210,7 +210,7 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
             "TAD0504",
             f"`{name}` cannot be read: it requires a gradient, which results would not have",
             notes=["PyTorch does not see what is computed here", declared(parameter)],
-            helps=[f"pass `{name}.detach()`; `tadc.vjp` and `tadc.value_and_grad` give gradients"],
+            helps=[f"call `f.torch`, which it differentiates, or pass `{name}.detach()`"],
         )
     device = foreign_device(value)
     if device is not None:

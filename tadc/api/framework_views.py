@@ -28,3 +28,6 @@ class FrameworkView:
 
 
 JAX = FrameworkView("tadc.jax", "A function of JAX's arrays, with derivatives and batches (`tadc.jax.wrap`).")
+TORCH = FrameworkView(
+    "tadc.torch", "An operator of PyTorch, with derivatives and batches (`tadc.torch.wrap`)."
+)

@@ -1,0 +1,147 @@
+"""PyTorch's own checkers, and its ways to differentiate, against the same functions in PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.torch.programs import PROGRAMS, Program, assert_alike, program, torch
+
+__all__ = ["program"]
+
+
+def total(f: Any) -> Any:
+    """A smooth number of all results."""
+
+    def called(*inputs: Any) -> Any:
+        found = f(*inputs)
+        return sum(torch.sin(part).sum() for part in (found if isinstance(found, tuple) else (found,)))
+
+    return called
+
+
+def test_values(program: Program) -> None:
+    inputs = program.inputs()
+    assert_alike(program.function.torch(*inputs), program.same(*inputs))
+
+
+def test_opcheck(program: Program) -> None:
+    f = program.function.torch
+    for inputs in (program.inputs(), program.inputs(requires_grad=True)):
+        found = torch.library.opcheck(f._op, inputs)
+        assert set(found.values()) == {"SUCCESS"}, found
+    assert set(
+        torch.library.opcheck(torch.ops.tadc.__getattr__(f._op._opname).direct, program.inputs()).values()
+    ) == {"SUCCESS"}
+
+
+def test_gradcheck(program: Program) -> None:
+    inputs = program.inputs(requires_grad=True)
+    assert torch.autograd.gradcheck(
+        program.function.torch,
+        inputs,
+        check_forward_ad=True,
+        check_batched_grad=True,
+        check_batched_forward_grad=True,
+    )
+    assert torch.autograd.gradcheck(program.function.torch, inputs, fast_mode=True, check_forward_ad=True)
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradgradcheck(name: str) -> None:
+    program = PROGRAMS[name]
+    inputs = program.inputs(requires_grad=True)
+    assert torch.autograd.gradgradcheck(
+        program.function.torch, inputs, check_fwd_over_rev=True, check_batched_grad=True
+    )
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_third_derivative(name: str) -> None:
+    program = PROGRAMS[name]
+
+    def third(f: Any) -> Any:
+        x, *rest = program.inputs(requires_grad=True, seed=3)
+        value = total(f)(x, *rest)
+        for _ in range(3):
+            (value,) = torch.autograd.grad(value, x, create_graph=True)
+            value = (value**2).sum()
+        return value
+
+    assert_alike(third(program.function.torch), third(program.same))
+
+
+def transformed(f: Any, x: Any, rest: Any) -> dict[str, Any]:
+    """What the transforms of `torch.func` make of a function of its first input."""
+    func = torch.func
+
+    def of(x: Any) -> Any:
+        return total(f)(x, *rest)
+
+    many = torch.stack([x, 2 * x, 3 * x])
+    return {
+        "grad": func.grad(of)(x),
+        "grad of grad": func.grad(lambda x: func.grad(of)(x).pow(2).sum())(x),
+        "vjp": func.vjp(lambda x: f(x, *rest), x)[1](func.vjp(lambda x: f(x, *rest), x)[0])[0],
+        "jvp": func.jvp(lambda x: f(x, *rest), (x,), (x.cos(),))[1],
+        "vmap": func.vmap(lambda x: f(x, *rest))(many),
+        "vmap from the end": func.vmap(lambda x: f(x, *rest), in_dims=-1)(many.movedim(0, -1)),
+        "vmap of grad": func.vmap(func.grad(of))(many),
+        "grad of vmap": func.grad(lambda xs: func.vmap(of)(xs).pow(2).sum())(many),
+        "grad of jvp": func.grad(lambda x: func.jvp(of, (x,), (x.cos(),))[1])(x),
+        "vmap of vmap": func.vmap(func.vmap(of))(torch.stack([many, many + 1])),
+        "jacrev": func.jacrev(lambda x: f(x, *rest))(x),
+        "jacfwd": func.jacfwd(lambda x: f(x, *rest))(x),
+        "hessian": func.hessian(of)(x),
+        "jacrev of jacfwd": func.jacrev(func.jacfwd(of))(x),
+    }
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_transforms(name: str) -> None:
+    program = PROGRAMS[name]
+    x, *rest = program.inputs(seed=1)
+    found, expected = (transformed(f, x, rest) for f in (program.function.torch, program.same))
+    for kind, value in expected.items():
+        assert_alike(found[kind], value)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", ["layer", pytest.param("mixed", marks=pytest.mark.sweep)])
+def test_compile(name: str, dynamic: bool) -> None:
+    """The graph is whole, one for all sizes where they are symbols; gradients are in it."""
+    program = PROGRAMS[name]
+    f = program.function.torch
+    torch._dynamo.reset()
+    graphs: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+    compiled = torch.compile(total(f), fullgraph=True, dynamic=dynamic, backend=backend)
+    for n in (0, 1, 2):
+        inputs = list(program.inputs(requires_grad=True))
+        if dynamic and n:
+            inputs[0] = torch.cat([inputs[0].detach()] * (n + 1)).requires_grad_()
+            if name == "mixed":
+                inputs[1] = torch.cat([inputs[1].detach()] * (n + 1)).requires_grad_()
+        expected = total(program.same)(*inputs)
+        found = compiled(*inputs)
+        assert_alike(found, expected)
+        assert_alike(torch.autograd.grad(found, inputs), torch.autograd.grad(expected, inputs))
+    assert len(graphs) == 1
+
+
+@pytest.mark.sweep
+def test_compile_by_inductor() -> None:
+    program = PROGRAMS["layer"]
+    inputs = program.inputs(requires_grad=True)
+    compiled = torch.compile(total(program.function.torch), fullgraph=True)
+    found, expected = compiled(*inputs), total(program.same)(*inputs)
+    assert_alike(found, expected)
+    assert_alike(torch.autograd.grad(found, inputs), torch.autograd.grad(expected, inputs))
