@@ -16,6 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.api.batches import batched
 from tadc.api.derivatives import (
     grad,
     hessian,
@@ -28,7 +29,6 @@ from tadc.api.derivatives import (
 )
 from tadc.api.function import Function
 from tadc.api.load import compile, function, load
-from tadc.api.over_batches import batched
 from tadc.caller.boundary import UsageError
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
 

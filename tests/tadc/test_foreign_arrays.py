@@ -155,7 +155,7 @@ def test_a_tensor_that_requires_a_gradient(f: tadc.Function, torch: Any) -> None
     x = Tensor(X, requires_grad=True)
     with pytest.raises(tadc.ArgumentError, match="requires a gradient") as problem:
         f(x, X)
-    assert "pass `x.detach()`; `tadc.vjp`" in str(problem.value)
+    assert "`x.detach()`" in str(problem.value)
     torch.recording = False
     assert isinstance(f(x, X).f, Tensor)
     torch.recording = True
