@@ -16,6 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.api.batches import batched
 from tadc.api.derivatives import (
     grad,
     hessian,
@@ -28,7 +29,6 @@ from tadc.api.derivatives import (
 )
 from tadc.api.function import Function
 from tadc.api.load import compile, function, load
-from tadc.api.over_batches import batched
 from tadc.caller.boundary import UsageError
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tadc.analysis.statistics import Statistics
     from tadc.analysis.structure import Structure
     from tadc.api.compiled import Compiled
+    from tadc.api.flat_vectors import Flat, flat
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
     from tadc.api.reports import certificate, statistics
@@ -120,6 +121,7 @@ _HOMES = {
     "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
     "tadc.inversion": ("Inverse", "Plan", "inverse"),
+    "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
     "tadc.api.reports": ("certificate", "statistics"),
@@ -143,6 +145,7 @@ __all__ = [
     "DeviceArray",
     "Diagnostic",
     "Expression",
+    "Flat",
     "Function",
     "Index",
     "Inverse",
@@ -168,6 +171,7 @@ __all__ = [
     "export",
     "f32",
     "f64",
+    "flat",
     "function",
     "get_num_threads",
     "grad",

@@ -87,7 +87,7 @@ w[p: 5] = sum{n} (sum{i}_(max [0; 2 - p])^(min [23; 25 - p]) (x[n, i + p - 2]*d[
 
 
 def test_what_a_residue_reads_is_not_packed_around_its_loop() -> None:
-    """The rows of `h` differ between the residues of n by 3, whose loop is inside of where panels are filled."""
+    """The rows of `h` differ between residues of n by 3, whose loop is inside of what fills panels."""
     f = tadc.function(
         "x: f64[B, 5]; h: f64[B, 3, 2]\n"
         "f[b, n: 15] = sum{k} (if {n // 3 >= k} then (h[b, n % 3, k] * x[b, n // 3 - k]) else (0))"

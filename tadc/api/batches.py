@@ -65,7 +65,7 @@ class Batched(Origin):
     def script(self) -> str:
         """Python that makes the function, as `f`."""
         how = f"{self.options}, None, {self.names}, {self.size!r}, {self.count}"
-        return f"{self.base.script()}f = tadc.api.over_batches.Batched(f, {how}).function()\n"
+        return f"{self.base.script()}f = tadc.api.batches.Batched(f, {how}).function()\n"
 
     def recipe(self) -> Recipe | None:
         """What the function is known by on disk."""
