@@ -31,7 +31,8 @@ TORCH := 2.13.0
 CPU_WHEELS := https://download.pytorch.org/whl/cpu
 OLDEST_JAX := $(subst $() ,,$(subst $(shell echo ,),.,$(shell sed -n 's/^OLDEST = (\(.*\))/\1/p' tadc/jax/__init__.py)))
 JAX_BIN := .venv-jax/bin
-TESTERS := pytest pytest-xdist hypothesis flatbuffers
+# The last two are what `jax.export` of an old JAX imports.
+TESTERS := pytest pytest-xdist hypothesis flatbuffers absl-py
 
 frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
 	@echo "PyTorch $(TORCH) and JAX $(OLDEST_JAX): two minutes on two cores"
