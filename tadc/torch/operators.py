@@ -8,7 +8,15 @@ from functools import partial
 from typing import Any, cast
 
 from tadc.api.function import Function
-from tadc.torch.derived import BATCH, GRADIENTS, TANGENTS, derive, derived_name, name_operators, parsed_name
+from tadc.torch.derived_operators import (
+    BATCH,
+    GRADIENTS,
+    TANGENTS,
+    derive,
+    derived_name,
+    name_operators,
+    parsed_name,
+)
 from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
 from tadc.torch.registration import NAMESPACE, add_kernel, define, hand_on, library, operator_name
 from tadc.torch.result_shapes import ELEMENTS, results_like
@@ -58,7 +66,7 @@ class Operator:
         return dict(zip(self.outputs, results if len(self.outputs) > 1 else (results,), strict=True))
 
     def derived(self, kind: str, names: Sequence[str]) -> Operator:
-        """The operator of a kind (`tadc.torch.derived`) for some inputs."""
+        """The operator of a kind (`tadc.torch.derived_operators`) for some inputs."""
         key = kind, tuple(names)
         with _lock:
             if key not in self._derived:

@@ -49,7 +49,7 @@ def test_names_are_public() -> None:
     names = [name for name in dir(tadc.jacobian(tadc.function("x: f64[3]; f[i] = x[i]"))) if name[0] != "_"]
     assert names == sorted(
         "at compiled compressed cotangents gradients inputs jax latex lower output_tangents outputs program "
-        "structure tangents toscipy".split()
+        "structure tangents torch toscipy".split()
     )
     with pytest.raises(AttributeError, match="did you mean `jacobian`"):
         tadc.jacobien

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tadc.api.over_batches import batched
+from tadc.api.batches import batched
 from tadc.api.derivatives import vjp
 from tadc.api.function import Function, Origin
 from tadc.compiler.compile_options import Options
