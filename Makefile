@@ -4,7 +4,7 @@ PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_tests
 
-.PHONY: demo check test sweep lint package bench test-gpu bench-gpu clean
+.PHONY: demo check test sweep frameworks lint package bench test-gpu bench-gpu clean
 
 demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
@@ -26,6 +26,19 @@ sweep: .venv/test.stamp
 	@echo "the sweep: ten to fifteen minutes on two cores"
 	$(PYTEST) -m 'sweep and not slow' --durations=5
 
+# PyTorch's build without CUDA, and the oldest JAX, whose version is that which the package asks for.
+TORCH := 2.13.0
+CPU_WHEELS := https://download.pytorch.org/whl/cpu
+OLDEST_JAX := $(subst $() ,,$(subst $(shell echo ,),.,$(shell sed -n 's/^OLDEST = (\(.*\))/\1/p' tadc/jax/__init__.py)))
+JAX_BIN := .venv-jax/bin
+# The last two are what `jax.export` of an old JAX imports.
+TESTERS := pytest pytest-xdist hypothesis flatbuffers absl-py
+
+frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
+	@echo "PyTorch $(TORCH) and JAX $(OLDEST_JAX): two minutes on two cores"
+	$(PYTEST) tests/torch tests/tadc/test_foreign_arrays.py 'tests/test_pages.py::test_page[pytorch]'
+	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal tests/jax
+
 lint: .venv/lint.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -44,12 +57,26 @@ test-gpu bench-gpu: %-gpu:
 	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu $* build/gpu
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv .venv-jax build *.egg-info
 
 # A stamp per extra of pyproject.toml: the second run installs nothing.
 .venv/%.stamp: pyproject.toml | $(BIN)/python
 	@echo "installing the packages for '$*' from PyPI into .venv"
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+# PyPI's PyTorch brings CUDA along, the other index has the build without; only this one package is looked for there.
+.venv/torch.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing PyTorch $(TORCH) into .venv"
+	@PIP_EXTRA_INDEX_URL="$${PIP_EXTRA_INDEX_URL:-$(CPU_WHEELS)}" \
+	    $(BIN)/python -m pip install -q --retries 1 --disable-pip-version-check --no-deps torch==$(TORCH)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[torch]'
+	@touch $@
+
+.venv-jax/%.stamp: pyproject.toml | $(BIN)/python
+	@echo "setting up .venv-jax with JAX $*"
+	@$(BIN)/python -m venv --clear .venv-jax
+	@$(JAX_BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[jax]' 'jax==$*' $(TESTERS)
 	@touch $@
 
 # A python3.x on the PATH may be a shim that does not run, or lack venv: try each.

@@ -48,13 +48,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Form:
-    """Code that a backend makes of the stage `of`: assembly, object code, …"""
+    """Code that a backend makes of the stage `of`: assembly, object code, …
+
+    With `unit` it is also, and without `make` only, what `tadc.native` makes of a function, its derivatives
+    and what C calls them by.
+    """
 
     name: str
     suffix: str
     about: str
-    make: Callable[[str, Settings], str | bytes]
+    make: Callable[[str, Settings], str | bytes] | None = None
     of: str = "llvm"
+    unit: bool = False
 
 
 @dataclass(frozen=True)

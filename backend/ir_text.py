@@ -54,6 +54,11 @@ class Type:
 
 F32, F64 = Type(True, 32), Type(True, 64)
 
+#: Behind a fused product and sum that may be rounded twice.
+TWICE = "  ; or rounded twice"
+#: Behind one of an integer of at most 11 bits and a number that is known.
+OF_INTEGER = "  ; of an integer"
+
 
 @dataclass(frozen=True, eq=False)
 class Value:
@@ -170,6 +175,18 @@ class Function:
         b, c = (o if isinstance(o, Value) else self.constant(a.type, o) for o in (b, c))
         return self.call(f"llvm.fma.{a.type.suffix}", a.type, a, b, c)
 
+    def muladd(self, a: Value, b: Value | float, c: Value | float) -> Value:
+        """`a * b + c`, rounded once, or twice where that takes many instructions less."""
+        found = self.fma(a, b, c)
+        self.lines[-1] += TWICE
+        return found
+
+    def fma_of_integer(self, a: Value, b: float, c: Value) -> Value:
+        """`a * b + c`, rounded once; `a` is an integer of at most 11 bits."""
+        found = self.fma(a, b, c)
+        self.lines[-1] += OF_INTEGER
+        return found
+
     def fabs(self, a: Value) -> Value:
         """The absolute value."""
         return self.call(f"llvm.fabs.{a.type.suffix}", a.type, a)
@@ -196,7 +213,7 @@ class Function:
         """The polynomial with these coefficients, lowest degree first."""
         result = self.constant(x.type, coefficients[-1])
         for c in reversed(coefficients[:-1]):
-            result = self.fma(result, x, c)
+            result = self.muladd(result, x, c)
         return result
 
     def define(self, result: Value) -> str:

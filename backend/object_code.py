@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeVar
 
 from tadc.backend.binding import binding
@@ -45,6 +45,24 @@ def object_code(text: str, level: int = 3, processor: Processor | None = None) -
     """The bytes of a relocatable object file, for `jit.load`, a cache on disk, or a linker."""
     with step("object"):
         return _made(text, level, processor, lambda machine, module: machine.emit_object(module))
+
+
+def one_object(texts: Sequence[str], public: Container[str], level: int, processor: Processor) -> bytes:
+    """The bytes of one object file of several texts, each optimised by itself.
+
+    What a text defines others may call; of all that, only functions with a name in `public` are seen outside.
+    """
+
+    def emit(machine: Any, module: Any) -> bytes:
+        for text in texts[1:]:
+            module.link_in(_Optimiser(processor, level).optimise(text))
+        for function in module.functions:
+            if not function.is_declaration and function.name not in public:
+                function.linkage = "internal"
+        return machine.emit_object(module)
+
+    with step("object"):
+        return _made(texts[0], level, processor, emit)
 
 
 def _made(text: str, level: int, processor: Processor | None, emit: Callable[[Any, Any], T]) -> T:

@@ -80,6 +80,14 @@ def define_splits(text: str, pause: str = "") -> str:
     return "\n".join([text.rstrip("\n"), "", *bodies, declaration])
 
 
+def on_one_thread(text: str) -> str:
+    """LLVM IR text whose splits and turns call nothing that shares work."""
+    text = text.replace(f"icmp eq ptr @{PARALLEL}, null", "icmp eq ptr null, null")
+    # Turns name it yet, and are called by nobody.
+    declared = rf"^declare extern_weak (void @{PARALLEL}\([^\n]*\))$"
+    return re.sub(declared, r"define internal \1 {\n  ret void\n}", text, flags=re.M)
+
+
 def turns_text(pause: str) -> str:
     """The text of `turns.ll`, with what it leaves open: what a thread that waits calls, which parts are worth
     it."""

@@ -6,13 +6,16 @@
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.
 `python -m bench gpu-host`: what a call on a GPU takes on the host.
+`python -m bench jax`: what a call in JAX takes, beside operations of JAX.
 `python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
 `python -m bench inverse`: products with inverse Jacobians, and their plans.
 `python -m bench mechanisms [MECHANISM …] [PROGRAM …]`: what each mechanism of the code generator buys.
 `python -m bench memory [RECURRENCE …]`: gradients under memory limits against JAX with checkpoints.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
+`python -m bench torch-calls`: what a call in PyTorch takes, beside its own operations.
 `python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
+`python -m bench wasm`: modules of WebAssembly against plain JavaScript, in node.
 """
 
 from __future__ import annotations
@@ -28,12 +31,15 @@ MODULES = {
     "functions": "functions",
     "gpu-host": "gpu.host",
     "inverse": "inverse",
+    "jax": "calls_in_jax",
     "jvp": "forward",
     "mechanisms": "mechanisms",
     "memory": "memory",
     "operations": "operations",
     "sizes": "specialised",
+    "torch-calls": "torch_calls",
     "uncertainty": "uncertainty",
+    "wasm": "wasm",
 }
 TAKE_WORDS = {"everyday", "jvp", "mechanisms", "memory"}
 

@@ -98,6 +98,7 @@ CODES: dict[str, str] = {
     "TAD0708": "a kernel that does what it may not do",
     "TAD0709": "an instruction of PTX that the emulator does not know",
     "TAD0710": "what is no bundle",
+    "TAD0711": "no linker for a shared library",
     # Files of the command.
     "TAD0801": "a file that cannot be read or written",
     # Pictures.

@@ -111,6 +111,15 @@ def size_sources(shapes: Sequence[Shape]) -> tuple[SizeSource, ...]:
     return tuple(found.values())
 
 
+def told_sizes(shapes: Sequence[Shape], found: Sequence[tuple[int, ...]], sizes: dict[str, int]) -> None:
+    """Add to the sizes the values of symbols that arrays of these shapes tell, where their ranks fit."""
+    pairs = [(shape, given) for shape, given in zip(shapes, found, strict=True) if len(shape) == len(given)]
+    for source in size_sources([shape for shape, _ in pairs]):
+        length = pairs[source.argument][1][source.dimension]
+        if source.symbol not in sizes and source.rest.variables <= sizes.keys():
+            sizes[source.symbol] = (length - source.rest.evaluate(sizes)) // source.factor
+
+
 def required_text(excluded: Iterable[Constraint]) -> str:
     """What sizes outside of an excluded set satisfy: `M >= N + 2 or N <= 0`."""
     parts: list[str] = []

@@ -15,7 +15,7 @@ from tadc.frontend import syntax
 from tadc.frontend.checker import SizesNeeded, check
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic, Label
 from tadc.frontend.doubts import doubts
-from tadc.frontend.extents import SIZE_LIMIT, Shape, extent, size_sources
+from tadc.frontend.extents import SIZE_LIMIT, Shape, extent, told_sizes
 from tadc.frontend.parser import read_statements
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
@@ -59,12 +59,8 @@ class PerValue:
         """
         problems: list[Diagnostic] = []
         values = size_values({n: given[n] for n in self.symbols if n in given}, problems)
-        known = [n for n, shape in self.shapes.items() if len(shapes.get(n, ())) == len(shape)]
         told = dict(values)
-        for source in size_sources([self.shapes[n] for n in known]):
-            length = shapes[known[source.argument]][source.dimension]
-            if source.symbol not in told and source.rest.variables <= told.keys():
-                told[source.symbol] = (length - source.rest.evaluate(told)) // source.factor
+        told_sizes(list(self.shapes.values()), [shapes.get(n, ()) for n in self.shapes], told)
         for name in self.symbols:
             if name in told:
                 values[name] = told[name]

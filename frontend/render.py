@@ -23,11 +23,12 @@ _TONES = {"error": "1;31", "warning": "1;33", "note": "1;36"}
 
 def render(diagnostic: Diagnostic, color: bool = False) -> str:
     """The message with its source lines, underlined and labelled; no newline at the end."""
-    return "\n".join(_Renderer(diagnostic, color).lines())
+    return "\n".join(_Renderer(_placed(diagnostic), color).lines())
 
 
 def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
     """A diagnostic as plain data: lines and columns count from 1, offsets from 0."""
+    diagnostic = _placed(diagnostic)
     source = diagnostic.source
 
     def label(item: Label) -> dict[str, Any]:
@@ -47,6 +48,10 @@ def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
             for e in diagnostic.edits
         ],
     }
+
+
+def _placed(diagnostic: Diagnostic) -> Diagnostic:
+    return diagnostic.source.placed(diagnostic) if diagnostic.source else diagnostic
 
 
 def _place(span: Span, source: Source | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,14 @@ class Source:
         while end < len(self.text) and (self.text[end].isalnum() or self.text[end] == "_"):
             end += 1
         return Span(start, max(end, min(start + 1, len(self.text))))
+
+    def start_of(self, line: int) -> int:
+        """The offset at which a line, from 1, begins."""
+        return self._starts[line - 1]
+
+    def placed(self, diagnostic: Any) -> Any:
+        """A diagnostic about this text as it is shown: of a text that nobody wrote, where it was made."""
+        return diagnostic
 
     def line(self, number: int) -> str:
         """The text of a line, from 1, without its end."""

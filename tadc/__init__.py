@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tadc.analysis.statistics import Statistics
     from tadc.analysis.structure import Structure
     from tadc.api.compiled import Compiled
+    from tadc.api.flat_vectors import Flat, flat
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
     from tadc.api.reports import certificate, statistics
@@ -45,15 +46,42 @@ if TYPE_CHECKING:
     from tadc.backend.cuda.device_arrays import DeviceArray
     from tadc.backend.cuda.driver import NoGpu
     from tadc.backend.runtime.thread_count import get_num_threads, set_num_threads
+    from tadc.building import (
+        Condition,
+        Expression,
+        Index,
+        Size,
+        Tensor,
+        argument,
+        define,
+        einsum,
+        f32,
+        f64,
+        index,
+        indices,
+        kernel,
+        let,
+        logsumexp,
+        max,
+        min,
+        prod,
+        program,
+        select,
+        size,
+        sizes,
+        sum,
+        where,
+    )
     from tadc.certificates.certify import Certificates
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.inversion import Inverse, Plan, inverse
+    from tadc.native.export import export
     from tadc.uncertainty import Budget, Result, propagate
 
 __version__ = "0.1.0"
 
 #: Subpackages that are imported when they are named.
-_MODULES = ("dual",)
+_MODULES = ("dual", "jax", "torch")
 
 #: What is imported at its first use, by the module that has it.
 _HOMES = {
@@ -62,15 +90,43 @@ _HOMES = {
     "tadc.backend.backend_errors": ("BackendError",),
     "tadc.backend.cuda.bundles": ("Bundle", "load_bundle"),
     "tadc.backend.runtime.thread_count": ("get_num_threads", "set_num_threads"),
+    "tadc.building": (
+        "Condition",
+        "Expression",
+        "Index",
+        "Size",
+        "Tensor",
+        "argument",
+        "define",
+        "einsum",
+        "f32",
+        "f64",
+        "index",
+        "indices",
+        "kernel",
+        "let",
+        "logsumexp",
+        "max",
+        "min",
+        "prod",
+        "program",
+        "select",
+        "size",
+        "sizes",
+        "sum",
+        "where",
+    ),
     "tadc.certificates.certify": ("Certificates",),
     "tadc.api.compiled": ("Compiled",),
     "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
     "tadc.inversion": ("Inverse", "Plan", "inverse"),
+    "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
     "tadc.api.reports": ("certificate", "statistics"),
     "tadc.analysis.structure": ("Structure",),
+    "tadc.native.export": ("export",),
     "tadc.uncertainty": ("Budget", "Result", "propagate"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -85,9 +141,13 @@ __all__ = [
     "CompileWarning",
     "Compiled",
     "Compressed",
+    "Condition",
     "DeviceArray",
     "Diagnostic",
+    "Expression",
+    "Flat",
     "Function",
+    "Index",
     "Inverse",
     "Jacobian",
     "Lowered",
@@ -95,34 +155,57 @@ __all__ = [
     "Pass",
     "Plan",
     "Result",
+    "Size",
     "Statistics",
     "Structure",
+    "Tensor",
     "UsageError",
+    "argument",
     "batched",
     "build",
     "certificate",
     "compile",
+    "define",
     "dual",
+    "einsum",
+    "export",
+    "f32",
+    "f64",
+    "flat",
     "function",
     "get_num_threads",
     "grad",
     "hessian",
     "hvp",
+    "index",
+    "indices",
     "inverse",
     "jacobian",
     "jvp",
+    "kernel",
+    "let",
     "load",
     "load_bundle",
     "load_dialect",
+    "logsumexp",
+    "max",
+    "min",
+    "prod",
+    "program",
     "propagate",
     "register_pass",
     "run_passes",
+    "select",
     "set_num_threads",
+    "size",
+    "sizes",
     "statistics",
+    "sum",
     "text",
     "value_and_grad",
     "value_and_vjp",
     "vjp",
+    "where",
 ]
 
 
@@ -131,6 +214,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"tadc.{name}")
     if name not in _HOME:
+        from tadc.building.python_forms import NAMED
+
+        if name in NAMED:
+            return NAMED[name]
         from tadc.frontend.suggest import did_you_mean
 
         near = "".join(f"; {help}" for help in did_you_mean(name, __all__))

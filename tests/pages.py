@@ -8,6 +8,7 @@
 | `tad` | a program, kept as `f.tad`: its gradients are checked, and it is what it prints |
 | `tad-wrong` | a program that gets the code which its first line names |
 | `mlir` | a module, kept as `f.mlir` |
+| `c`, `cmake`, `js`, `rust` | kept as a file of its name; `console` runs `cc`, `node`, …, where found |
 | `sh`, `diagram` | nothing: for commands that install, need a GPU or take minutes, and for drawings |
 
 A second word behind the fence is a name: the block is kept as a file of that name; Python is not run then.
@@ -22,6 +23,8 @@ import io
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator
@@ -38,6 +41,7 @@ import tadc.cli
 
 ROOT = Path(__file__).parent.parent
 _FENCE = re.compile(r"^```(\S*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TOOLS = ("cc", "cmake", "node", "rustc")
 _PROGRAM = "x: f64[8]\nf[i: 3, j: 4] = exp(x[i + j])\n"
 
 
@@ -110,6 +114,8 @@ class Runner:
                 self._wrong(block.text, place)
             case "mlir":
                 Path(block.name or "f.mlir").write_text(block.text, encoding="utf-8")
+            case "c" | "cmake" | "js" | "rust":
+                assert block.name, f"{place}: a file needs a name"
             case "sh":
                 lines = [line for line in block.text.splitlines() if line.startswith("tadc ")]
                 assert all("--target cuda" in line for line in lines), f"{place}: {lines} can be run"
@@ -135,6 +141,13 @@ class Runner:
                 self.printed = "".join(Path(file).read_text(encoding="utf-8") for file in files)
             case ["echo", "$?"]:
                 self.printed = f"{self.status}\n"
+            case [program, *_] if program in _TOOLS or program.startswith("./"):
+                if shutil.which(program) is None:
+                    self.printed = shown
+                    return
+                done = subprocess.run(words, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, f"{place}\n{done.stdout}{done.stderr}"
+                self.printed = done.stdout
             case _:
                 raise AssertionError(f"{place}: no command of a `console` block")
 

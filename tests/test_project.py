@@ -33,7 +33,7 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    make")]
     assert commands == ["make demo", "make check", "make test"]
     assert [line for line in ci if line.startswith("make")] == [
-        "make test", "make sweep", "make package", "make lint",
+        "make test", "make sweep", "make frameworks", "make package", "make lint",
     ]  # fmt: skip
 
 
@@ -137,13 +137,28 @@ NAMED = {
     "backend/target.py": "the table of backends",
     "backend/emulator": "stands in for one vendor's driver, and runs its code",
     "backend/runtime/__init__.py": "a public name that a backend has",
+    "backend/runtime/dlpack.py": "devices as DLPack numbers them",
     "backend/runtime/frameworks.py": "what frameworks call their streams and devices",
     "frontend/codes.py": "codes of errors",
     "tadc/__init__.py": "public names that a backend has",
     "tadc/api/load.py": "help for what a user writes",
     "tadc/commands/command_table.py": "help for what a user writes",
     "tadc/commands/option_table.py": "help for what a user writes",
+    "tadc/torch": "what PyTorch calls its devices",
 }
+
+
+def test_the_versions_that_are_supported_are_stated() -> None:
+    """In the README the least of each extra that a user may want, and where there is one the greatest."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `(\w+)` \| [^|]* \| ([^|]*) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert {name for name, _ in rows} == extras.keys() - {"sparse", "test", "bench", "lint"}
+    for name, stated in rows:
+        (package,) = extras[name]
+        least, most = re.search(r">=([\d.]+)", package), re.search(r"<(\d+)\.(\d+)", package)
+        assert least
+        text = f"{least[1]} to {most[1]}.{int(most[2]) - 1}" if most else f"from {least[1]}"
+        assert re.match(rf"{re.escape(text)}\b", stated), (name, stated)
 
 
 def test_vendors_are_named_in_their_backends_alone() -> None:

@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 WORTH_VECTORS = 1 << 16
 
 
-def _assembly(text: str, settings: Settings) -> str:
+def assembly_of(text: str, settings: Settings) -> str:
+    """Assembly of LLVM IR text."""
     from tadc.backend.object_code import assembly
 
-    return assembly(text, settings.level, processor_of(settings.target.architecture))
+    return assembly(text, settings.level, processor_of(settings.target.architecture, settings.target.backend))
 
 
 def _object(text: str, settings: Settings) -> bytes:
     from tadc.backend.object_code import object_code
 
-    return object_code(text, settings.level, processor_of(settings.target.architecture))
+    return object_code(
+        text, settings.level, processor_of(settings.target.architecture, settings.target.backend)
+    )
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,11 @@ class Cpu:
     launches_kernels: bool = False
     dialect: tuple[str, str] = ("llvm-dialect", "the llvm dialect")
     forms: tuple[Form, ...] = (
-        Form("asm", ".s", "assembly", _assembly),
-        Form("obj", ".o", "object code, which linkers take", _object),
+        Form("asm", ".s", "assembly", assembly_of),
+        Form("obj", ".o", "object code, which linkers take", _object, unit=True),
+        Form("lib", ".a", "a static library", unit=True),
+        Form("so", ".so", "a shared library", unit=True),
+        Form("h", ".h", "a header of C", unit=True),
     )
 
     @property
@@ -56,7 +62,7 @@ class Cpu:
 
     def machine(self, target: Target) -> str:
         """Sizes of vectors."""
-        size, number = processor_of(target.architecture).vectors
+        size, number = processor_of(target.architecture, target.backend).vectors
         return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
 
     def lower(self, module: Any, settings: Settings) -> None:
@@ -70,7 +76,7 @@ class Cpu:
         from tadc.backend.llvm_ir import complete, functions_for, fused_if_fast
         from tadc.backend.splitting import define_splits
 
-        processor = processor_of(settings.target.architecture)
+        processor = processor_of(settings.target.architecture, settings.target.backend)
         text = define_splits(fused_if_fast(text, processor), processor.pause)
         return complete(text, functions_for(processor))
 
@@ -126,5 +132,5 @@ class Cpu:
         width = 14
         return [
             f"{'cpu':{width}}runs here",
-            f"{'cpu:NAME':{width}}asm and obj for {' '.join(PROCESSORS)}",
+            f"{'cpu:NAME':{width}}code for {' '.join(PROCESSORS)}",
         ]

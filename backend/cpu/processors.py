@@ -34,8 +34,14 @@ class Processor:
 
     @property
     def has_fma(self) -> bool:
-        """Whether it rounds a product and a sum once in one instruction; only x86 before AVX2 does not."""
-        return self.features.get("fma", not self.triple.startswith("x86"))
+        """Whether it rounds a product and a sum once in one instruction; x86 before AVX2 and WebAssembly do
+        not."""
+        return self.features.get("fma", not self.triple.startswith(("x86", "wasm")))
+
+    @property
+    def has_libm(self) -> bool:
+        """Whether code may call functions of the system's libm."""
+        return not self.triple.startswith("wasm")
 
     @property
     def pause(self) -> str:
@@ -53,7 +59,7 @@ class Processor:
             cpu=self.cpu,
             features=features,
             opt=level,
-            reloc="pic",
+            reloc="pic" if self.has_libm else "static",
             codemodel=_CODE_MODEL.get(self.machine, "small"),
         )
 
@@ -121,8 +127,16 @@ def host() -> Processor:
     return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), host_features(), host_vectors())
 
 
-def processor_of(architecture: str) -> Processor:
-    """The processor of a target's architecture, "" for the host."""
+#: WebAssembly with vectors of 128 bits, and with instructions that copy and fill memory.
+WASM = Processor(
+    "wasm32-unknown-unknown", "generic", {"simd128": True, "bulk-memory": True, "sign-ext": True}, (16, _FEW)
+)
+
+
+def processor_of(architecture: str, backend: str = "cpu") -> Processor:
+    """The processor of a target: without an architecture the host, or that of WebAssembly."""
+    if backend == "wasm32":
+        return WASM
     return PROCESSORS[architecture] if architecture else host()
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from tadc.backend.cuda.api import LEGACY_STREAM
 from tadc.backend.cuda.device import Allocation
-from tadc.backend.cuda.dlpack import CPU_DEVICE, CUDA_DEVICE, make_capsule, read_capsule
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
+from tadc.backend.runtime.dlpack import CPU_DEVICE, CUDA_DEVICE, make_capsule, read_capsule
 from tadc.backend.runtime.frameworks import Framework, framework_of
 
 if TYPE_CHECKING:

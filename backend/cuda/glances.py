@@ -11,8 +11,8 @@ from typing import Any
 
 from tadc.backend.cuda.api import LEGACY_STREAM
 from tadc.backend.cuda.device_arrays import DeviceArray
-from tadc.backend.cuda.dlpack import look_into
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
+from tadc.backend.runtime.dlpack import look_into
 from tadc.backend.runtime.frameworks import Framework, framework_of
 
 #: Where an array begins, and its facts, which are of one kind for arrays of one type.

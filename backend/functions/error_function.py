@@ -73,6 +73,6 @@ def erf(f: Function) -> Value:
     bits = f.type.bits
     a = f.fabs(f.x)
     a = f.select(a.compare("ogt", LIMIT[bits]), LIMIT[bits], a)
-    near = f.fma(a, f.horner(a * a, NEAR[bits]), a)
+    near = f.muladd(a, f.horner(a * a, NEAR[bits]), a)
     far = f.constant(f.type, 1.0) - exponential_of(f, f.horner(a, FAR[bits]))
     return f.copysign(f.select(a.compare("olt", 1.0), near, far), f.x)

@@ -86,18 +86,18 @@ def constants(f: Function) -> Constants:
 def reduce(f: Function, x: Value) -> tuple[Value, Value, Value]:
     """The integer k nearest to `x / ln 2`, `r = x - k ln 2` and what rounding r lost."""
     form = format_of(f)
-    shifted = f.fma(x, 1 / math.log(2), form.shifter)
+    shifted = f.muladd(x, 1 / math.log(2), form.shifter)
     n = shifted - form.shifter
     high, low = constants(f).ln2
-    exact = f.fma(n, -high, x)
-    r = f.fma(n, -low, exact)
+    exact = f.fma_of_integer(n, -high, x)
+    r = f.muladd(n, -low, exact)
     return shifted.bits - form.shifter_bits, r, f.fma(n, -low, exact - r)
 
 
 def exponential_of(f: Function, x: Value) -> Value:
     """`e**x = 2**k (1 + (r + r**2 q(r)))` for x within `exp_range`."""
     k, r, _ = reduce(f, x)
-    p = f.fma(r * r, f.horner(r, constants(f).exp), r) + 1.0
+    p = f.muladd(r * r, f.horner(r, constants(f).exp), r) + 1.0
     return scale(f, p, k)
 
 
@@ -113,7 +113,7 @@ def power_of_sum(f: Function, high: Value, low: Value | None = None) -> Value:
     r = high - (shifted - form.shifter)
     if low is not None:
         r = r + low
-    return scale(f, f.fma(r, f.horner(r, constants(f).exp2), 1.0), shifted.bits - form.shifter_bits)
+    return scale(f, f.muladd(r, f.horner(r, constants(f).exp2), 1.0), shifted.bits - form.shifter_bits)
 
 
 def exp2(f: Function) -> Value:

@@ -61,7 +61,7 @@ def tanh(f: Function) -> Value:
     a = f.fabs(f.x)
     a = f.select(a.compare("ogt", 22.0), 22.0, a)
     k, r, _ = exponential.reduce(f, a + a)
-    p = f.fma(r * r, f.horner(r, exponential.DOUBLE.exp), r)
+    p = f.muladd(r * r, f.horner(r, exponential.DOUBLE.exp), r)
     s = power_of_two(f, k)
     t = f.fma(s, p, s - 1.0)
     return f.copysign(t / (t + 2.0), f.x)

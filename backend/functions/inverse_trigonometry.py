@@ -113,7 +113,7 @@ def _arctangent(f: Function, small: Value, large: Value, quarters: Value, flip: 
     one = f.constant(f.type, 1.0)
     t = f.select(beyond, small - large, small) / f.select(beyond, small + large, large)
     z = t * t
-    p = f.fma(t * z, f.horner(z, ATAN[f.type.bits]), t)
+    p = f.muladd(t * z, f.horner(z, ATAN[f.type.bits]), t)
     high, low = QUARTER_PI[f.type.bits]
     step = f.select(beyond, one, 0.0)
     quarters = quarters + f.select(flip, -step, step)

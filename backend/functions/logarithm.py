@@ -76,7 +76,7 @@ def _series(f: Function, m: Value) -> tuple[Value, Value]:
     s = m / (m + 2.0)
     z = s * s
     half = m * m * 0.5
-    return half, s * f.fma(z, f.horner(z, constants(f).log), half)
+    return half, s * f.muladd(z, f.horner(z, constants(f).log), half)
 
 
 def _edges(f: Function, result: Value, pole: float) -> Value:
@@ -95,8 +95,8 @@ def log(f: Function) -> Value:
     m = m - 1.0
     k = exponent.convert("sitofp", f.type) + shift
     half, tail = _series(f, m)
-    rest = half - f.fma(k, c.ln2[1], tail) - m
-    return _edges(f, f.fma(k, c.ln2[0], -rest), 0.0)
+    rest = half - f.muladd(k, c.ln2[1], tail) - m
+    return _edges(f, f.fma_of_integer(k, c.ln2[0], -rest), 0.0)
 
 
 def log_of_sum(
@@ -117,8 +117,8 @@ def log_of_sum(
     if large is not None:
         correction = f.select(large, 0.0, correction)
         k = f.select(large, k + 1.0, k) if doubled else k
-    rest = half - (tail + f.fma(k, c.ln2[1], correction)) - m
-    return f.fma(k, c.ln2[0], -rest)
+    rest = half - (tail + f.muladd(k, c.ln2[1], correction)) - m
+    return f.fma_of_integer(k, c.ln2[0], -rest)
 
 
 def log1p(f: Function) -> Value:

@@ -11,6 +11,7 @@ Names tell function and type: `tadc_exp_f64`, `tadc_exp_v8f64` on vectors of 8.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable
 from functools import cache
 
@@ -19,6 +20,7 @@ from tadc.backend.functions import (
     error_function,
     exponential,
     fast_functions,
+    fused,
     hyperbolic,
     inverse_trigonometry,
     logarithm,
@@ -26,7 +28,7 @@ from tadc.backend.functions import (
     remainder,
     trigonometry,
 )
-from tadc.backend.ir_text import F32, F64, Function, Type, Value
+from tadc.backend.ir_text import F32, F64, OF_INTEGER, TWICE, Function, Type, Value
 
 #: What builds the body of a function of one argument, …
 UNARY: dict[str, Callable[[Function], Value]] = {
@@ -88,18 +90,26 @@ def symbol(function: str, type: Type, fast: bool = False) -> str:
 
 
 @cache
-def scalar_function(name: str, has_ldexp: bool = False) -> str | None:
+def scalar_function(name: str, has_ldexp: bool = False, has_fma: bool = True) -> str | None:
     """The text that defines a function `tadc_*`; None for any other name.
 
-    `has_ldexp` is whether vectors are multiplied by powers of two in one instruction.
+    `has_ldexp` is whether vectors are multiplied by powers of two in one instruction, `has_fma` whether
+    there is something to call for a product and a sum that are rounded once: else there is `tadc_fma_f64`.
     """
     match = _HOST_NAME.fullmatch(name)
-    if not match or match[2] not in (FAST if match[1] else DEFINED):
+    if not match:
         return None
     function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
+    if function == "fma" and not has_fma:
+        f = Function(name, type, 3)
+        return f.define(fused.fma(f))
+    if function not in (FAST if match[1] else DEFINED):
+        return None
     if match[5]:
-        return _define_huge(function, type)
-    return _define(function, type, name, has_ldexp, fast=bool(match[1]))
+        text = _define_huge(function, type)
+    else:
+        text = _define(function, type, name, has_ldexp, fast=bool(match[1]))
+    return _unmarked(text) if has_fma else _without_fma(text)
 
 
 def defined_as(function: str, bits: int, name: str) -> str | None:
@@ -109,7 +119,7 @@ def defined_as(function: str, bits: int, name: str) -> str | None:
     """
     type = F32 if bits == 32 else F64
     if function in DEFINED:
-        return _define(function, type, name)
+        return _unmarked(_define(function, type, name))
     return instruction(function, type, name) if function in DEVICE_INTRINSICS else None
 
 
@@ -118,6 +128,49 @@ def instruction(function: str, type: Type, name: str) -> str:
     intrinsic, arity = DEVICE_INTRINSICS[function]
     f = Function(name, type, arity)
     return f.define(f.call(f"llvm.{intrinsic}.{type.suffix}", type, *f.arguments))
+
+
+def _unmarked(text: str) -> str:
+    """The text without what it says of fused products and sums."""
+    return text.replace(TWICE, "").replace(OF_INTEGER, "")
+
+
+_FMA = re.compile(r"  (\S+) = call ([^@\n]+) @llvm\.fma\.(\w+)\(([^\n]*)\)(  ; [^\n]*)?$", re.M)
+_NUMBER = re.compile(r"0x([0-9A-F]{16})")
+#: Of a number in two parts, the first so many bits less that its product with one of 11 bits is exact.
+_SHORT = 11
+
+
+def _without_fma(text: str) -> str:
+    """The text of a function where nothing rounds a product and a sum once."""
+
+    def instead(match: re.Match[str]) -> str:
+        name, type, suffix, operands, how = match.groups()
+        a, b, c = (operand.removeprefix(f"{type} ") for operand in operands.split(", "))
+        if how == TWICE:
+            return f"  {name}.product = fmul {type} {a}, {b}\n  {name} = fadd {type} {name}.product, {c}"
+        if how != OF_INTEGER or not suffix.endswith("f64"):
+            return f"  {name} = call {type} @tadc_fma_{suffix}({operands})"
+        high, low = _parts_of(b)
+        return "\n".join(
+            [
+                f"  {name}.high = fmul {type} {a}, {high}",
+                f"  {name}.low = fmul {type} {a}, {low}",
+                f"  {name}.sum = fadd {type} {name}.high, {c}",
+                f"  {name} = fadd {type} {name}.sum, {name}.low",
+            ]
+        )
+
+    return _FMA.sub(instead, text)
+
+
+def _parts_of(literal: str) -> list[str]:
+    """A number in two parts, whose products with an integer of 11 bits are exact."""
+    found = _NUMBER.search(literal)
+    assert found is not None
+    high = int(found[1], 16) >> _SHORT << _SHORT
+    number, short = (struct.unpack("<d", struct.pack("<Q", bits))[0] for bits in (int(found[1], 16), high))
+    return [_NUMBER.sub(F64.constant(part), literal) for part in (short, number - short)]
 
 
 def _define(function: str, type: Type, name: str, has_ldexp: bool = False, fast: bool = False) -> str:

@@ -91,8 +91,8 @@ def _at_quadrant(
     """The function of `|x| = quadrant pi/2 + r + low`, with the sign of x restored; tan alone reads `low`."""
     r, low = angle
     z = r * r
-    sine = f.fma(r * z, f.horner(z, c.sin), r)
-    cosine = f.fma(z, f.horner(z, c.cos), 1.0)
+    sine = f.muladd(r * z, f.horner(z, c.sin), r)
+    cosine = f.muladd(z, f.horner(z, c.cos), 1.0)
     if function == "cos":
         quadrant = quadrant + 1
     odd = quadrant.convert("trunc", Type(False, 1, r.type.lanes))
@@ -120,7 +120,7 @@ def _quotient(f: Function, above: tuple[Value, Value], below: tuple[Value, Value
 def _fast(f: Function, c: Constants, function: str) -> Value:
     """The function for `|x| <= fast_limit`."""
     a = f.fabs(f.x)
-    shifted = f.fma(a, 2 / math.pi, c.shifter)
+    shifted = f.muladd(a, 2 / math.pi, c.shifter)
     n = shifted - c.shifter
     c1, c2, c3 = c.half_pi
     exact = f.fma(n, -c1, a)

@@ -44,7 +44,7 @@ class SizeSymbols:
 
     def missing(self, given: Mapping[str, Any]) -> list[Diagnostic]:
         """Errors for sizes that no array tells and that are not given by name."""
-        return [_missing(name) for name in self.untold if name not in given]
+        return [size_missing(name) for name in self.untold if name not in given]
 
     def values(self, shapes: Sequence[tuple[int, ...]], given: Mapping[str, int]) -> SizeValues:
         """The value of every symbol where the inputs have these shapes and `given` is given by name.
@@ -134,7 +134,8 @@ def _where(parameter: Parameter, dimension: int) -> str:
     return f"dimension {dimension} of `{parameter.name}`"
 
 
-def _missing(name: str) -> Diagnostic:
+def size_missing(name: str) -> Diagnostic:
+    """The error (TAD0501) for a size that is not given."""
     return Diagnostic(
         "TAD0501",
         f"size `{name}` is missing",

@@ -1,14 +1,18 @@
 """PyTorch, CuPy, JAX and others: where their arrays lie, how NumPy reads them, new arrays of theirs.
 
-None of them is imported: a value of theirs is there only if its module is.
+None of them is imported: a value of theirs is there only if its module is. Which library an array is of says
+its namespace (`__array_namespace__`), or where it has none the modules of its class and of those above it.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
 import numpy as np
+
+from tadc.backend.runtime.dlpack import CPU_DEVICE, CUDA_DEVICE, lent
 
 
 class Framework:
@@ -17,6 +21,8 @@ class Framework:
     module = ""
     is_constant = False
     """Whether an array of theirs may never be written to."""
+    makes_arrays = True
+    """Whether results can be arrays of theirs."""
 
     def __init__(self) -> None:
         self.library: Any = sys.modules[self.module]
@@ -60,9 +66,19 @@ class Framework:
         """The NumPy array of an array on the host, in the same memory. Raises what the library does."""
         return np.from_dlpack(self.plain(value))
 
-    def from_host(self, array: Any) -> Any:
-        """A NumPy array that nobody else has as one of theirs, in the same memory where that is possible."""
-        return self.library.from_dlpack(array)
+    def to_write(self, value: Any) -> Any:
+        """The NumPy array of an array on the host that is to be written; read-only where it may not be.
+
+        Raises what the library does.
+        """
+        return self.on_host(value)
+
+    def from_host(self, array: Any, like: Any) -> Any:
+        """A NumPy array that nobody else has as one of theirs, on the device of another one.
+
+        In the same memory where that is possible.
+        """
+        raise NotImplementedError
 
 
 class Torch(Framework):
@@ -122,8 +138,8 @@ class Torch(Framework):
         """See Framework; this is quicker than DLPack."""
         return self.plain(value).numpy()
 
-    def from_host(self, array: Any) -> Any:
-        """See Framework."""
+    def from_host(self, array: Any, like: Any) -> Any:
+        """See Framework; there is one device of the host."""
         return self.library.from_numpy(array)
 
 
@@ -193,18 +209,46 @@ class Jax(Framework):
         """See Framework."""
         return self.library.dlpack.from_dlpack(array)
 
-    def from_host(self, array: Any) -> Any:
+    def from_host(self, array: Any, like: Any) -> Any:
         """See Framework. Without 64 bits an f64 is an f32, as in all else that JAX is given."""
         if array.dtype.itemsize == 8 and not self.library.config.jax_enable_x64:
-            return self.library.numpy.asarray(array.astype(np.float32))
-        return self.library.dlpack.from_dlpack(array)
+            made = self.library.numpy.asarray(array.astype(np.float32))
+        else:
+            made = self.library.dlpack.from_dlpack(array)
+        place = like.device
+        # Of an array on several devices it says how they divide that.
+        is_elsewhere = hasattr(place, "platform") and place != made.device
+        return self.library.device_put(made, place) if is_elsewhere else made
 
 
-class Standard(Framework):
+class Lender(Framework):
+    """An object with DLPack alone, of no library that is known: results are NumPy's."""
+
+    makes_arrays = False
+
+    def __init__(self) -> None:
+        self.library = np
+
+    def to_write(self, value: Any) -> Any:
+        """See Framework. A copy is read-only, since nobody would see what is written to it."""
+        return lent(value)
+
+
+class Standard(Lender):
     """Any other library with the namespace and the DLPack of Python's array API."""
+
+    makes_arrays = True
 
     def __init__(self, namespace: Any) -> None:
         self.library = namespace
+
+    def from_host(self, array: Any, like: Any) -> Any:
+        """See Framework; before its version of 2023 the API has no device here."""
+        place = getattr(like, "device", None)
+        if place is not None:
+            with suppress(TypeError, ValueError):
+                return self.library.from_dlpack(array, device=place)
+        return self.library.from_dlpack(array)
 
 
 _FRAMEWORKS: dict[str, type[Framework]] = {
@@ -214,27 +258,70 @@ _FRAMEWORKS: dict[str, type[Framework]] = {
     "jaxlib": Jax,
 }
 _found: dict[str, Framework] = {}
+_LENDER = Lender()
+
+#: The libraries of types that were seen, of so many at most; None for those of which there is no row above.
+_known: dict[type[Any], str | None] = {}
+_MOST = 256
 
 
 def framework_of(value: Any) -> Framework | None:
-    """The library that an array belongs to, None for any other value."""
-    name = type(value).__module__.partition(".")[0]
-    kind = _FRAMEWORKS.get(name)
-    if kind is None or not hasattr(value, "shape") or kind.module not in sys.modules:
+    """The library in the table that an array belongs to, None for any other value."""
+    kind = cast("type[Any]", type(value))
+    if kind in _known:
+        name = _known[kind]
+    else:
+        if len(_known) >= _MOST:
+            _known.clear()
+        name = _known[kind] = _library_named(value)
+    if name is None or not hasattr(value, "shape"):
         return None
-    if name not in _found or _found[name].library is not sys.modules[kind.module]:
-        _found[name] = kind()
+    made = _FRAMEWORKS[name]
+    if made.module not in sys.modules:
+        return None
+    if name not in _found or _found[name].library is not sys.modules[made.module]:
+        _found[name] = made()
     return _found[name]
 
 
+def _library_named(value: Any) -> str | None:
+    """The row of the table that arrays like this one belong to."""
+    if hasattr(value, "__array_namespace__"):
+        names = [str(getattr(value.__array_namespace__(), "__name__", ""))]
+    else:
+        names = [base.__module__ for base in type(value).__mro__]
+    tops = [name.partition(".")[0] for name in names]
+    return next((name for name in tops if name in _FRAMEWORKS), None)
+
+
 def host_library(value: Any) -> Framework | None:
-    """The library of an array on the host, which results are to be of; None for NumPy's and other values."""
+    """The library of an array on the host; None for NumPy's and for other values."""
     found = framework_of(value)
     if found is not None or isinstance(value, np.ndarray | np.generic):
         return found
-    if hasattr(value, "__dlpack__") and hasattr(value, "__array_namespace__"):
-        return Standard(value.__array_namespace__())
-    return None
+    if not hasattr(value, "__dlpack__"):
+        return None
+    return Standard(value.__array_namespace__()) if hasattr(value, "__array_namespace__") else _LENDER
+
+
+#: Devices of DLPack whose memory the host reads: its own, and that which CUDA and ROCm share with it.
+_HOST_DEVICES = (CPU_DEVICE, 3, 11, 13)
+#: Those that others have, by the names of `dlpack.h`.
+_DEVICES = {
+    2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU",
+    16: "Hexagon", 17: "MAIA", 18: "Trainium",
+}  # fmt: skip
+
+
+def foreign_device(value: Any) -> str | None:
+    """The device that an array says to lie on, where that is neither the host nor an NVIDIA GPU."""
+    try:
+        kind = int(value.__dlpack_device__()[0])
+    except Exception:  # whatever the library of the value raises: then it says nothing
+        return None
+    if kind in (*_HOST_DEVICES, CUDA_DEVICE):
+        return None
+    return _DEVICES.get(kind, f"number {kind} of DLPack")
 
 
 def is_traced(value: Any) -> bool:

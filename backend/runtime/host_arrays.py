@@ -12,14 +12,14 @@ Codes, all of one `ArgumentError` that lists every problem of a call:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from tadc.backend.runtime.frameworks import is_traced
+from tadc.backend.runtime.frameworks import foreign_device, is_traced
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import Shape, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
@@ -102,7 +102,7 @@ def bind(
         ):
             arrays.append(value)
             continue
-        found = convert(parameter, value)
+        found = converted(parameter, value)
         if isinstance(found, Diagnostic):
             problems.append(found)
         else:
@@ -113,9 +113,16 @@ def bind(
 
 
 def arrange(
-    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Sequence[str]
+    parameters: Sequence[Parameter],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    sizes: Sequence[str],
+    convert: Callable[[Parameter, Any], Any] | None = None,
 ) -> list[Any]:
-    """The values in the order of the parameters. What is given is also checked before this raises."""
+    """The values in the order of the parameters. What is given is also checked before this raises.
+
+    `convert` gives a Diagnostic for a value that is wrong; without it what is read on the host is right.
+    """
     names = [p.name for p in parameters]
     if len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
         raise ArgumentError([_one_mapping(parameters)])
@@ -140,14 +147,14 @@ def arrange(
         problems = [_missing(parameters, p) for p in missing] + problems
         for parameter in parameters:
             if parameter.name in values:
-                found = convert(parameter, values[parameter.name])
+                found = (convert or converted)(parameter, values[parameter.name])
                 if isinstance(found, Diagnostic):
                     problems.append(found)
         raise ArgumentError(problems)
     return [values[name] for name in names]
 
 
-def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
+def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
     """A contiguous array of the parameter's type, or what is wrong."""
     typed = hasattr(value, "dtype")
     try:
@@ -160,6 +167,8 @@ def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
         )
     if isinstance(value, Mapping):
         return _a_mapping(parameter)
+    if array.dtype.kind == "O" and (found := unreadable(parameter, value)):
+        return found
     if _is_masked(value):
         return Diagnostic(
             "TAD0504",
@@ -167,7 +176,7 @@ def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
             notes=[declared(parameter)],
             helps=["fill them: write `x.filled(0)`"],
         )
-    problem = _check_dtype(parameter, array, value, typed) or _check_shape(parameter, array)
+    problem = _check_dtype(parameter, array, value, typed) or shape_problem(parameter, array.shape)
     if problem:
         return problem
     with np.errstate(over="ignore"):
@@ -193,8 +202,7 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
                 declared(parameter),
             ],
             helps=[
-                "call the function outside of them, or inside through `jax.pure_callback`",
-                "for its derivatives use `tadc.vjp` and `tadc.value_and_grad`",
+                "call `f.jax`, which JAX transforms, or the function itself outside of them",
             ],
         )
     if getattr(value, "requires_grad", False) is True:
@@ -202,7 +210,15 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
             "TAD0504",
             f"`{name}` cannot be read: it requires a gradient, which results would not have",
             notes=["PyTorch does not see what is computed here", declared(parameter)],
-            helps=[f"pass `{name}.detach()`; `tadc.vjp` and `tadc.value_and_grad` give gradients"],
+            helps=[f"call `f.torch`, which it differentiates, or pass `{name}.detach()`"],
+        )
+    device = foreign_device(value)
+    if device is not None:
+        return Diagnostic(
+            "TAD0504",
+            f"`{name}` cannot be read: it lies on a device ({device}) that no kernel runs on",
+            notes=["kernels run on the host and on NVIDIA's GPUs", declared(parameter)],
+            helps=["copy it to the host before the call"],
         )
     return None
 
@@ -252,14 +268,15 @@ def _kind_of(value: Any, array: Array) -> str:
     return str(cast(Any, value).__class__.__name__)
 
 
-def _check_shape(parameter: Parameter, array: Array) -> Diagnostic | None:
-    if parameter.fits(array.shape):
+def shape_problem(parameter: Parameter, shape: tuple[int, ...]) -> Diagnostic | None:
+    """The error (TAD0503) for a shape of another rank, or with other extents where these are numbers."""
+    if parameter.fits(shape):
         return None
     return Diagnostic(
         "TAD0503",
-        shape_message(parameter.name, array.shape, parameter.shape),
+        shape_message(parameter.name, shape, parameter.shape),
         notes=[declared(parameter)],
-        helps=_shape_helps(parameter, array.shape),
+        helps=_shape_helps(parameter, shape),
     )
 
 

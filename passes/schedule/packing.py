@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
@@ -176,7 +177,7 @@ class _Packing:
         names = frozenset([lane])
         reads: list[Read] = []
         for read in self.loop.reads:
-            if not self.is_inside(read):
+            if not self.is_inside(read) or not self.is_of_all_residues(read):
                 continue
             together = names | (read.names & frozenset(self.accesses.names))
             # A panel has no copies along other indices than that of the lanes.
@@ -205,6 +206,21 @@ class _Packing:
             for span, size in zip(spans, shape, strict=True)
         )
 
+    def is_of_all_residues(self, read: Read) -> bool:
+        """Whether a read is of the same elements for all residues of an index: their loop is inside of the
+        packing."""
+        value = self.accesses.lets[read.name].value
+        assert isinstance(value, Load)
+        for name, part in zip(self.accesses.names, self.found, strict=False):
+            groups = Affine.var(name) * part.factor
+            places = {
+                tuple(form.substitute({name: groups + residue}) for form in value.at)
+                for residue in range(part.factor)
+            }
+            if len(places) > 1:
+                return False
+        return True
+
     @property
     def row(self) -> str | None:
         """The index along which tiles have copies, besides that of the lanes."""
@@ -228,6 +244,7 @@ class _Packing:
             and IRREGULAR not in read.strides.values()
             and is_far(accesses, self.loop, read, self.machine)
             and self.is_inside(read)
+            and self.is_of_all_residues(read)
             and self.reuse(read.names) >= LEAST_REUSE
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -67,46 +67,58 @@ def on_gpu(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
 class OnHost:
     """A call with arrays of other libraries on the host: what NumPy reads of it, and what its results become.
 
-    Results are arrays of one library: that of the first argument, in the order of the program, which is
-    neither NumPy's nor a number or list of Python. Memory is shared both ways where the library allows it.
+    Results are arrays of one library, and of a device of it: those of the first argument, in the order of the
+    program, which is neither NumPy's nor a number or list of Python, nor of a library without a namespace.
+    Memory is shared both ways where the library allows it.
     """
 
     def __init__(
         self, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None
     ) -> None:
         given = {**dict(zip(names, args, strict=False)), **kwargs}
-        libraries = [_library(given[name]) for name in names if name in given]
-        self.library: Framework | None = next((found for found in libraries if found), None)
+        self.like = _first(given[name] for name in names if name in given)
         self.args = [_read(value) for value in args]
         self.kwargs = {name: _read(value) for name, value in kwargs.items()}
         self._given = {} if out is None else _items(out)
-        read = {key: _read(value) for key, value in self._given.items()}
-        self.out: Any = None if out is None else read if isinstance(out, Mapping) else list(read.values())
+        written = {key: _read(value, to_write=True) for key, value in self._given.items()}
+        self.out: Any = (
+            None if out is None else written if isinstance(out, Mapping) else list(written.values())
+        )
 
     def results(self, names: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
         """What the caller gets for the arrays of a kernel: those of `out=` where it gave some."""
         found: list[Any] = []
         for position, (name, array) in enumerate(zip(names, arrays, strict=True)):
             given = self._given.get(name, self._given.get(position))
-            found.append(self._of_library(array) if given is None else given)
+            found.append(_converted(array, self.like) if given is None else given)
         return found
 
-    def _of_library(self, array: Any) -> Any:
-        return array if self.library is None else self.library.from_host(array)
+
+#: A library, and the array of it that results are to be like.
+_Like = tuple["Framework", Any]
 
 
 def as_given(result: Any, *given: Any) -> Any:
     """Arrays of NumPy, one or a named tuple, as arrays of the first library among what was given."""
-    values = [value for one in given for value in _items(one).values()]
-    library = next((found for found in map(_library, values) if found), None)
-    return result if library is None else _converted(result, library)
+    return _converted(result, _first(value for one in given for value in _items(one).values()))
 
 
-def _converted(result: Any, library: Framework) -> Any:
+def _converted(result: Any, like: _Like | None) -> Any:
+    if like is None:
+        return result
     if isinstance(result, tuple):
-        parts = [_converted(part, library) for part in cast("tuple[Any, ...]", result)]
+        parts = [_converted(part, like) for part in cast("tuple[Any, ...]", result)]
         return cast("Any", result)._make(parts)
-    return library.from_host(result) if hasattr(result, "flags") else result
+    return like[0].from_host(result, like[1]) if hasattr(result, "flags") else result
+
+
+def _first(values: Iterable[Any]) -> _Like | None:
+    """The first of the values that is of a library which makes arrays, and its library."""
+    for value in values:
+        library = _library(value)
+        if library is not None and library.makes_arrays:
+            return library, value
+    return None
 
 
 def _library(value: Any) -> Framework | None:
@@ -117,12 +129,12 @@ def _library(value: Any) -> Framework | None:
     return host_library(value)
 
 
-def _read(value: Any) -> Any:
+def _read(value: Any, to_write: bool = False) -> Any:
     """An array of another library as one of NumPy; what cannot be read stays, and is said to be so later."""
     library = _library(value)
     if library is None:
         return value
     try:
-        return library.on_host(value)
+        return library.to_write(value) if to_write else library.on_host(value)
     except (TypeError, ValueError, BufferError, RuntimeError, AttributeError):
         return value

@@ -64,10 +64,8 @@ class Batched(Origin):
 
     def script(self) -> str:
         """Python that makes the function, as `f`."""
-        how = f"{self.names}, {self.size!r}, {self.count}"
-        return (
-            f"{self.base.script()}f = tadc.api.batches.Batched(f, {self.options}, None, {how}).function()\n"
-        )
+        how = f"{self.options}, None, {self.names}, {self.size!r}, {self.count}"
+        return f"{self.base.script()}f = tadc.api.batches.Batched(f, {how}).function()\n"
 
     def recipe(self) -> Recipe | None:
         """What the function is known by on disk."""
@@ -109,7 +107,7 @@ class Batched(Origin):
 def _names(f: Function, names: str | Sequence[str]) -> tuple[str, ...]:
     """The inputs of these names, in their order. Raises as `batched`."""
     asked = (names,) if isinstance(names, str) else names
-    if not isinstance(asked, list | tuple | set | frozenset) or not all(isinstance(n, str) for n in asked):
+    if not isinstance(asked, list | tuple | set | frozenset) or not all(isinstance(n, str) for n in asked):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise usage(
             f"names is a name or a sequence of names, not {shown_value(names)}",
             'write `tadc.batched(f, ["x"])`',

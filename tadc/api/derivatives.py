@@ -54,7 +54,7 @@ def vjp(
     >>> g(x=[1, 2, 3], df=[1, 1, 1])
     array([2., 4., 6.])
     """
-    return _derivative(f, "vjp", wrt, materialize, memory_limit, reverse=reverse)
+    return derivative_of(f, "vjp", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -74,7 +74,7 @@ def value_and_vjp(
 
     Takes what `vjp` takes; raises and warns as it does.
     """
-    return _derivative(f, "value-and-vjp", wrt, materialize, memory_limit, reverse=reverse)
+    return derivative_of(f, "value-and-vjp", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -94,7 +94,7 @@ def grad(
 
     Raises and warns as `vjp`; CompileError (TAD0403) where f is not one scalar.
     """
-    return _derivative(f, "grad", wrt, materialize, memory_limit, reverse=reverse)
+    return derivative_of(f, "grad", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -114,7 +114,7 @@ def value_and_grad(
 
     Raises and warns as `grad`.
     """
-    return _derivative(f, "value-and-grad", wrt, materialize, memory_limit, reverse=reverse)
+    return derivative_of(f, "value-and-grad", wrt, materialize, memory_limit, reverse=reverse)
 
 
 @public
@@ -138,7 +138,7 @@ def jvp(
     """
     if chunk is not None and not (isinstance(chunk, int) and chunk > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise usage(f"chunk is a number of tangents from 1 on, not {shown_value(chunk)}", "write `chunk=16`")
-    return _derivative(f, "jvp", wrt, materialize, memory_limit, chunk or 0)
+    return derivative_of(f, "jvp", wrt, materialize, memory_limit, chunk or 0)
 
 
 @public
@@ -159,7 +159,7 @@ def jacobian(f: Function, wrt: str | Sequence[str] | None = None) -> Jacobian:
     >>> print(j.structure)
     diagonal: i = i_1
     """
-    found = _derivative(f, "jacobian", wrt, None, None)
+    found = derivative_of(f, "jacobian", wrt, None, None)
     assert isinstance(found, Jacobian)
     return found
 
@@ -195,18 +195,19 @@ def hvp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     array([2., 0., 0.])
     """
     checked_function(f, Function, "hvp")
-    return _derivative(grad(f, wrt), "tangents", wrt if wrt is not None else f.inputs, None, None)
+    return derivative_of(grad(f, wrt), "tangents", wrt if wrt is not None else f.inputs, None, None)
 
 
-def _derivative(
+def derivative_of(
     f: Function,
     mode: str,
     wrt: str | Sequence[str] | None,
-    materialize: str | None,
-    memory_limit: int | str | None,
+    materialize: str | None = None,
+    memory_limit: int | str | None = None,
     chunk: int = 0,
     reverse: str = "store",
 ) -> Function:
+    """The derivative of a mode of `Options`. Raises and warns as `vjp`."""
     checked_function(f, Function, mode.replace("-", "_"))
     checked_choice(reverse, "reverse", REVERSE)
     stored = f.options.storing(*checked_storage(materialize, memory_limit))

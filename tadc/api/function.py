@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.array_kinds import PLAIN, are_plain, is_plain, on_gpu, shape_of
 from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
 from tadc.api.call_versions import adapt_to_calls
+from tadc.api.framework_views import JAX, TORCH
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
@@ -125,6 +126,8 @@ class Function:
     """
 
     __signature__ = PythonSignature()
+    jax = JAX
+    torch = TORCH
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
 from tadc.caller.boundary import public
-from tadc.frontend.packages import missing_package
+from tadc.frontend.packages import imported
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
@@ -268,10 +268,5 @@ def _flattened(indices: Sequence[Any], shape: Sequence[int], mask: Any, wide: An
 
 def _scipy() -> Any:
     """SciPy's sparse arrays. Raises CompileError (TAD0802) where it is not installed."""
-    from importlib import import_module
-
-    try:
-        return import_module("scipy.sparse")
-    except ImportError as problem:
-        note = "`compressed()` and its `coordinates` do without"
-        raise missing_package(f"sparse arrays need SciPy: {problem}", "sparse", note) from None
+    note = "`compressed()` and its `coordinates` do without"
+    return imported("scipy.sparse", "sparse arrays need SciPy", "scipy", note)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
 from pathlib import Path
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic
@@ -27,3 +29,27 @@ def read_text(name: str | os.PathLike[str]) -> str:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise file_error(f"cannot read `{name}`: {reason}") from None
+
+
+def write_whole(name: str, content: bytes, *, make_folder: bool = False) -> None:
+    """Write a file, which appears whole or not at all. Raises CompileError: TAD0801."""
+    path = Path(name).resolve()  # a link stays one
+    temporary = ""
+    try:
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)  # a device or a pipe
+            return
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except OSError as problem:
+        if temporary:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+        raise file_error(f"cannot write `{name}`: {problem.strerror}") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tadc.api.execute import unit_of
 from tadc.backend.base import Target, Unit
-from tadc.backend.target import DEVICE, parse_target
+from tadc.backend.target import CPU, DEVICE, parse_target
 from tadc.commands.files import Sink, file_error
 from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
@@ -27,7 +27,7 @@ def write_bundle(program: Program, options: Options, folder: str) -> None:
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise file_error(f"`{folder}` is no folder")
-    if not options.backend.launches_kernels:
+    if options.target.backend == CPU.backend:
         options = replace(options, target=parse_target(DEVICE))
 
     def compiled(target: Target) -> Unit:

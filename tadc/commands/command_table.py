@@ -95,7 +95,7 @@ _ALL = (
     Command("inverse", "derivatives", "how products with the inverse Jacobian are computed",
             f"{_PROGRAM} output plan product plot wrt time {_HELP}", "tadc inverse f.tad --plan"),
     Command("emit", "the compiler", "print a stage: MLIR, LLVM IR, assembly, PTX, …",
-            f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} {_LOOK} {_PIECES} {_HELP}",
+            f"{_PROGRAM} output {_DERIVATIVE} prefix threads {_KERNEL} {_LOOK} {_PIECES} {_HELP}",
             "tadc emit asm f.tad --size N=4096 -o f.s", word="emit"),
     Command("passes", "the compiler", "run passes, ours and MLIR's, on a program or on IR",
             f"{_PROGRAM} output load time {_DUMPS} {_PIECES} {_HELP}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tadc.backend.target import BACKENDS
+from tadc.backend.target import BACKENDS, UNIT_FORMS, unit_form
 from tadc.commands.command_table import Command
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
@@ -12,6 +12,7 @@ from tadc.commands.output_files import check_output
 from tadc.compiler.all_stages import STAGES
 from tadc.compiler.compile_options import Options
 from tadc.frontend.codes import CODES, WARNINGS
+from tadc.native.c_names import is_symbol
 
 
 def check_consistency(a: Arguments, command: Command) -> None:
@@ -95,22 +96,55 @@ def _one_thing(a: Arguments) -> None:
         raise UsageError("`--counts` is of what the emulator runs", "`tadc run … --target emulated --counts`")
     if a.check_gradient and a.output:
         raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
+    if a.target == "wasm32" and a.emit is None and (a.output or "").endswith(".wasm"):
+        a.emit = "wasm"
     if a.emit:
         _of_target(a)
+    _of_units(a)
 
 
 def _of_target(a: Arguments) -> None:
     """A stage that the target does not have; what is no target is said later."""
-    stage = next(stage for stage in STAGES if stage.name == a.emit)
+    stage = next((stage for stage in STAGES if stage.name == a.emit), None)
     # Of a derivative, to have its stages too.
     having = [
-        name for name, backend in BACKENDS.items() if stage.when(Options("vjp", target=backend.target("")))
+        name
+        for name, backend in BACKENDS.items()
+        if (stage and stage.when(Options("vjp", target=backend.target(""))))
+        or any(form.name == a.emit for form in backend.forms)
     ]
     given = a.target.partition(":")[0]
     if given in BACKENDS and given not in having:
         *others, last = (f"`{name}`" for name in having)
         wanted = f"{', '.join(others)} or {last}" if others else last
         raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+
+
+def _of_units(a: Arguments) -> None:
+    """What is said of libraries is said where one is written, and all of it is of all their functions."""
+    form = unit_form(a.target, a.emit)
+    names = ", ".join(UNIT_FORMS)
+    for option, given in {"--prefix": a.prefix is not None, "--threads": a.threads}.items():
+        if given and form is None:
+            raise UsageError(f"`{option}` goes with `--emit` of one of {names}, of a target that has it")
+    if form is None:
+        return
+    if a.prefix is not None and not is_symbol(a.prefix):
+        raise UsageError(
+            f"`--prefix {a.prefix}`: no name for functions of C",
+            "letters, digits and `_`, a letter first, no `__`, and no name that C or its library has",
+        )
+    if a.schedule and a.wrt:
+        raise UsageError(
+            f"`--schedule` does not go with `--emit {a.emit}` and `--wrt`",
+            "a schedule is of one function, and there are several",
+        )
+    if a.dump_dir:
+        raise UsageError(f"`--dump-dir` does not go with `--emit {a.emit}`, which makes several functions")
+    if form.make is None and form.name not in ("h", "js") and not a.output:
+        raise UsageError(
+            f"`--emit {a.emit}` needs `-o FILE`", f"add `-o f{form.suffix}`, or `-o -` for stdout"
+        )
 
 
 def _text_only(a: Arguments) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import tempfile
-from pathlib import Path
 
-from tadc.caller.program_files import file_error, read_text
+from tadc.caller.program_files import file_error, read_text, write_whole
 from tadc.frontend.source import Source
 
 
@@ -51,7 +47,7 @@ class Sink:
         if self.name == "-":
             self._print(content)
         else:
-            self._replace(content)
+            write_whole(self.name, content, make_folder=self.make_folder)
 
     def _print(self, content: bytes) -> None:
         if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  # `>&-` closes it
@@ -68,25 +64,3 @@ class Sink:
             raise
         except OSError as problem:
             raise file_error(f"cannot write to stdout: {problem.strerror}") from None
-
-    def _replace(self, content: bytes) -> None:
-        path = Path(self.name).resolve()  # a link stays one
-        temporary = ""
-        try:
-            if self.make_folder:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            if path.exists() and not path.is_file():
-                path.write_bytes(content)  # a device or a pipe
-                return
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(temporary).chmod(0o666 & ~mask)
-            Path(temporary).replace(path)
-        except OSError as problem:
-            if temporary:
-                with contextlib.suppress(OSError):
-                    Path(temporary).unlink()
-            raise file_error(f"cannot write `{self.name}`: {problem.strerror}") from None

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tadc.backend.compile_steps import step
+from tadc.backend.target import UNIT_FORMS, unit_form
 from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
@@ -67,6 +68,11 @@ def execute_on(arguments: Arguments, source: Source) -> int:
     if arguments.stats:
         return show_statistics(arguments, source)
     runs = arguments.run is not None or arguments.check_gradient or arguments.bundle is not None
+    form = unit_form(arguments.target, arguments.emit)
+    if form is not None and (form.make is None or not is_ir(arguments, source)):
+        from tadc.commands.native import write_unit
+
+        return write_unit(arguments, checked(source, replace(arguments, reverse="store")))
     if is_ir(arguments, source) and not runs:
         if arguments.emit != "typed":
             from tadc.commands.ir import lower_ir
@@ -100,7 +106,8 @@ def list_names(what: str, names: Sequence[str] = ()) -> int:
     if names and what != "passes":
         raise UsageError(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
     if what == "stages":
-        lines = [f"{s.name:16}{s.about}" for s in STAGES]
+        stages = {s.name: s.about for s in STAGES} | {form.name: form.about for form in UNIT_FORMS.values()}
+        lines = [f"{name:16}{about}" for name, about in stages.items()]
     elif what == "targets":
         from tadc.backend.target import BACKENDS
 

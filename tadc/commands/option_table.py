@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tadc.backend.target import BACKENDS
+from tadc.backend.target import BACKENDS, UNIT_FORMS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
 from tadc.compiler.all_stages import STAGE_NAMES
@@ -14,6 +14,8 @@ from tadc.compiler.compile_options import MATERIALIZE, REVERSE
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")
+THREADS = ("none", "host", "pool")
+EMITTED = tuple(dict.fromkeys((*STAGE_NAMES, *UNIT_FORMS)))
 LISTS = ("stages", "passes", "functions", "targets")
 
 
@@ -65,11 +67,16 @@ _ALL = (
     Option("mode", "--mode", "M", "vjp (default): gradients from cotangents; jvp: value and tangents",
            choices=("vjp", "jvp")),
     Option("values", "--values", "", "with --wrt: the outputs as well as the gradients"),
-    Option("emit", "--emit", "STAGE", f"print a stage: {' '.join(STAGE_NAMES)}", choices=STAGE_NAMES),
+    Option("emit", "--emit", "STAGE", f"print a stage (`--list stages`), or write {', '.join(UNIT_FORMS)}",
+           choices=EMITTED),
+    Option("prefix", "--prefix", "NAME", "of obj, lib, so, h and wasm: what functions are called"),
+    Option("threads", "--threads", "T",
+           "of these: none (default), host: `tadc_parallel`, or pool: its own",
+           choices=THREADS),
     Option("target", "--target", "T", f"{', '.join(BACKENDS)} (default: cpu), or as in cuda:sm_90"),
     Option("output", "-o", "FILE", "where to write; `-` is stdout", files="*"),
     Option("run", "--run", "X=FILE",
-           "run on arrays by name: X=x.npy, X=all.npz (its array X), X=all.npz:Y, X=3.5",
+           "run on arrays by name: X=x.npy, X=3.5, X=all.npz (its X), X=all.npz:Y",
            several="values", words="*", files="npy npz"),
     Option("bundle", "--bundle", "DIR", "write kernels of a GPU to run without the compiler", files="/"),
     Option("check_gradient", "--check-gradient", "", "random inputs against finite differences"),

@@ -25,6 +25,8 @@ class Arguments:
     mode: str | None = None
     target: str = "cpu"
     emit: str | None = None
+    prefix: str | None = None
+    threads: str | None = None
     output: str | None = None
     run: list[str] | None = None
     bundle: str | None = None

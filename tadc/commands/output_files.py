@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tadc.backend.target import BACKENDS
+from tadc.backend.target import BACKENDS, UNIT_FORMS
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.compiler.all_stages import STAGES
 
-_NOT_YET = "`--emit obj` writes object code, of which a linker makes one"
+_OF_OBJECT = "`--emit obj` writes object code, of which a linker makes one"
 
 #: What a suffix says, and how such a file is made.
 SUFFIXES = {
     ".o": ("object code", "`--emit obj` writes it"),
     ".obj": ("object code", "`--emit obj` writes it"),
-    ".so": ("a shared library", _NOT_YET),
-    ".dylib": ("a shared library", _NOT_YET),
-    ".dll": ("a shared library", _NOT_YET),
-    ".a": ("a library", _NOT_YET),
-    ".lib": ("a library", _NOT_YET),
+    ".dylib": ("a shared library", _OF_OBJECT),
+    ".dll": ("a shared library", _OF_OBJECT),
+    ".lib": ("a library", _OF_OBJECT),
     ".bc": ("bitcode of LLVM", "`--emit llvm` prints LLVM IR, of which `llvm-as` makes it"),
-    ".c": ("C", "`--emit asm` begins with how C calls the functions"),
+    ".c": ("C", "`--emit h` writes how C calls the functions"),
     ".py": ("Python", "`tadc.load` takes a program into Python"),
-    ".h": ("a header of C", "`--emit asm` begins with how C calls the functions"),
     ".npz": ("arrays", "`tadc run` writes them"),
     ".npy": ("an array", "`tadc run` writes it"),
     ".json": ("JSON", "`tadc stats`, `tadc certificate` and `tadc uncert` write it"),
@@ -59,6 +56,12 @@ def check_output(arguments: Arguments) -> None:
         )
 
 
+def suffix_of(emitted: str) -> str:
+    """How files end that hold what `--emit` names."""
+    form = UNIT_FORMS.get(emitted)
+    return form.suffix if form else next(stage.suffix for stage in STAGES if stage.name == emitted)
+
+
 def written(arguments: Arguments) -> tuple[str, tuple[str, ...]]:
     """What a command writes, in words, and the suffixes of files that hold such."""
     if arguments.certificate:
@@ -70,7 +73,7 @@ def written(arguments: Arguments) -> tuple[str, tuple[str, ...]]:
     if arguments.command == "inverse":
         return ("a plan", (".txt",)) if arguments.product is None else ("a program", (".tad",))
     if arguments.emit:
-        suffix = next(stage.suffix for stage in STAGES if stage.name == arguments.emit)
+        suffix = suffix_of(arguments.emit)
         return SUFFIXES.get(suffix, ("the syntax tree", ""))[0], (suffix,)
     if arguments.is_nest:
         return "loop nests", (".nest",)

@@ -80,7 +80,7 @@ def _dialects() -> Iterator[Stage]:
 
 def _forms() -> Iterator[Stage]:
     """The code that backends make; several may make code of one form."""
-    forms = {form.name: form for backend in BACKENDS.values() for form in backend.forms}
+    forms = {form.name: form for backend in BACKENDS.values() for form in backend.forms if form.make}
     for name, form in forms.items():
 
         def taken(options: Options, name: str = name) -> bool:

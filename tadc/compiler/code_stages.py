@@ -31,7 +31,7 @@ def translate(state: Compilation) -> None:
 
 def form_of(options: Options, name: str) -> Form | None:
     """The form of code of this name that the target has."""
-    return next((form for form in options.backend.forms if form.name == name), None)
+    return next((form for form in options.backend.forms if form.name == name and form.make), None)
 
 
 def emit(name: str) -> Callable[[Compilation], None]:
@@ -40,6 +40,7 @@ def emit(name: str) -> Callable[[Compilation], None]:
     def run(state: Compilation) -> None:
         form = form_of(state.options, name)
         assert form is not None
+        assert form.make is not None
         text = state.code.get(form.of, state.llvm_ir)
         assert isinstance(text, str)
         state.code[name] = form.make(text, state.options.settings)

@@ -24,7 +24,7 @@ from tadc.backend.cpu.processors import host
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
-from tadc.native.ir_lines import Lines, Value
+from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.scratch import lay_out
 
 _DECLARED = re.compile(r'declare [^@\n]*@("[^"]*"|[\w.$]+)\(')
@@ -133,34 +133,21 @@ class _Functions:
             length = lines.binary("add", dims[position], rest)
             value = length if source.factor == 1 else lines.put(f"sdiv i64 {length}, {source.factor}")
             values[source.symbol] = value
-            self.require(lines, lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), checked[position])
+            lines.require(lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), checked[position])
         for position, extent in enumerate(self.extents):
             symbol = symbol_of(extent)
             if symbol is not None and values[symbol] == dims[position]:
                 continue
             same = lines.put(f"icmp eq i64 {dims[position]}, {lines.form(extent, values)}")
-            self.require(lines, same, checked[position])
-        self.refuse_excluded(lines, values)
+            lines.require(same, checked[position])
+        if self.checks_excluded:
+            lines.require_outside(self.interface.excluded, values, "excluded")
         return values
 
     def dims(self, lines: Lines) -> list[Value]:
         """All extents that are given, and the sizes after these."""
         count = len(self.extents) + len(self.untold)
         return [lines.put(f"load i64, ptr {lines.word('%dims', n)}") for n in range(count)]
-
-    def require(self, lines: Lines, condition: Value, failure: str) -> None:
-        """Go on where a condition holds."""
-        further = lines.fresh("next")
-        lines.do(f"br i1 {condition}, label %{further}, label %{failure}")
-        lines.label(further)
-
-    def refuse_excluded(self, lines: Lines, values: Mapping[str, Value]) -> None:
-        """Go on where the sizes are in none of the sets."""
-        for rows in self.interface.excluded if self.checks_excluded else ():
-            inside = "true"
-            for row in rows:
-                inside = lines.put(f"and i1 {inside}, {lines.holds(row, values)}")
-            self.require(lines, lines.put(f"xor i1 {inside}, true"), "excluded")
 
     def function(self, name: str, parameters: str, lines: Lines) -> str:
         """A function, with the blocks that those which refuse go to."""
@@ -173,9 +160,9 @@ class _Functions:
 
     def declarations(self) -> list[str]:
         """What the functions call; memory for what is in between."""
-        found = []
+        found = [SATURATED]
         if self.is_x86:
-            found = [f"declare void @llvm.x86.sse.{name}(ptr)" for name in ("stmxcsr", "ldmxcsr")]
+            found += [f"declare void @llvm.x86.sse.{name}(ptr)" for name in ("stmxcsr", "ldmxcsr")]
         if self.interface.temporaries:
             names = {name: self.quoted(name) for name in ("block", "take", "give")}
             found.append(

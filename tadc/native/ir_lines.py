@@ -70,12 +70,40 @@ class Lines:
         return self.binary("add", quotient, less)
 
     def product(self, factor: int, shape: Sequence[Extent], values: Mapping[str, Value]) -> Value:
-        """A number times all extents of a shape."""
-        total = str(factor * prod(n for n in shape if isinstance(n, int)))
-        for extent in shape:
-            if isinstance(extent, Affine):
-                total = self.binary("mul", total, self.form(extent, values))
+        """A number times all extents of a shape; `TOO_MANY` where it is more than that."""
+        total = str(min(factor * prod(n for n in shape if isinstance(n, int)), TOO_MANY))
+        for n, extent in enumerate(form for form in shape if isinstance(form, Affine)):
+            value = self.form(extent, values)
+            # One extent times the bytes of some elements is far below.
+            if n == 0 and int(total) < _FEW:
+                total = self.binary("mul", total, value)
+            else:
+                total = self._saturated(total, value)
         return total
+
+    def _saturated(self, one: Value, other: Value) -> Value:
+        """A product, or `TOO_MANY`."""
+        pair = self.put(f"call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 {one}, i64 {other})")
+        found, wraps = (self.put(f"extractvalue {{i64, i1}} {pair}, {n}") for n in range(2))
+        is_more = self.put(f"icmp ugt i64 {found}, {TOO_MANY}")
+        is_many = self.put(f"or i1 {wraps}, {is_more}")
+        return self.put(f"select i1 {is_many}, i64 {TOO_MANY}, i64 {found}")
+
+    def require(self, condition: Value, failure: str) -> None:
+        """Go on where a condition holds, else to a block."""
+        further = self.fresh("next")
+        self.do(f"br i1 {condition}, label %{further}, label %{failure}")
+        self.label(further)
+
+    def require_outside(
+        self, excluded: Sequence[Sequence[Constraint]], values: Mapping[str, Value], failure: str
+    ) -> None:
+        """Go on where the sizes are in none of the sets, else to a block."""
+        for rows in excluded:
+            inside = "true"
+            for row in rows:
+                inside = self.put(f"and i1 {inside}, {self.holds(row, values)}")
+            self.require(self.put(f"xor i1 {inside}, true"), failure)
 
     def larger(self, one: Value, other: Value) -> Value:
         """The larger of two numbers."""
@@ -92,6 +120,14 @@ class Lines:
         found = self.form(row.form, values)
         return self.put(f"icmp {'eq' if row.equality else 'sge'} i64 {found}, 0")
 
+
+TOO_MANY = 1 << 54
+"""So many bytes no machine has; the sum of some such numbers is none that wraps around."""
+
+_FEW = 1 << 14
+
+SATURATED = "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)"
+"""What products of several sizes call."""
 
 _KNOWN: dict[str, Callable[[int, int], int]] = {
     "add": int.__add__,

@@ -14,17 +14,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tadc.api.batches import batched
 from tadc.api.derivatives import jvp, value_and_vjp
 from tadc.api.function import Function
-from tadc.api.load import function_in_memory
 from tadc.caller.boundary import usage
 from tadc.dual.dual import Dual
 from tadc.dual.dual_derivatives import is_numeric
 from tadc.dual.lifting import lifted
 from tadc.dual.numbers import Number
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
-from tadc.uncertainty.batches import repeated, shared_axes
 from tadc.uncertainty.input_errors import misfit, raise_all
+from tadc.uncertainty.shared_axes import shared_axes
 from tadc.uncertainty.uncertain_numbers import Array, Layout, Slot, layout_of
 
 #: So many directions go through a kernel at once.
@@ -130,7 +130,7 @@ def repeated_function(f: Function, names: tuple[str, ...]) -> Function:
     """The function at many values of some of its arguments, a dimension in front of them."""
     kept = _REPEATED.setdefault(f, {})
     if names not in kept:
-        kept[names] = function_in_memory(repeated(f.program, names), "<repeated>")
+        kept[names] = batched(f, names)
     return kept[names]
 
 

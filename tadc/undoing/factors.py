@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tadc.frontend.packages import missing_package
+from tadc.frontend.packages import imported
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,11 +44,8 @@ def lapack(names: tuple[str, ...], array: Array) -> Any:
 
 @cache
 def _routines(names: tuple[str, ...], kind: str) -> Any:
-    try:
-        routines: Any = import_module("scipy.linalg.lapack")
-    except ImportError as problem:
-        note = "diagonal, block-diagonal and permuting components do without"
-        raise missing_package(f"a system of this class needs SciPy: {problem}", "sparse", note) from None
+    note = "diagonal, block-diagonal and permuting components do without"
+    routines = imported("scipy.linalg.lapack", "a system of this class needs SciPy", "scipy", note)
     return routines.get_lapack_funcs(names, dtype=kind)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
-from tadc.backend.cuda.dlpack import read_capsule
+from tadc.backend.runtime.dlpack import read_capsule
 from tests.backend.test_cuda import Library, gpu, install, on_gpu
 
 __all__ = ["gpu"]

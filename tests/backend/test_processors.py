@@ -13,7 +13,7 @@ import pytest
 import tadc
 import tadc.cli
 from tadc.api.execute import compile_program
-from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
+from tadc.backend.cpu.processors import PROCESSORS, missing_here
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
@@ -47,11 +47,11 @@ def emitted(form: str, name: str) -> str | bytes:
 
 def runner(name: str) -> list[str]:
     """What runs programs of a processor; the test is skipped where it or its compiler is not installed."""
-    machine = processor_of(name).machine
+    machine = PROCESSORS[name].machine
     program = shutil.which(f"qemu-{machine}") or shutil.which(f"qemu-{machine}-static")
     if not program or not shutil.which(f"{machine}-linux-gnu-gcc"):
         pytest.skip(f"no qemu-{machine} with {machine}-linux-gnu-gcc")
-    vectors = ["-cpu", "rv64,v=true,vext_spec=v1.0"] if processor_of(name).has("v") else []
+    vectors = ["-cpu", "rv64,v=true,vext_spec=v1.0"] if PROCESSORS[name].has("v") else []
     return [program, *vectors]
 
 
@@ -60,7 +60,7 @@ def test_objects_are_of_the_processor(name: str, tmp_path: Path) -> None:
     file = tmp_path / "f.o"
     assert tadc.cli.main(["emit", "obj", "-e", TEXT, "--target", f"cpu:{name}", "-o", str(file)]) == 0
     code = file.read_bytes()
-    assert struct.unpack_from("<HH", code, 16) == (1, MACHINES[processor_of(name).machine])
+    assert struct.unpack_from("<HH", code, 16) == (1, MACHINES[PROCESSORS[name].machine])
     assert b"tad_f\0" in code
 
 
@@ -95,7 +95,7 @@ def test_values_under_qemu(name: str, tmp_path: Path) -> None:
     code = emitted("obj", name)
     assert isinstance(code, bytes)
     (tmp_path / "f.o").write_bytes(code)
-    compiler = f"{processor_of(name).machine}-linux-gnu-gcc"
+    compiler = f"{PROCESSORS[name].machine}-linux-gnu-gcc"
     whole = [compiler, "-static", "main.c", "f.o", "-o", "main", "-lm"]
     subprocess.run(whole, cwd=tmp_path, check=True)
     done = subprocess.run([*command, "./main"], cwd=tmp_path, check=True, capture_output=True, text=True)

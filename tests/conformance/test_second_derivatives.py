@@ -13,7 +13,7 @@ import pytest
 import sympy
 
 import tadc
-from tadc.api.derivatives import _derivative  # pyright: ignore[reportPrivateUsage]
+from tadc.api.derivatives import derivative_of
 
 x, y = sympy.symbols("x y", real=True)
 SYMBOLS = {"x": x, "y": y}
@@ -56,7 +56,7 @@ def differentiated(
         made = tadc.vjp(f, wrt=name)
         seeds = made.cotangents.values()
     else:
-        made = _derivative(f, "tangents", name, "auto", None)
+        made = derivative_of(f, "tangents", name, "auto", None)
         seeds = made.tangents.values()
     return made, given | dict.fromkeys(seeds, 1.0)
 

@@ -84,3 +84,15 @@ w[p: 5] = sum{n} (sum{i}_(max [0; 2 - p])^(min [23; 25 - p]) (x[n, i + p - 2]*d[
     around = np.pad(x, ((0, 0), (2, 2)))
     expected = [np.sum(around[:, p : p + 24] * d) for p in range(5)]
     np.testing.assert_allclose(tadc.compile(f, schedule=f"map w {cuts}")(x, d), expected, rtol=1e-13)
+
+
+def test_what_a_residue_reads_is_not_packed_around_its_loop() -> None:
+    """The rows of `h` differ between residues of n by 3, whose loop is inside of what fills panels."""
+    f = tadc.function(
+        "x: f64[B, 5]; h: f64[B, 3, 2]\n"
+        "f[b, n: 15] = sum{k} (if {n // 3 >= k} then (h[b, n % 3, k] * x[b, n // 3 - k]) else (0))"
+    )
+    random = np.random.default_rng(1)
+    x, h = random.standard_normal((37, 5)), random.standard_normal((37, 3, 2))
+    branches = [[np.convolve(row, taps)[:5] for taps in own] for row, own in zip(x, h, strict=True)]
+    np.testing.assert_allclose(f(x, h), np.array(branches).transpose(0, 2, 1).reshape(37, 15), rtol=1e-12)

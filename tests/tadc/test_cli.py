@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from tadc.backend.target import UNIT_FORMS
 from tadc.cli import main
 from tadc.compiler.all_stages import STAGES
 
@@ -340,9 +341,8 @@ def test_the_process_ends_at_once_where_it_is_interrupted():
 def test_lists(capsys):
     assert "tad-cancel-deltas" in run(capsys, "--list", "passes")[1]
     assert "sigmoid(x)" in run(capsys, "--list", "functions")[1]
-    assert [line.split()[0] for line in run(capsys, "--list", "stages")[1].splitlines()] == [
-        s.name for s in STAGES
-    ]
+    names = dict.fromkeys([*(stage.name for stage in STAGES), *UNIT_FORMS])
+    assert [line.split()[0] for line in run(capsys, "--list", "stages")[1].splitlines()] == [*names]
 
 
 def test_statistics(capsys, paper):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+from contextlib import suppress
 from ctypes import (
     POINTER,
     Array,
@@ -22,6 +24,8 @@ from functools import cache
 from math import prod
 from struct import Struct, unpack
 from typing import Any, NamedTuple
+
+import numpy as np
 
 CPU_DEVICE = 1
 CUDA_DEVICE = 2
@@ -60,6 +64,8 @@ class _Versioned(Structure):
 #: The version of what we hand over; a greater first number is another layout.
 _VERSION = (1, 0)
 _READ_ONLY, _IS_COPY = 1, 2
+#: The newest version that is understood.
+ASKED_VERSION = (1, 1)
 
 _python = ctypes.pythonapi
 _pointer = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", _python))
@@ -109,6 +115,40 @@ def read_capsule(capsule: Any) -> Read:
     type = f"{_KINDS.get(code, 'V')}{bits // 8}"
     is_read_only = bool(flags & (_READ_ONLY | _IS_COPY))
     return Read(data + offset, shape, strides, type, (device_type, device), is_read_only)
+
+
+class _Lent:
+    """Memory of a capsule as NumPy reads it, which keeps the capsule."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+        found = read_capsule(capsule)
+        size = int(found.type[1:])
+        self.__array_interface__ = {
+            "shape": found.shape,
+            "typestr": f"{'<' if sys.byteorder == 'little' else '>'}{found.type}",
+            # NumPy takes no address of 0, which an empty array may have.
+            "data": (found.address or ctypes.addressof(_NOWHERE), found.is_read_only),
+            "strides": found.strides and tuple(size * step for step in found.strides),
+            "version": 3,
+        }
+
+
+_NOWHERE = ctypes.c_double()
+
+
+def lent(value: Any) -> Any:
+    """The NumPy array of an object on the host that has DLPack, in the same memory.
+
+    It is read-only where the object says so, and where what it gives is a copy. A capsule of the version
+    before 1 cannot say so: who hands one over lets it be written. Raises ValueError as `read_capsule`, and
+    what the object raises.
+    """
+    # Before the array API of 2023 it took no such words. Some raise TypeError then, others ValueError.
+    for asked in ({"max_version": ASKED_VERSION, "copy": False}, {"max_version": ASKED_VERSION}):
+        with suppress(TypeError, ValueError):
+            return np.asarray(_Lent(value.__dlpack__(**asked)))
+    return np.asarray(_Lent(value.__dlpack__()))
 
 
 def look_into(capsule: Any) -> tuple[int, tuple[Any, ...]]:

@@ -1,0 +1,1 @@
+"""WebAssembly: code of the CPU's backend, for a processor that browsers and servers have."""

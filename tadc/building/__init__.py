@@ -1,0 +1,41 @@
+"""Programs written in Python: expressions of indices and tensors, and what is made of them.
+
+An expression is text of the language with holes for its parts, and each part knows the line of Python it was
+written on. A program is written as text once, and read by the parser and the checker of every other
+text: there is one grammar, one syntax tree and one set of checks. What they find wrong is shown at the
+line of Python (`python_lines.py`).
+"""
+
+from tadc.building.built_programs import define, program
+from tadc.building.decorated import f32, f64, kernel
+from tadc.building.einsums import einsum
+from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
+from tadc.building.python_forms import logsumexp, max, min, prod, select, sum, where
+from tadc.building.tensors import argument, index, indices, let, size, sizes
+
+__all__ = [
+    "Condition",
+    "Expression",
+    "Index",
+    "Size",
+    "Tensor",
+    "argument",
+    "define",
+    "einsum",
+    "f32",
+    "f64",
+    "index",
+    "indices",
+    "kernel",
+    "let",
+    "logsumexp",
+    "max",
+    "min",
+    "prod",
+    "program",
+    "select",
+    "size",
+    "sizes",
+    "sum",
+    "where",
+]

@@ -1,0 +1,220 @@
+"""Programs of definitions: their text with the sites of its parts, and the functions that are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tadc.api.function import Function, checked_storage, function_of_text
+from tadc.building.python_expressions import Expression, Size, Tensor, walk
+from tadc.building.python_forms import head_parts
+from tadc.building.python_lines import BuiltSource, Site, in_python, wrong
+from tadc.building.tensors import Argument, Definition, Head, let
+from tadc.caller.boundary import checked_sizes_given, public
+from tadc.caller.warn_caller import warn_of
+from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.limits import MAX_PIECES
+from tadc.frontend.source import Span
+
+#: What the functions that `define` made compute, for `program`.
+_DEFINED: WeakKeyDictionary[Function, Definition] = WeakKeyDictionary()
+
+
+@public
+def define(name: str, indices: Head, body: Any, *, order: Any = None, dtype: Any = None) -> Function:
+    """The function of one result, which is defined as by `let`.
+
+    >>> import tadc
+    >>> i, j, k = tadc.indices("i j k")
+    >>> a, b = tadc.argument("a", "f64", ("N", "K")), tadc.argument("b", "f64", ("M", "K"))
+    >>> f = tadc.define("f", [i, j], tadc.exp(-tadc.sum(k, (a[i, k] + b[j, k])**2)))
+    >>> f
+    <tadc.Function (a: f64[N, K], b: f64[M, K]) -> (f: f64[N, M])>
+
+    Raises CompileError as `tadc.function` does, at lines of Python.
+    """
+    return program(let(name, indices, body, order=order, dtype=dtype))
+
+
+@public
+def program(
+    *results: Tensor | Function,
+    arguments: Sequence[Tensor] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    materialize: str | None = None,
+    memory_limit: int | str | None = None,
+) -> Function:
+    """The function of several results: what `let` made, or functions that `define` made.
+
+    A result that another one reads stands before it. `arguments` says their order, and adds some that nothing
+    reads; by default they stand as they were made. All others as of `tadc.function`.
+
+    >>> import tadc
+    >>> i, x = tadc.index("i"), tadc.argument("x", "f64", "N")
+    >>> y = tadc.let("y", [i], tadc.tanh(x[i]))
+    >>> tadc.program(y, tadc.let("energy", [], tadc.sum(i, y[i]**2)))
+    <tadc.Function (x: f64[N]) -> (y: f64[N], energy: f64)>
+    """
+    checked_sizes_given(sizes)
+    how = checked_storage(materialize, memory_limit)
+    found = [_definition(result) for result in results]
+    if not found:
+        raise wrong("a program has a result", "give what `tadc.let` made: `tadc.program(y)`")
+    try:
+        made = function_of_text(_Writer(found, arguments).source(), sizes).storing(*how)
+    except CompileError as error:
+        raise in_python(error) from None
+    if not made.is_known:
+        warn_of(made.program.doubts)
+    if len(found) == 1:
+        _DEFINED[made] = found[0]
+    return made
+
+
+def _definition(given: Any) -> Definition:
+    if isinstance(given, Function) and given in _DEFINED:
+        return _DEFINED[given]
+    if isinstance(given, Definition):
+        return given
+    help = 'name it: `tadc.let("y", [i], …)`, or `tadc.define` for one result alone'
+    raise wrong(f"a result is what `tadc.let` or `tadc.define` made, not {given!r}", help)
+
+
+class _Writer:
+    """The text of a program, statement by statement, and the site of each part of it."""
+
+    def __init__(self, results: list[Definition], arguments: Sequence[Tensor] | None) -> None:
+        self.results = results
+        self.arguments = arguments
+        self.text: list[str] = []
+        self.length = 0
+        self.sites: list[tuple[Span, Site]] = []
+
+    def source(self) -> BuiltSource:
+        """The whole program."""
+        reached = _reached([*self.results, *(self.arguments or [])])
+        leaves = sorted(reached, key=lambda leaf: leaf.order)
+        given = [a for a in self.arguments or [] if isinstance(a, Argument)]
+        if len(given) < len(self.arguments or []):
+            raise wrong("`arguments` are what `tadc.argument` made")
+        first = _Same(given)
+        arguments = given + [a for a in leaves if isinstance(a, Argument) and a not in first]
+        self.sizes([s for s in leaves if isinstance(s, Size)], arguments)
+        for argument in arguments:
+            self.declaration(argument, argument.shape)
+        for definition in self.in_order([leaf for leaf in leaves if isinstance(leaf, Definition)]):
+            self.definition(definition)
+        return BuiltSource("".join(self.text), f"<{self.results[0].name}>", tuple(self.sites))
+
+    def in_order(self, definitions: list[Definition]) -> Iterator[Definition]:
+        """Results as they were given, but for those that others read; the rest as it was made."""
+        results, written = _Same(self.results), _Same([])
+        for result in self.results:
+            needed = _Same(_reached([result]))
+            for definition in definitions:
+                is_due = definition in needed or definition not in results
+                if is_due and definition.order <= result.order and definition not in written:
+                    written.add(definition)
+                    yield definition
+
+    def sizes(self, sizes: list[Size], arguments: list[Argument]) -> None:
+        """Declare those that have a value, and those that no shape of an argument tells."""
+        told = {str(size) for argument in arguments for size in argument.shape}
+        for name in dict.fromkeys(size.name for size in sizes):
+            named = [size for size in sizes if size.name == name]
+            # One name with two values is an error of the checker.
+            valued = {size.value: size for size in named if size.value is not None}
+            for size in valued.values() or named[:1]:
+                if size.value is not None:
+                    self.statement([f"size {name} = {size.value}"], size.declared)
+                elif name not in told:
+                    self.statement([f"size {name}"], size.declared)
+
+    def declaration(self, tensor: Argument | Definition, shape: Iterable[Expression]) -> None:
+        """`x: f64[3, N]`."""
+        parts: list[str | Expression] = []
+        for size in shape:
+            parts += [", " if parts else "[", size]
+        self.statement([f"{tensor.name}: {tensor.type}", *parts, "]" if parts else ""], tensor.declared)
+
+    def definition(self, tensor: Definition) -> None:
+        """`let h[i: 3] = …`; of a result with an element type its declaration too."""
+        if tensor.body.pieces > MAX_PIECES:
+            raise wrong(
+                f"the text of `{tensor.name}` has {tensor.body.pieces} pieces",
+                'what is used twice stands there twice: name it, `h = tadc.let("h", [i], …)`',
+                site=tensor.declared,
+            )
+        parts: list[str | Expression] = []
+        is_result = tensor in _Same(self.results)
+        if is_result and tensor.type:
+            stated = [size for _, size in tensor.indices if size is not None]
+            if len(stated) < len(tensor.indices):
+                raise wrong(
+                    f"the sizes of `{tensor.name}`, whose element type is stated, are not",
+                    "state them: `{i: N, j: 3}` in the place of `[i, j]`",
+                    site=tensor.declared,
+                )
+            self.declaration(tensor, stated)
+        elif not is_result:
+            parts += ["let "]
+        if tensor.scan is not None:
+            parts += ["scan{", tensor.scan, "} "]
+        parts += [tensor.name]
+        if tensor.indices:
+            parts += ["[", *head_parts(tensor.indices), "]"]
+        if not is_result and tensor.type:
+            parts += [f": {tensor.type}"]
+        self.statement([*parts, " = ", tensor.body], tensor.declared)
+
+    def statement(self, parts: Iterable[str | Expression], site: Site) -> None:
+        """Write a line."""
+        begin = self.length
+        open_: list[tuple[int, Expression]] = []
+        for part, text in walk(Expression(tuple(parts))):
+            if part is not None:
+                open_.append((self.length, part))
+            elif text:
+                self.text.append(text)
+                self.length += len(text)
+            else:
+                start, closed = open_.pop()
+                if closed.site is not None:
+                    self.sites.append((Span(start, self.length), closed.site))
+        self.sites.append((Span(begin, self.length), site))
+        self.text.append("\n")
+        self.length += 1
+
+
+class _Same:
+    """Expressions by identity: `==` between them makes a condition."""
+
+    def __init__(self, items: Iterable[Expression]) -> None:
+        self.ids = {id(item) for item in items}
+
+    def __contains__(self, item: Expression) -> bool:
+        return id(item) in self.ids
+
+    def add(self, item: Expression) -> None:
+        """Take in one more."""
+        self.ids.add(id(item))
+
+
+def _reached(from_: Iterable[Tensor]) -> Iterator[Tensor | Size]:
+    """The tensors and sizes that some tensors are made of, these among them, each once."""
+    seen = _Same([])
+    stack: list[Expression] = list(from_)
+    while stack:
+        item = stack.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        stack += [part for part in item.parts if isinstance(part, Expression)]
+        if isinstance(item, Argument):
+            stack += item.shape
+        elif isinstance(item, Definition):
+            stack += [item.body, *([item.scan] if item.scan is not None else [])]
+            stack += [size for _, size in item.indices if size is not None]
+        if isinstance(item, Tensor | Size):
+            yield item

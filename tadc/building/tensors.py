@@ -1,0 +1,225 @@
+"""What programs are made of: indices, sizes, arguments, and definitions."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from typing import Any, cast
+
+from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression
+from tadc.building.python_lines import Site, here, wrong
+from tadc.caller.boundary import public
+from tadc.frontend.elsewhere import TYPES
+from tadc.frontend.lexer import ELEMENT_TYPES
+
+_NAME = re.compile(r"[^\W\d]\w*\Z")
+
+#: What a shape, or one size, is given as.
+SizeLike = int | str | Expression
+#: Indices of a head or a reduction: one, several, or several with their sizes.
+Head = Index | Sequence[Index] | Mapping[Index, SizeLike | None]
+
+
+class Argument(Tensor):
+    """An argument with its element type and shape."""
+
+    __slots__ = ("shape", "type")
+
+    def __init__(self, name: str, type: str, shape: tuple[Expression, ...], site: Site) -> None:
+        super().__init__(name, site)
+        self.type, self.shape = type, shape
+
+    def __repr__(self) -> str:
+        sizes = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
+        return f"<tadc.Argument {self.name}: {self.type}{sizes}>"
+
+
+class Definition(Tensor):
+    """A tensor that is defined for its indices, each with its size where that is stated."""
+
+    __slots__ = ("body", "indices", "scan", "type")
+
+    def __init__(
+        self,
+        name: str,
+        indices: tuple[tuple[Index, Expression | None], ...],
+        body: Any,
+        scan: Expression | None,
+        type: str,
+        site: Site,
+    ) -> None:
+        """A body that can be called is called with the tensor itself."""
+        super().__init__(name, site)
+        self.indices, self.scan, self.type = indices, scan, type
+        self.body = expression(self._called(body) if callable(body) else body)
+
+    def _called(self, body: Callable[..., Any]) -> Any:
+        try:
+            inspect.signature(body).bind(self)
+        except TypeError:
+            help = f"write `lambda {self.name}: …`"
+            raise wrong(
+                f"a body that is a function takes `{self.name}` itself, and nothing else", help
+            ) from None
+        return body(self)
+
+
+@public
+def index(name: str) -> Index:
+    """An index of this name.
+
+    >>> import tadc
+    >>> t = tadc.index("t")
+    >>> 2 * t + 1
+    <tadc.Expression 2 * t + 1>
+    """
+    return Index(checked_name(name, "an index"))
+
+
+@public
+def indices(names: str) -> tuple[Index, ...]:
+    """Indices of names that stand between blanks or commas.
+
+    >>> import tadc
+    >>> i, j, k = tadc.indices("i j k")
+    """
+    return tuple(Index(checked_name(name, "an index")) for name in _split(names))
+
+
+@public
+def size(name: str, value: int | None = None) -> Size:
+    """A size: a symbol that shapes tell or a call gives by name, or one with a fixed value.
+
+    >>> import tadc
+    >>> i, N, M = tadc.index("i"), tadc.size("N"), tadc.size("M", 2)
+    >>> x = tadc.argument("x", "f64", M * N)
+    >>> print(tadc.define("y", {i: N}, x[M * i]), end="")
+    x: f64[2*N]
+    y: f64[N]
+    <BLANKLINE>
+    y[i] = x[2*i]
+    """
+    site = here()
+    if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
+        raise wrong(f"the value of a size is an integer, not {value!r}")
+    return Size(checked_name(name, "a size"), None if value is None else operator.index(value), site)
+
+
+@public
+def sizes(names: str) -> tuple[Size, ...]:
+    """Sizes of names that stand between blanks or commas.
+
+    >>> import tadc
+    >>> N, K = tadc.sizes("N K")
+    >>> tadc.argument("x", "f64", (N, K + 1))
+    <tadc.Argument x: f64[N, K + 1]>
+    """
+    site = here()
+    return tuple(Size(checked_name(name, "a size"), None, site) for name in _split(names))
+
+
+@public
+def argument(name: str, type: Any = "f64", shape: SizeLike | Sequence[SizeLike] = ()) -> Argument:
+    """An argument: its name, its element type, and its shape, () of a scalar.
+
+    A size is an integer, a name, or an expression of sizes. Functions take arguments in the order in which
+    these were made.
+
+    >>> import tadc
+    >>> i, j = tadc.indices("i j")
+    >>> a, s = tadc.argument("a", "f32", (3, "N")), tadc.argument("s", "f32")
+    >>> tadc.define("f", [j], tadc.sum(i, s * a[i, j]))
+    <tadc.Function (a: f32[3, N], s: f32) -> (f: f32[N])>
+    """
+    site = here()
+    given = shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,)
+    return Argument(checked_name(name, "an argument"), element_type(type), tuple(map(extent, given)), site)
+
+
+@public
+def let(
+    name: str,
+    indices: Head,
+    body: Any,
+    *,
+    order: Any = None,
+    dtype: Any = None,
+) -> Definition:
+    """A tensor that is defined by an expression: others read it, or `program` makes it a result.
+
+    `indices` are one index, several, or a mapping with their sizes, None where what is read tells it; () of a
+    scalar. With an `order`, an expression such as `t`, it is a recurrence: elements are computed in that
+    order and may read earlier ones. Then the body is a function of the tensor.
+
+    >>> import tadc
+    >>> t, x = tadc.index("t"), tadc.argument("x", "f64", "N")
+    >>> total = tadc.let("total", [t], lambda s: tadc.where(t == 0, x[0], s[t - 1] + x[t]), order=t)
+    >>> tadc.program(total)([1, 2, 3])
+    array([1., 3., 6.])
+    """
+    site = here()
+    head = checked_head(indices)
+    scan = None if order is None else expression(order)
+    type = "" if dtype is None else element_type(dtype)
+    return Definition(checked_name(name, "a tensor"), head, body, scan, type, site)
+
+
+def checked_name(name: Any, what: str) -> str:
+    """A name. Raises UsageError (TAD0510) for what is none; which are reserved is the parser's to say."""
+    if isinstance(name, str) and _NAME.match(name):
+        return name
+    raise wrong(f"the name of {what} is a word, not {name!r}", "names are letters, digits and `_`")
+
+
+def element_type(type: Any) -> str:
+    """`f32` or `f64`, of what other programs call them too. Raises UsageError (TAD0510)."""
+    given = type if isinstance(type, str) else getattr(type, "__name__", getattr(type, "name", None))
+    meant = TYPES.get(given) if isinstance(given, str) else None
+    found = meant.text if meant and meant.text else given
+    if found not in ELEMENT_TYPES:
+        help = meant.help if meant else "the element types are `f32` and `f64`"
+        raise wrong(f"{given or type!r} is no element type", help)
+    return found
+
+
+def extent(given: Any) -> Expression:
+    """A size, of a number, a name or an expression."""
+    if isinstance(given, str):
+        if not _NAME.match(given):
+            help = 'an expression is made of sizes: `N = tadc.size("N")`, then `2*N - 1`'
+            raise wrong(f"a size is a number, a name or an expression, not {given!r}", help)
+        return Size(given, None, here())
+    found = expression(given)
+    if found.free:
+        help = "state such a range by bounds: `tadc.sum(k, 0, i - 1, …)`"
+        raise wrong(f"a size cannot depend on an index, as `{found}` does", help)
+    return found
+
+
+def checked_head(given: Any) -> tuple[tuple[Index, Expression | None], ...]:
+    """Indices with their sizes, if stated. Raises UsageError (TAD0510) for what are none."""
+    if isinstance(given, Index):
+        return ((given, None),)
+    if given is None:
+        return ()
+    if isinstance(given, Expression) or not isinstance(given, Sequence | Mapping) or isinstance(given, str):
+        help = 'indices are made first: `i, j = tadc.indices("i j")`, and given as `[i, j]` or `{i: 3, j: N}`'
+        raise wrong(f"an index, or a list of them, stands here, not {given!r}", help)
+    listed = cast(Any, given)
+    head: list[tuple[Any, Any]] = list(
+        listed.items() if isinstance(given, Mapping) else zip(listed, repeat(None))
+    )
+    for item, _ in head:
+        if not isinstance(item, Index):
+            help = "shift what is read instead: `x[i - 1]`" if isinstance(item, Expression) else ""
+            raise wrong(f"an index stands here, not {item!r}", *[help] * bool(help))
+    return tuple((i, None if size is None else extent(size)) for i, size in head)
+
+
+def _split(names: Any) -> list[str]:
+    if not isinstance(names, str):
+        raise wrong(f'names stand in a string, as "i j k", not {names!r}')
+    return names.replace(",", " ").split()

@@ -1,0 +1,178 @@
+"""A function with all that JAX's transformations make of it, each made once, when it is asked for.
+
+Derivatives and batches of a function are functions again, so that this closes: each is differentiated and
+batched in its turn. What a function does not read is left out of its inputs, so that JAX need not keep it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tadc.api.function import Function, Origin, function_of
+from tadc.compiler.compile_options import Options
+from tadc.frontend.extents import size_sources, symbols_in
+from tadc.frontend.program import Argument, Program
+from tadc.frontend.terms import index_forms, reachable, tensors_read
+from tadc.jax.traced_shapes import Shapes
+from tadc.passes.terms.liveness import needed
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of some of the values that are at hand: `take` are their positions."""
+
+    of: Derived
+    take: tuple[int, ...]
+
+
+class Derived:
+    """A function, and what is made of it. `base` has the function that this one gives the tangents of."""
+
+    def __init__(self, function: Function, base: Base | None = None) -> None:
+        self.function = function
+        self.base = base
+        self._made: dict[Any, Any] = {}
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        # Shown in a jaxpr.
+        names = ", ".join(self.function.outputs)
+        return f"{names}({', '.join(self.function.inputs)})"
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What is known of the shapes of a call."""
+        return Shapes(self.function.program)
+
+    def tangents(self, moving: tuple[int, ...]) -> Part:
+        """The tangents of all outputs; takes the inputs, then the tangents of those that move."""
+
+        def make() -> Part:
+            wrt = [self.function.inputs[n] for n in moving]
+            made = _derivative(self.function, "tangents", wrt)
+            return trimmed(made, Base(self, {name: name for name in wrt}))
+
+        return self._once(("tangents", moving), make)
+
+    def transposed(self, unknown: tuple[int, ...], seen: tuple[int, ...]) -> Part:
+        """Of a function that is linear in some inputs: what transposes it.
+
+        Takes the inputs, then the cotangents of the outputs that are `seen`; gives those of the `unknown`.
+        """
+        return self._once(("transposed", unknown, seen), lambda: self._transposed(unknown, seen))
+
+    def batched(self, which: tuple[int, ...]) -> Derived:
+        """The function over one more leading index of some inputs and of all outputs."""
+
+        def make() -> Derived:
+            from tadc import batched
+
+            return Derived(batched(self.function, [self.function.inputs[n] for n in which]))
+
+        return self._once(("batched", which), make)
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            with self._lock:
+                if key not in self._made:
+                    self._made[key] = make()
+        return self._made[key]
+
+    def _transposed(self, unknown: Sequence[int], seen: Sequence[int]) -> Part:
+        wrt = [self.function.inputs[n] for n in unknown]
+        if self.base is not None and set(wrt) <= self.base.moves.keys():
+            # The gradient of the function itself, rather than the transposed tangents.
+            found = self._by_base(self.base, [self.base.moves[name] for name in wrt], seen)
+            if found is not None:
+                return found
+        return trimmed(_derivative(_with_outputs(self.function, seen), "vjp", wrt))
+
+    def _by_base(self, base: Base, wrt: Sequence[str], seen: Sequence[int]) -> Part | None:
+        """The gradient, if it reads no input that the tangents do not read."""
+        made = trimmed(_derivative(_with_outputs(base.of.function, seen), "vjp", wrt))
+        count, here = len(base.of.function.inputs), self.function.inputs
+        names = [base.of.function.inputs[n] for n in made.take if n < count]
+        if not set(names) <= set(here):
+            return None
+        cotangents = [n - count + len(here) for n in made.take if n >= count]
+        return Part(made.of, (*(here.index(name) for name in names), *cotangents))
+
+
+@dataclass(frozen=True)
+class Base:
+    """The function that tangents are of, and for each input that is a tangent the input that it moves."""
+
+    of: Derived
+    moves: dict[str, str]
+
+
+def trimmed(function: Function, base: Base | None = None) -> Part:
+    """A function without the inputs that it does not read, unless these alone tell a size that it uses."""
+    program = function.program
+    kept = _kept(program)
+    take = tuple(n for n, a in enumerate(program.arguments) if a in kept)
+    if base is not None:
+        names = {a.name for a in kept}
+        tangents = function.tangents.items()
+        base = Base(base.of, {name: of for of, name in tangents if of in base.moves and name in names})
+    if len(take) < len(program.arguments):
+        sizes = tuple(name for name in program.sizes if name in _used(program, kept))
+        # Sets of other sizes were looked at for the function that this one is derived of.
+        excluded = tuple(
+            rows for rows in program.excluded if all(row.form.variables <= set(sizes) for row in rows)
+        )
+        function = _with(function, arguments=kept, sizes=sizes, excluded=excluded)
+    return Part(Derived(function, base), take)
+
+
+def _kept(program: Program) -> tuple[Argument, ...]:
+    """The arguments that are read, and those that tell the sizes that are used."""
+    read = tensors_read([d.body for d in program.definitions])
+    kept = tuple(a for a in program.arguments if a.name in read)
+    for argument in program.arguments:
+        missing = _used(program, kept) - _told(kept)
+        if not missing:
+            return kept
+        if missing & _told((*kept, argument)):
+            kept = tuple(a for a in program.arguments if a in kept or a is argument)
+    return program.arguments if _used(program, kept) - _told(kept) else kept
+
+
+def _used(program: Program, arguments: Sequence[Argument]) -> set[str]:
+    """The sizes that definitions and the shapes of arguments use."""
+    nodes = reachable([d.body for d in program.definitions])
+    found = {name for node in nodes for form in index_forms(node) for name in form.variables}
+    found |= {name for d in program.definitions if d.order is not None for name in d.order.variables}
+    found |= symbols_in(size for t in (*arguments, *program.definitions) for size in t.shape)
+    return found & set(program.sizes)
+
+
+def _told(arguments: Sequence[Argument]) -> set[str]:
+    """The sizes that shapes of arguments tell."""
+    return {source.symbol for source in size_sources([a.shape for a in arguments])}
+
+
+def _with_outputs(function: Function, seen: Sequence[int]) -> Function:
+    """The function with some of its outputs alone."""
+    names = {function.outputs[n] for n in seen}
+    if len(names) == len(function.outputs):
+        return function
+    definitions = [replace(d, is_output=d.name in names) for d in function.program.definitions]
+    return _with(function, definitions=needed(definitions))
+
+
+def _with(function: Function, **changes: Any) -> Function:
+    """The function of a program with these changes."""
+    program = replace(function.program, **changes)
+    return function_of(lambda: program, None, function.options)
+
+
+def _derivative(function: Function, mode: str, wrt: Sequence[str]) -> Function:
+    """A derivative, of which nobody is warned: JAX takes some that nobody asked for."""
+    how = function.options
+    options = Options(mode, tuple(wrt), materialize=how.materialize, memory_limit=how.memory_limit)
+    return Origin(function, options).function()

@@ -1,0 +1,116 @@
+"""The operation of JAX that calls a kernel, and its rules.
+
+All that is not JAX's documented interface is here: `jax.extend.core.Primitive`, and what is used of
+`jax.interpreters` (`ad`, `batching`, `mlir`, `xla`), public modules without a promise of stability. It is the
+same from JAX 0.5.0 to 0.10.2.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jax import ffi
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir, xla
+
+from tadc.caller.boundary import usage
+from tadc.jax.derived import Derived, Part
+from tadc.jax.xla_kernels import KERNELS, TARGET
+
+call_p = Primitive("tadc")
+"""Calls the kernel of `derived` with arrays of its types."""
+call_p.multiple_results = True
+call_p.def_impl(lambda *arrays, derived: xla.apply_primitive(call_p, *arrays, derived=derived))
+
+
+def call(derived: Derived, arrays: Sequence[Any]) -> list[Any]:
+    """The results for arrays of the right types. Raises ArgumentError for shapes that are wrong."""
+    return call_p.bind(*arrays, derived=derived)
+
+
+def _call_part(part: Part, values: Sequence[Any]) -> list[Any]:
+    return call(part.of, [values[n] for n in part.take])
+
+
+@call_p.def_abstract_eval
+def _results(*avals: Any, derived: Derived) -> list[Any]:
+    if any(map(_varies, avals)):
+        raise usage(
+            "in `jax.shard_map` calls of `f.jax` do not say by which axes of the mesh their results vary",
+            "write `jax.shard_map(…, check_vma=False)`",
+        )
+    shapes = derived.shapes
+    found = shapes.results(tuple(tuple(aval.shape) for aval in avals))
+    return [ShapedArray(shape, p.dtype) for shape, p in zip(found, shapes.outputs, strict=True)]
+
+
+def _varies(aval: Any) -> bool:
+    """Whether JAX keeps track of axes by which a value varies; the name depends on the version."""
+    return bool(getattr(aval, "vma", None) or getattr(getattr(aval, "mat", None), "varying", None))
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derived: Derived) -> tuple[Any, Any]:
+    results = call(derived, primals)
+    moving = tuple(n for n, t in enumerate(tangents) if type(t) is not ad.Zero)
+    moved = _call_part(derived.tangents(moving), [*primals, *(tangents[n] for n in moving)])
+    return results, moved
+
+
+def _transpose(cotangents: Sequence[Any], *values: Any, derived: Derived) -> list[Any]:
+    unknown = tuple(n for n, value in enumerate(values) if ad.is_undefined_primal(value))
+    seen = tuple(n for n, c in enumerate(cotangents) if type(c) is not ad.Zero)
+    found: list[Any] = [None] * len(values)
+    if not seen:
+        for n in unknown:
+            found[n] = ad.Zero(values[n].aval)
+        return found
+    part = derived.transposed(unknown, seen)
+    given = [*values, *(cotangents[m] for m in seen)]
+    for n in part.take:
+        if n in unknown:  # alone in telling a size
+            given[n] = ad.zeros_like_aval(given[n].aval)
+    for n, gradient in zip(unknown, _call_part(part, given), strict=True):
+        found[n] = gradient
+    return found
+
+
+def _batch(values: Sequence[Any], axes: Sequence[Any], *, derived: Derived) -> tuple[Any, Any]:
+    which = tuple(n for n, axis in enumerate(axes) if axis is not None)
+    size = next(values[n].shape[axes[n]] for n in which)
+    moved = [
+        value if axis is None else batching.bdim_at_front(value, axis, size)
+        for value, axis in zip(values, axes, strict=True)
+    ]
+    results = call(derived.batched(which), moved)
+    return results, [0] * len(results)
+
+
+def _lower(context: Any, *operands: Any, derived: Derived) -> Any:
+    sizes = derived.shapes.in_question(tuple(tuple(aval.shape) for aval in context.avals_in))
+    function = derived.function if sizes is None else derived.function.at(sizes)
+    key, text = KERNELS.ready(function)
+    key_attribute = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), key)
+    program = mlir.ir.StringAttr.get(text)
+    lower = ffi.ffi_lowering(TARGET, backend_config={"kernel": key_attribute, "program": program})
+    return lower(context, *operands)
+
+
+def _refuse(context: Any, *operands: Any, derived: Derived) -> Any:
+    raise usage(
+        "`f.jax` computes on the CPU, and this is compiled for another device",
+        'compile for the CPU: `with jax.default_device(jax.devices("cpu")[0])`',
+        "outside of `jax.jit` the function itself, `f(x)`, takes arrays on a GPU",
+    )
+
+
+ad.primitive_jvps[call_p] = _jvp
+ad.primitive_transposes[call_p] = _transpose
+batching.primitive_batchers[call_p] = _batch
+mlir.register_lowering(call_p, _refuse)
+mlir.register_lowering(call_p, _lower, platform="cpu")

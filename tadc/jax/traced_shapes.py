@@ -1,0 +1,130 @@
+"""The shapes and types of a call, checked while JAX traces it: those of results, or what is wrong."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+from jax import dtypes
+
+from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.host_arrays import Parameter, declared, shape_problem
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.extents import Extent
+from tadc.frontend.program import Program
+from tadc.frontend.specialise import problems_at
+from tadc.lattice.affine import Affine
+
+Shape = tuple[Any, ...]
+"""Extents are integers, or JAX's symbols in programs that are exported for all sizes."""
+
+
+class Shapes:
+    """What a program says of the shapes of arguments and results."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.inputs = tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments)
+        self.outputs = tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs)
+        self._known: dict[tuple[Shape, ...], tuple[Shape, ...]] = {}
+
+    @cached_property
+    def symbols(self) -> SizeSymbols:
+        """How shapes tell sizes."""
+        program = self.program
+        recheck = partial(problems_at, program)
+        return SizeSymbols(program.sizes, self.inputs, program.excluded, recheck, dict(program.given))
+
+    def results(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        """The shapes of the results. Raises ArgumentError: all that is wrong with those of the arguments."""
+        found = self._known.get(shapes)
+        if found is None:
+            sizes = self.sizes(shapes)
+            found = tuple(tuple(_value(extent, sizes) for extent in p.shape) for p in self.outputs)
+            if len(self._known) < 256:
+                self._known[shapes] = found
+        return found
+
+    def sizes(self, shapes: tuple[Shape, ...]) -> Mapping[str, Any]:
+        """The values of all size symbols. Raises ArgumentError as `results`."""
+        pairs = list(zip(self.inputs, shapes, strict=True))
+        problems = [shape_problem(p, shape) for p, shape in pairs if not _may_fit(p, shape)]
+        if any(problems):
+            raise ArgumentError([problem for problem in problems if problem])
+        if is_known(shapes):
+            return self.symbols.values(shapes, {})
+        sizes: dict[str, Any] = {}
+        for source in self.symbols.sources:
+            length = shapes[source.argument][source.dimension] - _value(source.rest, sizes)
+            sizes[source.symbol] = length if source.factor == 1 else length // source.factor
+        return sizes
+
+    def in_question(self, shapes: tuple[Shape, ...]) -> Mapping[str, int] | None:
+        """The sizes where they are in a set that may be excluded, so that the kernel would refuse them."""
+        if not self.program.excluded or not is_known(shapes):
+            return None
+        sizes = self.sizes(shapes)
+        refused = any(all(row.holds(sizes) for row in rows) for rows in self.program.excluded)
+        return sizes if refused else None
+
+
+def is_known(shapes: Sequence[Shape]) -> bool:
+    """Whether all extents are integers."""
+    return all(isinstance(extent, int) for shape in shapes for extent in shape)
+
+
+def require_types(inputs: Sequence[Parameter], outputs: Sequence[Parameter]) -> None:
+    """Raise ArgumentError (TAD0504) where JAX has no such arrays as the program."""
+    wide = [p for p in (*inputs, *outputs) if dtypes.canonicalize_dtype(p.dtype) != p.dtype]
+    if wide:
+        helps = [
+            'switch them on before JAX makes arrays: `jax.config.update("jax_enable_x64", True)`',
+            "or write the program in f32",
+        ]
+        message = f"`{wide[0].name}` is f64, and the 64 bits of JAX are switched off"
+        raise ArgumentError([Diagnostic("TAD0504", message, notes=[declared(wide[0])], helps=helps)])
+
+
+def type_problem(parameter: Parameter, value: Any) -> Diagnostic | None:
+    """What is wrong with the type of an array of JAX: it converts by JAX's rules of promotion or not."""
+    if _promoted(value.dtype, value.weak_type, parameter.dtype) == parameter.dtype:
+        return None
+    message = f"`{parameter.name}` has elements of type {value.dtype}, which {parameter.type} cannot hold"
+    helps: list[str] = []
+    if value.dtype.kind == "c":
+        helps = [f"pass the real part: `{parameter.name}.real`"]
+    elif value.dtype.kind == "f":
+        helps = [f"if the loss is intended, write `{parameter.name}.astype(jax.numpy.{parameter.dtype})`"]
+    notes = ["JAX promotes types, and no type to a narrower one", declared(parameter)]
+    return Diagnostic("TAD0504", message, notes=notes, helps=helps)
+
+
+def _promoted(given: Any, is_weak: bool, wanted: Any) -> Any:
+    import jax.numpy as jnp
+
+    if is_weak and given.kind in "biuf":
+        return wanted
+    return jnp.promote_types(given, wanted)
+
+
+def _may_fit(parameter: Parameter, shape: Shape) -> bool:
+    """Whether a shape has the rank of a parameter, and its extents where both are numbers."""
+    if len(shape) != len(parameter.shape):
+        return False
+    return not any(isinstance(shape[n], int) and shape[n] != size for n, size in parameter.numbers)
+
+
+def _value(form: Extent | Affine, sizes: Mapping[str, Any]) -> Any:
+    """The value of a form, where sizes may be symbols of JAX."""
+    if isinstance(form, int):
+        return form
+    total: Any = form.constant
+    for atom, factor in form.terms:
+        of = sizes[atom] if isinstance(atom, str) else _value(atom.numerator, sizes) // atom.denominator
+        total = total + factor * of
+    return total

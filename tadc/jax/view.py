@@ -1,0 +1,156 @@
+"""`f.jax`: what takes arrays of JAX, numbers and lists by position or name, and gives arrays of JAX."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# JAX leaves much of itself untyped.
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tadc.api.function import Function
+from tadc.backend.runtime.call_sizes import size_missing
+from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
+from tadc.caller.boundary import leaving
+from tadc.caller.python_signatures import signature_of, typed_text
+from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.jax.derived import Derived
+from tadc.jax.primitive import call
+from tadc.jax.traced_shapes import require_types, type_problem
+
+
+class JaxFunction:
+    """A function of tadc on arrays of JAX, under any of JAX's transformations.
+
+    Arguments come by position or by name; one result is an array, several are a named tuple. What an argument
+    is converts to the program's type by JAX's rules of promotion, never to a narrower type.
+
+    A call raises ArgumentError that lists all that is wrong with types and shapes, when JAX traces it.
+    """
+
+    def __init__(self, f: Function) -> None:
+        self.function = f
+        #: The sizes that no array tells, which a call gives by name.
+        names = () if f.per_value is None else f.per_value.symbols
+        self._untold = tuple(dict.fromkeys((*names, *f.program.unbound_sizes())))
+        self._derived: Derived | None = None
+        self._result: Any = None
+        if len(f.outputs) > 1:
+            self._result = _result(f.outputs)
+        self._call = jax.jit(self._traced, static_argnames=self._untold, inline=True)
+        self.__name__ = next(iter(f.outputs))
+        self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
+        self.__signature__: Any = signature_of(f)
+
+    def __repr__(self) -> str:
+        return f"<jax of {self.function!r}>"
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate. Raises ArgumentError that lists all that is wrong with the arguments."""
+        __tracebackhide__ = True
+        try:
+            return self._call(*args, **kwargs)
+        except CompileError as error:
+            leaving(error)
+            raise
+        except (TypeError, ValueError) as error:
+            # What JAX takes for no array: said as for any call of a function.
+            problems = _unreadable(self._parameters(), args, kwargs)
+            if not problems:
+                raise
+            raise ArgumentError(problems) from error
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """As of what `jax.jit` returns."""
+        return self._call.lower(*args, **kwargs)
+
+    def _parameters(self) -> tuple[Parameter, ...]:
+        program = self.function.program
+        return tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments)
+
+    def _traced(self, *args: Any, **kwargs: Any) -> Any:
+        """A call whose arrays JAX traces."""
+        sizes = {name: kwargs[name] for name in self._untold if name in kwargs}
+        arrays = {name: value for name, value in kwargs.items() if name not in sizes}
+        parameters = self._parameters()
+        if arrays or len(args) != len(parameters):
+            args = tuple(arrange(parameters, args, arrays, self._untold, _problem))
+        derived = self._for_sizes(args, sizes)
+        parameters = derived.shapes.inputs
+        require_types(parameters, derived.shapes.outputs)
+        values = [_array(p, value) for p, value in zip(parameters, args, strict=True)]
+        problems = [_problem(p, value) for p, value in zip(parameters, values, strict=True)]
+        if any(problems):
+            raise ArgumentError([problem for problem in problems if problem])
+        found = call(derived, [v.astype(p.dtype) for p, v in zip(parameters, values, strict=True)])
+        return self._result(*found) if self._result else found[0]
+
+    def _for_sizes(self, args: Sequence[Any], sizes: Mapping[str, Any]) -> Derived:
+        """The function; where it is one for each value of sizes, that of the call's."""
+        f = self.function
+        if f.per_value is not None:
+            f = f.at_call([jnp.asarray(value) for value in args], sizes)
+        untold = f.program.unbound_sizes()
+        missing = [size_missing(name) for name in untold if name not in sizes]
+        if missing:
+            raise ArgumentError(missing)
+        f = f.at({name: sizes[name] for name in untold})
+        return self.derived if f is self.function else f.jax.derived
+
+    @property
+    def derived(self) -> Derived:
+        """What JAX's rules make of the function; for other modules of tadc."""
+        if self._derived is None:
+            self._derived = Derived(self.function)
+        return self._derived
+
+
+@cache
+def _result(names: tuple[str, ...]) -> Any:
+    """The named tuple of several results, which exported programs know by its names."""
+    made = namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+    with suppress(ImportError):  # of what JAX needs to export
+        export = import_module("jax.export")
+        export.register_namedtuple_serialization(made, serialized_name=f"tadc.Result({', '.join(names)})")
+    return made
+
+
+def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
+    """What is wrong with the type of a value."""
+    return type_problem(parameter, _array(parameter, value))
+
+
+def _array(parameter: Parameter, value: Any) -> Any:
+    """A value as an array; a list of Python's numbers is of the program's type, as one number is."""
+    if isinstance(value, list | tuple) and all(jnp.asarray(n).weak_type for n in jax.tree.leaves(value)):
+        return jnp.asarray(value, parameter.dtype)
+    return jnp.asarray(value)
+
+
+def _unreadable(
+    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Diagnostic]:
+    """Errors (TAD0504) for what is no array of numbers."""
+    given = {**{p.name: value for p, value in zip(parameters, args, strict=False)}, **kwargs}
+    problems: list[Diagnostic] = []
+    for parameter in parameters:
+        value = given.get(parameter.name, 0)
+        if isinstance(value, jax.Array):
+            continue
+        try:
+            is_fine = np.asarray(value).dtype.kind in "biufcV"
+        except (TypeError, ValueError):
+            is_fine = False
+        if not is_fine:
+            message = f"`{parameter.name}` is no array of numbers: it is of type {type(value).__name__}"
+            problems.append(Diagnostic("TAD0504", message, notes=[declared(parameter)]))
+    return problems

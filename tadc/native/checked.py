@@ -1,0 +1,121 @@
+"""A kernel as a C function that looks at what it is given, and one that tells how much scratch it needs.
+
+    int      NAME(const T *input, …, T *output, …, void *scratch, int64_t size, …)
+    int64_t  NAME_scratch(int64_t size, …)
+
+The first returns 0 where it has computed the outputs, and has read and written nothing otherwise; the second
+returns bytes, or -1 for sizes that the first refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.workspace import ALIGNMENT
+from tadc.frontend.extents import SIZE_LIMIT
+from tadc.native.ir_lines import SATURATED, TOO_MANY, Lines, Value
+from tadc.native.scratch import Scratch, lay_out
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a function returns: the name in C, the number, and when."""
+
+    name: str
+    number: int
+    about: str
+
+
+OK = Status("TADC_OK", 0, "the outputs are computed")
+BAD_SIZE = Status(
+    "TADC_BAD_SIZE", 1, "a size is less than 0 or too large, or the program has no meaning for these"
+)
+NULL = Status("TADC_NULL", 2, "a tensor with elements is NULL")
+NO_SCRATCH = Status("TADC_NO_SCRATCH", 3, "scratch is NULL, and some is needed")
+
+STATUSES = (OK, BAD_SIZE, NULL, NO_SCRATCH)
+"""Every number that is returned; the first that holds, but for 0."""
+
+
+def checked_functions(name: str, interface: Interface) -> str:
+    """LLVM IR text of both functions, to stand beside the text that defines the kernel."""
+    # The largest multiple of the alignment that scratch may have to be moved by is less than one.
+    return "\n".join([_sized(name, interface), _called(name, interface), SATURATED, ""])
+
+
+def _sized(name: str, interface: Interface) -> str:
+    lines, (parameters, sizes) = Lines(), _sizes(interface)
+    scratch = _scratch(lines, interface, sizes, "bad.size")
+    is_none = lines.put(f"icmp eq i64 {scratch.bytes}, 0")
+    more = lines.binary("add", scratch.bytes, str(ALIGNMENT))
+    lines.do(f"ret i64 {lines.put(f'select i1 {is_none}, i64 0, i64 {more}')}")
+    return _function(f"i64 @{name}_scratch({', '.join(parameters)})", lines, {"bad.size": "i64 -1"})
+
+
+def _called(name: str, interface: Interface) -> str:
+    lines, (parameters, sizes) = Lines(), _sizes(interface)
+    tensors = [*interface.inputs, *interface.outputs]
+    given = [f"%p{n}" for n in range(len(tensors))]
+    scratch = _scratch(lines, interface, sizes, "bad.size")
+    for pointer, tensor in zip(given, tensors, strict=True):
+        _has_memory(lines, pointer, lines.product(tensor.dtype.itemsize, tensor.shape, sizes), "null")
+    if interface.temporaries:
+        _has_memory(lines, "%scratch", scratch.bytes, "no.scratch")
+        block = _aligned(lines, "%scratch")
+        given += [lines.put(f"getelementptr i8, ptr {block}, i64 {offset}") for offset in scratch.offsets]
+    arguments = [f"ptr {pointer}" for pointer in given] + [f"i64 {sizes[n]}" for n in interface.sizes]
+    lines.do(f"call void @{kernel_symbol(interface)}({', '.join(arguments)})")
+    lines.do(f"ret i32 {OK.number}")
+    pointers = [f"ptr %p{n}" for n in range(len(tensors))]
+    ends = {label: f"i32 {status.number}" for label, status in _ENDS.items()}
+    head = f"i32 @{name}({', '.join([*pointers, 'ptr %scratch', *parameters])})"
+    return _function(head, lines, ends)
+
+
+_ENDS = {"bad.size": BAD_SIZE, "null": NULL, "no.scratch": NO_SCRATCH}
+
+
+def kernel_symbol(interface: Interface) -> str:
+    """The name of the kernel, which only these functions call."""
+    return f"{interface.symbol}.kernel"
+
+
+def _sizes(interface: Interface) -> tuple[list[str], Mapping[str, Value]]:
+    """Parameters for the sizes, and their values."""
+    values = {name: f"%s{n}" for n, name in enumerate(interface.sizes)}
+    return [f"i64 {value}" for value in values.values()], values
+
+
+def _scratch(lines: Lines, interface: Interface, sizes: Mapping[str, Value], failure: str) -> Scratch:
+    """Where tensors in between stand in scratch, the sizes looked at."""
+    for value in sizes.values():
+        lines.require(lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), failure)
+    lines.require_outside(interface.excluded, sizes, failure)
+    scratch = lay_out(lines, interface, sizes)
+    lines.require(lines.put(f"icmp ult i64 {scratch.bytes}, {TOO_MANY}"), failure)
+    return scratch
+
+
+def _has_memory(lines: Lines, pointer: Value, bytes: Value, failure: str) -> None:
+    """Go on where a pointer is not NULL, or of no bytes."""
+    is_some = lines.put(f"icmp ne ptr {pointer}, null")
+    is_empty = lines.put(f"icmp eq i64 {bytes}, 0")
+    lines.require(lines.put(f"or i1 {is_some}, {is_empty}"), failure)
+
+
+def _aligned(lines: Lines, pointer: Value) -> Value:
+    """The next address that is a multiple of `ALIGNMENT`."""
+    begin = lines.put(f"ptrtoint ptr {pointer} to i64")
+    skip = lines.binary("sub", lines.up_to(begin, ALIGNMENT), begin)
+    return lines.put(f"getelementptr i8, ptr {pointer}, i64 {skip}")
+
+
+def _function(head: str, lines: Lines, ends: Mapping[str, str]) -> str:
+    """A function, with the blocks that those which refuse go to."""
+    body = "\n".join(lines.lines)
+    blocks = [
+        f"{label}:\n  ret {value}" for label, value in ends.items() if f"label %{label}\n" in f"{body}\n"
+    ]
+    return "\n".join([f"define {head} {{", "entry:", body, *blocks, "}", ""])

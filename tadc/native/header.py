@@ -1,0 +1,127 @@
+"""The header of a unit of native code: declarations, and what a caller owes them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.interface import Interface
+from tadc.frontend.extents import required_text
+from tadc.native.c_names import parameter_names
+from tadc.native.checked import STATUSES
+from tadc.native.unit import NativeUnit, Part
+
+ABI = 1
+"""The version of all that a header promises: it changes where code that follows an old header would be
+wrong."""
+
+_TYPES = {"f32": "float", "f64": "double"}
+_WIDTH = 100
+
+_RULES = """
+Tensors are row-major without gaps; a scalar is a tensor of one element. Pointers are to their first
+element and aligned as C aligns its type. What is written overlaps nothing else: neither inputs, outputs
+nor scratch. Parameters are inputs, outputs, scratch, sizes, each in the order of the program. `scratch`
+is memory of any content and any alignment, of as many bytes as `…_scratch` returns for these sizes: NULL
+where that is 0. It returns -1 for sizes that the function refuses. Functions keep nothing that a caller
+sees, and several threads may call them at once, each with scratch of its own. They allocate nothing,
+print nothing and set no errno; they round as the caller's floating-point environment says.
+"""
+
+_THREADS = {
+    "none": "They run on the thread that calls them.",
+    "host": "They share work by `tadc_parallel` where the program defines it, and run on the thread that "
+    "calls them where it does not.",
+    "pool": "They share work among threads of their own once `PREFIX_threads` has been called: one call at a "
+    "time has the help of these, others run on the thread that calls them.",
+}
+
+_PARALLEL = """
+/* To be defined by the program, or not: calls body(args, begin, end) on ranges that make up [0, elements),
+   each once and any of them at the same time, and returns when all are done. All begin at a multiple of
+   `multiple`; `operations` are those of all elements, about. body(args, 0, elements) is right too. */
+void tadc_parallel(void (*body)(void *args, int64_t begin, int64_t end), void *args,
+                   int64_t elements, int64_t multiple, int64_t operations);
+"""
+
+_POOL = """
+/* Further calls use so many threads, the caller one of them; 1 at first. */
+void PREFIX_threads(int64_t threads);
+"""
+
+
+def header_text(unit: NativeUnit, version: str) -> str:
+    """The header, for C99 and C++98 on."""
+    guard = f"TADC_{unit.prefix.upper()}_H"
+    rules = f"{_RULES.strip()} {_THREADS[unit.threads].replace('PREFIX', unit.prefix)}"
+    lines = [
+        f"/* Written by tadc {version}.",
+        "",
+        *(f"   {line}" for line in textwrap.wrap(rules, _WIDTH)),
+        "*/",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "#include <stdint.h>",
+        "",
+        "#ifndef TADC_ABI",
+        f"#define TADC_ABI {ABI} /* what the comment above promises */",
+        *(f"#define {status.name} {status.number} /* {status.about} */" for status in STATUSES),
+        "#endif",
+        f"#if TADC_ABI != {ABI}",
+        '#error "headers of different versions of the ABI"',
+        "#endif",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+    ]
+    for part in unit.parts:
+        lines += ["", *_declarations(part)]
+    more = {"host": _PARALLEL, "pool": _POOL.replace("PREFIX", unit.prefix)}.get(unit.threads, "")
+    lines += more.rstrip("\n").split("\n") if more else []
+    return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
+
+
+def _declarations(part: Part) -> Iterator[str]:
+    """What a function is of, its comment, both prototypes."""
+    interface = part.interface
+    tensors = [*interface.inputs, *interface.outputs]
+    names = parameter_names([*(p.name for p in tensors), *interface.sizes, "scratch"])
+    scratch = next(name for name in reversed(names.values()))
+    yield f"/* {part.about[0].upper()}{part.about[1:]}."
+    for parameter in tensors:
+        written = ", written" if parameter in interface.outputs else ""
+        renamed = names[parameter.name]
+        other = f" (`{renamed}` below)" if renamed != parameter.name else ""
+        yield f"     {parameter}{written}{other}"
+    yield from _holds(interface)
+    sizes = [f"int64_t {names[name]}" for name in interface.sizes]
+    read = [f"const {_declared(p, names[p.name])}" for p in interface.inputs]
+    written = [_declared(p, names[p.name]) for p in interface.outputs]
+    yield from _prototype(f"int {part.name}", [*read, *written, f"void *{scratch}", *sizes])
+    yield from _prototype(f"int64_t {part.name}_scratch", sizes or ["void"])
+
+
+def _holds(interface: Interface) -> Iterator[str]:
+    """What of sizes, the end of a comment."""
+    holds = [f"{', '.join(interface.sizes)} >= 0"] if interface.sizes else []
+    holds += [required_text(rows) for rows in interface.excluded]
+    given = [f"{name} = {value}" for name, value in interface.given]
+    if given:
+        yield f"   Compiled for {', '.join(given)}."
+    yield f"   Sizes: {'; '.join(holds)}. */" if holds else "   No sizes are left open. */"
+
+
+def _declared(parameter: Parameter, name: str) -> str:
+    return f"{_TYPES[parameter.type]} *{name}"
+
+
+def _prototype(begin: str, parameters: Sequence[str]) -> list[str]:
+    """A prototype, whose lines break between parameters."""
+    tied = [parameter.replace(" ", "\N{NO-BREAK SPACE}") for parameter in parameters]
+    indent = " " * (len(begin) + 1)
+    lines = textwrap.wrap(f"{begin}({', '.join(tied)});", _WIDTH, subsequent_indent=indent,
+                          break_long_words=False)  # fmt: skip
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -1,0 +1,45 @@
+"""What files hold of a unit of native code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from tadc.native.archive import archive
+from tadc.native.header import header_text
+from tadc.native.shared_library import shared_library
+from tadc.native.unit import NativeUnit
+
+
+def _header(unit: NativeUnit) -> str:
+    return header_text(unit, import_module("tadc").__version__)
+
+
+def _module(unit: NativeUnit) -> bytes:
+    from tadc.backend.wasm.code import wasm_module
+
+    described = [{"name": part.name, **part.interface.as_json()} for part in unit.parts]
+    kept = ("name", "inputs", "outputs", "sizes")
+    about = json.dumps([{key: each[key] for key in kept} for each in described]).encode()
+    return wasm_module(unit.texts(), unit.symbols, unit.options.level, ("tadc", about))
+
+
+def _loader(unit: NativeUnit) -> str:
+    return Path(__file__).with_name("loader.mjs").read_text()
+
+
+_MADE: Mapping[str, Callable[[NativeUnit], str | bytes]] = {
+    "obj": lambda unit: unit.object(),
+    "lib": lambda unit: archive(unit.prefix, unit.object(), unit.symbols),
+    "so": shared_library,
+    "h": _header,
+    "wasm": _module,
+    "js": _loader,
+}
+
+
+def file_of(unit: NativeUnit, form: str) -> str | bytes:
+    """The content of a file of one of the forms that `UNIT_FORMS` names. Raises CompileError."""
+    return _MADE[form](unit)

@@ -1,0 +1,53 @@
+"""Functions of tadc in PyTorch: operators with gradients of every order.
+
+>>> import tadc, torch                                                               # doctest: +SKIP
+>>> f = tadc.function("x: f32[N]; w: f32[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
+>>> w = torch.ones(3, requires_grad=True)                                            # doctest: +SKIP
+>>> f.torch(torch.arange(9.0), w).sum().backward()                                   # doctest: +SKIP
+>>> w.grad                                                                           # doctest: +SKIP
+tensor([21., 28., 35.])
+
+PyTorch is imported when a function is wrapped.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tadc.api.function import Function
+from tadc.caller.boundary import checked_function, public, usage
+
+if TYPE_CHECKING:
+    from tadc.torch.torch_functions import TorchFunction
+
+EXTRA = "tadc-compiler[torch]"
+
+
+@public
+def wrap(f: Function) -> TorchFunction:
+    """The function on tensors of PyTorch; `f.torch` is the same.
+
+    Raises UsageError where PyTorch is not installed, or is older than its stable ABI (2.9).
+    """
+    checked_function(f, Function, "torch.wrap")
+    try:
+        import_module("torch")
+    except ImportError as error:
+        note = f"Python says: {error}"
+        raise usage("PyTorch is not installed", f"`pip install '{EXTRA}'` brings it", note) from None
+    from tadc.torch.libtorch import missing
+
+    reason = missing()
+    if reason:
+        help = f"`pip install '{EXTRA}'` brings one that has"
+        raise usage("this PyTorch has no stable C ABI, which is there from 2.9 on", help, reason)
+    from tadc.torch.torch_functions import TorchFunction
+
+    return TorchFunction(f)
+
+
+#: What the property of functions calls.
+made = wrap
+
+__all__ = ["wrap"]

@@ -1,0 +1,98 @@
+"""A function of tadc as a module of PyTorch, with some inputs as its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import Any, Protocol, cast
+
+from tadc.backend.runtime.host_arrays import Parameter, declared, shape_message
+from tadc.caller.boundary import usage
+from tadc.frontend.extents import is_static
+from tadc.frontend.suggest import did_you_mean
+from tadc.torch.pytorch import torch
+from tadc.torch.result_shapes import ELEMENTS
+
+
+class Computed(Protocol):
+    """What a module computes by."""
+
+    inputs: tuple[str, ...]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The inputs, with types and shapes."""
+        ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results."""
+        ...
+
+
+class Module(torch.nn.Module):
+    """Holds some inputs of a function as parameters; `forward` takes the others, by position or name."""
+
+    def __init__(self, f: Computed, given: Mapping[str, Any]) -> None:
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
+        self._computed_by = f
+        for name, value in given.items():
+            parameter = next((p for p in f.parameters if p.name == name), None)
+            if parameter is None:
+                near = did_you_mean(name, f.inputs) or [f"its inputs are {', '.join(f.inputs)}"]
+                raise usage(f"there is no input `{name}`", near[0])
+            if hasattr(self, name) or "." in name:
+                raise usage(f"`{name}` is a name that modules of PyTorch have already", "rename the input")
+            tensor = _first_values(parameter, value)
+            if isinstance(value, torch.nn.Buffer):
+                self.register_buffer(name, tensor)
+            else:
+                self.register_parameter(name, torch.nn.Parameter(tensor))
+        self._asked = tuple(name for name in f.inputs if name not in given)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The function, at the parameters as they are."""
+        values = dict(zip(self._asked, args, strict=False))
+        if len(args) > len(self._asked) or any(name in values or name not in self._asked for name in kwargs):
+            asked = ", ".join(self._asked)
+            raise usage(f"the module takes {asked or 'nothing'}; its parameters are set in it")
+        values.update(kwargs)
+        for name in self._computed_by.inputs:
+            if name not in self._asked:
+                values[name] = getattr(self, name)
+        if len(values) == len(self._computed_by.inputs):
+            return self._computed_by(*[values[name] for name in self._computed_by.inputs])
+        return self._computed_by(**values)
+
+    def extra_repr(self) -> str:
+        """The program, as `print` shows it in a tree of modules."""
+        return str(self._computed_by).strip()
+
+
+def _first_values(parameter: Parameter, value: Any) -> Any:
+    """A tensor of the parameter's type. Raises UsageError."""
+    element = ELEMENTS[parameter.type]
+    if isinstance(value, torch.Tensor):
+        if not value.is_floating_point():
+            raise usage(
+                f"the values of `{parameter.name}` are of type {value.dtype}", f"write `.to({element})`"
+            )
+        tensor = value.detach().to(element, copy=True)
+    elif _is_shape(value):
+        tensor = torch.zeros(tuple(value), dtype=element)
+        if tensor.dim() > 1 and tensor.numel():
+            bound = 1 / sqrt(tensor.shape[-1])
+            torch.nn.init.uniform_(tensor, -bound, bound)
+    else:
+        help = f"pass its first values, `{parameter.name}=torch.zeros(…)`, or a shape"
+        raise usage(f"the values of `{parameter.name}` are no tensor and no shape", help)
+    if not parameter.fits(tuple(tensor.shape)):
+        help = "" if is_static(parameter.shape) else "extents that are symbols can have any value"
+        message = shape_message(parameter.name, tuple(tensor.shape), parameter.shape)
+        raise usage(message, help, declared(parameter))
+    return tensor
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(
+        isinstance(n, int) and n >= 0 for n in cast("Sequence[Any]", value)
+    )

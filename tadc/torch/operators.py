@@ -1,0 +1,213 @@
+"""The operator of a function: its derivatives of any order, batches and casts, each an operator again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from tadc.api.function import Function
+from tadc.torch.derived_operators import (
+    BATCH,
+    GRADIENTS,
+    TANGENTS,
+    derive,
+    derived_name,
+    name_operators,
+    parsed_name,
+)
+from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
+from tadc.torch.registration import NAMESPACE, add_kernel, define, hand_on, library, operator_name
+from tadc.torch.result_shapes import ELEMENTS, results_like
+
+_lock = threading.RLock()
+_made: dict[str, Operator] = {}
+
+#: Names of those that are made, or being made: PyTorch asks for a name while that is defined.
+_begun: set[str] = set()
+
+
+class Operator:
+    """A function as an operator of PyTorch; `op` takes its inputs by position."""
+
+    def __init__(self, name: str, f: Function) -> None:
+        self.name = name
+        self.function = f
+        self.inputs = f.inputs
+        self.outputs = f.outputs
+        self._derived: dict[Any, Operator] = {}
+        define(name, f)
+        self.interface = add_kernel(name, f)
+        packet = getattr(getattr(torch.ops, NAMESPACE), name)
+        self.op = packet.default
+        #: The kernel itself, where nothing is differentiated, as a function of C++.
+        self.direct = packet.direct._op
+        hand_on(name, self.op)
+        torch.library.register_fake(f"{NAMESPACE}::{name}", self._fake, lib=library())
+        library().impl(name, self._recorded, "Autograd", with_keyset=True)
+        library().impl(name, self._on_gpu, "CUDA")
+        for device in ("CPU", "CUDA"):
+            library().impl(name, partial(self._cast, device), f"Autocast{device}")
+        torch.library.register_vmap(f"{NAMESPACE}::{name}", self._batched, lib=library())
+
+    def called(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Its results by name, for inputs by name."""
+        tensors = [values[name] for name in self.inputs]
+        run = self.op if self.is_recorded(tensors) else self.direct
+        return self.named(run(*tensors))
+
+    def is_recorded(self, tensors: Sequence[Any]) -> bool:
+        """Whether gradients or tangents of the results may be asked for."""
+        return forward_ad._current_level >= 0 or (torch.is_grad_enabled() and requires_gradient(*tensors))
+
+    def named(self, results: Any) -> dict[str, Any]:
+        """Results by name."""
+        return dict(zip(self.outputs, results if len(self.outputs) > 1 else (results,), strict=True))
+
+    def derived(self, kind: str, names: Sequence[str]) -> Operator:
+        """The operator of a kind (`tadc.torch.derived_operators`) for some inputs."""
+        key = kind, tuple(names)
+        with _lock:
+            if key not in self._derived:
+                name = derived_name(self.name, self.function, kind, names)
+                self._derived[key] = _once(name, lambda: derive(self.function, kind, names))
+            return self._derived[key]
+
+    def _fake(self, *tensors: Any) -> Any:
+        found = results_like(self.interface, tensors)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _on_gpu(self, *tensors: Any) -> Any:
+        found = self.function(*[tensor.detach() for tensor in tensors])
+        return found if len(self.outputs) == 1 else tuple(found)
+
+    def _cast(self, device: str, *tensors: Any) -> Any:
+        """Under autocast: floats of 32 bits and less as the program has them."""
+        keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device}"))
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            return self.op(*self.cast(tensors))
+
+    def cast(self, tensors: Sequence[Any]) -> list[Any]:
+        """Tensors as autocast gives them to the operator."""
+        return [
+            tensor.to(ELEMENTS[p.type])
+            if tensor.is_floating_point() and tensor.dtype is not torch.float64
+            else tensor
+            for p, tensor in zip(self.interface.inputs, tensors, strict=True)
+        ]
+
+    def _recorded(self, keys: Any, *tensors: Any) -> Any:
+        """Where gradients or tangents may be asked for."""
+        records = torch.is_grad_enabled()
+        if not self.is_recorded(tensors):
+            return self.below(keys, records, tensors)
+        record: Callable[..., Any] = cast("Any", super(torch.autograd.Function, Recorded)).apply
+        if not transforms():
+            return record(self, (keys, records), *tensors)
+        # Transforms are layers of the dispatcher, which has come to one of them here: what
+        # `Function.apply` does of its own for them would be done twice.
+        with single_level():
+            return record(self, (keys, records), *tensors)
+
+    def below(self, keys: Any, records: bool, tensors: Sequence[Any]) -> Any:
+        """The results, of which nothing is recorded here; transforms further out may record theirs."""
+        keys &= torch._C._after_autograd_keyset
+        with torch._C._AutoDispatchBelowAutograd():
+            if not transforms():
+                return self.op.redispatch(keys, *tensors)
+            with torch.set_grad_enabled(records), forward_ad._set_fwd_grad_enabled(True):
+                return self.op.redispatch(keys, *tensors)
+
+    def _batched(self, _info: Any, in_dims: Sequence[int | None], *tensors: Any) -> Any:
+        names = tuple(name for name, d in zip(self.inputs, in_dims, strict=True) if d is not None)
+        moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, in_dims, strict=True)]
+        found = self.derived(BATCH, names).op(*moved)
+        return found, 0 if len(self.outputs) == 1 else (0,) * len(self.outputs)
+
+
+def operator_of(f: Function) -> Operator:
+    """The operator of a function: one for equal programs."""
+    return _once(operator_name(f), lambda: f)
+
+
+def _once(name: str, make: Callable[[], Function]) -> Operator:
+    with _lock:
+        if name not in _made:
+            f = make()
+            _begun.add(name)
+            _made[name] = Operator(name, f)
+        return _made[name]
+
+
+def _make_named(name: str) -> None:
+    """Make the operator of a derived name, where that is one of what is there."""
+    parsed = parsed_name(name)
+    if parsed is None or name in _begun:
+        return
+    base, kind, positions = parsed
+    _make_named(base)
+    if base in _made and max(positions) < len(_made[base].inputs):
+        _made[base].derived(kind, [_made[base].inputs[n] for n in positions])
+
+
+name_operators(_make_named)
+
+
+class Recorded(torch.autograd.Function):
+    """A call of an operator, and the derivatives of it.
+
+    Gradients of those inputs alone are computed that are asked for, and tangents for those that have some.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, operator: Operator, mode: Any, *tensors: Any) -> Any:
+        """Compute; inputs are kept."""
+        keys, records = mode
+        found = operator.below(keys, records, tensors)
+        ctx.operator = operator
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+        ctx.set_materialize_grads(False)
+        if len(operator.outputs) > 1:
+            ctx.shapes = [(tensor.shape, tensor.dtype) for tensor in found]
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        """The gradients of inputs that need one."""
+        operator: Operator = ctx.operator
+        needed = ctx.needs_input_grad[2:]
+        wrt = tuple(name for name, is_needed in zip(operator.inputs, needed, strict=True) if is_needed)
+        given = {name: c for name, c in zip(operator.outputs, cotangents, strict=True) if c is not None}
+        if not given or not wrt:
+            return (None,) * len(ctx.needs_input_grad)
+        derived = operator.derived(GRADIENTS, wrt)
+        values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
+        like, outputs = next(iter(given.values())), operator.outputs
+        for name, cotangent in derived.function.cotangents.items():
+            values[cotangent] = (
+                given[name] if name in given else _zeros(like, ctx.shapes[outputs.index(name)])
+            )
+        results = derived.called(values)
+        gradients = derived.function.gradients
+        return None, None, *[results[gradients[n]] if n in gradients else None for n in operator.inputs]
+
+    @staticmethod
+    def jvp(ctx: Any, _operator: Any, _mode: Any, *tangents: Any) -> Any:
+        """The tangents of the results."""
+        operator: Operator = ctx.operator
+        given = {name: t for name, t in zip(operator.inputs, tangents, strict=True) if t is not None}
+        derived = operator.derived(TANGENTS, tuple(given))
+        values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
+        values |= {derived.function.tangents[name]: t for name, t in given.items()}
+        results = derived.called(values)
+        of = derived.function.output_tangents
+        found = tuple(results[of[name]] if name in of else None for name in operator.outputs)
+        return found[0] if len(found) == 1 else found
+
+
+def _zeros(like: Any, about: tuple[Any, Any]) -> Any:
+    """The cotangent of a result that nobody reads."""
+    shape, dtype = about
+    return like.new_zeros(shape, dtype=dtype)

@@ -1,0 +1,29 @@
+"""PyTorch, as far as this package uses it.
+
+What gives its name with an underscore is no promise of PyTorch: `tests/torch` finds out where it changes.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+#: Without types: it need not be there where tadc is checked.
+torch: Any = import_module("torch")
+
+forward_ad: Any = import_module("torch.autograd.forward_ad")
+
+#: Lets one layer of `torch.func` record a call by itself.
+single_level: Any = import_module("torch._functorch.utils").enable_single_level_autograd_function
+
+#: Whether `torch.func` transforms what runs.
+transforms: Any = torch._C._are_functorch_transforms_active
+
+#: Whether one of the arguments requires a gradient.
+requires_gradient: Any = torch._C._any_requires_grad
+
+#: False, but where `torch.compile` reads a function.
+is_traced: Any = torch.compiler.is_dynamo_compiling
+
+#: Has `_is_compiling_flag`, which is set where `torch.export` runs a function to see what it does.
+compiler: Any = torch.compiler

@@ -1,0 +1,100 @@
+"""Operators of the namespace `tadc` in PyTorch: what computes them where, and what their results are like.
+
+An operator has two overloads. `tadc::NAME` is differentiated, batched and cast (`tadc.torch.operators`).
+`tadc::NAME.direct` is the kernel itself, for calls that need none of this: PyTorch does not look for a
+gradient then, which in Python takes three times as long as the rest of a small call. Where a transform or a
+mode of PyTorch is on, it gives the call to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from hashlib import sha256
+from keyword import iskeyword
+from typing import Any
+
+from tadc.api.execute import unit_of
+from tadc.api.function import Function
+from tadc.backend.cpu.jit import load
+from tadc.backend.cpu.linking import Library
+from tadc.backend.object_code import object_code
+from tadc.backend.runtime.interface import Interface
+from tadc.caller.boundary import usage
+from tadc.compiler.compile_options import Options
+from tadc.native.entry import entry_of, joined
+from tadc.torch.boxed import boxed, boxed_symbol
+from tadc.torch.libtorch import externals, register
+from tadc.torch.pytorch import torch
+
+NAMESPACE = "tadc"
+
+#: What hands a call of the direct overload to the other: transforms, modes, autocast, other devices.
+_HANDED_ON = ("FuncTorchDynamicLayerFrontMode", "Python", "AutocastCPU", "CompositeExplicitAutograd")
+
+#: As many arguments as a schema of PyTorch can have.
+MOST_INPUTS = 64
+
+#: Names that would mean something else in a schema.
+_WORDS = ("Tensor", "self")
+
+#: Kernels stay as long as the process: PyTorch may call them at any time.
+_KEPT: list[Library] = []
+
+
+@cache
+def library() -> Any:
+    """What operators are defined by."""
+    return torch.library.Library(NAMESPACE, "FRAGMENT")
+
+
+def operator_name(f: Function) -> str:
+    """The name of a function's operator: the same in every process."""
+    roles = sorted(f.cotangents.items()), sorted(f.gradients.items()), sorted(f.tangents.items())
+    options = f.options
+    about = repr((str(f), roles, options.materialize, options.memory_limit, options.reverse))
+    return f"{f.program.symbol}_{sha256(about.encode()).hexdigest()[:16]}"
+
+
+def define(name: str, f: Function) -> None:
+    """Define both overloads. Raises UsageError for more inputs than PyTorch takes."""
+    if len(f.inputs) > MOST_INPUTS:
+        message = f"the function has {len(f.inputs)} inputs, and operators of PyTorch at most {MOST_INPUTS}"
+        note = "derivatives have an input more for each result, or each tangent"
+        raise usage(message, "gather several inputs in one, by an index more", note)
+    tensors = ", ".join(f"Tensor {argument}" for argument in argument_names(f.inputs))
+    results = ", ".join(["Tensor"] * len(f.outputs))
+    schema = f"({tensors}) -> {results if len(f.outputs) == 1 else f'({results})'}"
+    tags = (torch.Tag.pt2_compliant_tag,)
+    library().define(name + schema, tags=tags)
+    library().define(f"{name}.direct{schema}", tags=tags)
+
+
+def argument_names(inputs: Sequence[str]) -> list[str]:
+    """The names of arguments in the operator's schema, which has words of its own."""
+    return [f"_{n}" if iskeyword(name) or name in _WORDS else name for n, name in enumerate(inputs)]
+
+
+def add_kernel(name: str, f: Function) -> Interface:
+    """Compile a function, and let the code compute both overloads on CPU tensors."""
+    options = Options(reverse=f.options.reverse).storing(f.options.materialize, f.options.memory_limit)
+    unit = unit_of(f.program, options)
+    entry = entry_of(unit.interface)
+    text = joined(unit.llvm_ir, entry.text, boxed(unit.interface, entry))
+    symbol = boxed_symbol(unit.interface)
+    code = load(object_code(text), [symbol], externals())
+    _KEPT.append(code)
+    register(name, code[symbol])
+    register(f"{name}.direct", code[symbol])
+    return unit.interface
+
+
+def hand_on(name: str, op: Callable[..., Any]) -> None:
+    """Let the direct overload be the other where it is not enough."""
+
+    def given(*tensors: Any) -> Any:
+        return op(*tensors)
+
+    for key in _HANDED_ON:
+        library().impl(f"{name}.direct", given, key)
+    library().impl(f"{name}.direct", torch.library.fallthrough_kernel, "Autograd")

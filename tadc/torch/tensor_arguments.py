@@ -1,0 +1,97 @@
+"""What is wrong with the tensors of a call, and what can be made to fit.
+
+Codes as for arrays (`backend/runtime/host_arrays.py`): TAD0501 to TAD0504, and TAD0507 for sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tadc.api.function import Function
+from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.host_arrays import Parameter, arrange, declared, shape_message
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.size_values import SizeValues
+from tadc.frontend.specialise import problems_at
+from tadc.torch.pytorch import torch
+from tadc.torch.result_shapes import DEVICES, ELEMENTS
+
+
+def in_order(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """Arguments by position. Raises ArgumentError for what is missing, unknown or given twice."""
+    names = [p.name for p in parameters]
+    if len(args) + len(kwargs) == len(names) and set(kwargs) == set(names[len(args) :]):
+        return [*args, *[kwargs[name] for name in names[len(args) :]]]
+    given = {p.name: p for p in parameters}
+    # What is wrong with tensors is not said at the same time: arrays of their shapes stand for them.
+    arrange(
+        parameters,
+        [_stand_in(value, p) for value, p in zip(args, parameters, strict=False)] + list(args[len(names) :]),
+        {name: _stand_in(value, given.get(name)) for name, value in kwargs.items()},
+        (),
+    )
+    raise AssertionError("arguments that fit, and do not")
+
+
+def _stand_in(value: Any, parameter: Parameter | None) -> Any:
+    if parameter is None or not isinstance(value, torch.Tensor):
+        return value
+    return np.broadcast_to(np.zeros((), parameter.dtype), tuple(value.shape))
+
+
+def fitting(parameters: Sequence[Parameter], values: Sequence[Any]) -> list[Any]:
+    """Tensors that can be computed on; a number is one where the program has a scalar.
+
+    Raises ArgumentError that lists all that is wrong but sizes.
+    """
+    problems: list[Diagnostic] = []
+    found: list[Any] = []
+    for parameter, value in zip(parameters, values, strict=True):
+        if isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape:
+            found.append(torch.tensor(value, dtype=ELEMENTS[parameter.type]))
+            continue
+        problem = _problem(parameter, value)
+        problems += [problem] if problem else []
+        found.append(value)
+    if problems:
+        raise ArgumentError(problems)
+    return found
+
+
+def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
+    name, note = parameter.name, [declared(parameter)]
+    if not isinstance(value, torch.Tensor):
+        kind = type(value).__name__
+        help = f"make it one: `torch.as_tensor({name}, dtype={ELEMENTS[parameter.type]})`"
+        return Diagnostic("TAD0504", f"`{name}` is no tensor but {kind}", notes=note, helps=[help])
+    wanted = ELEMENTS[parameter.type]
+    if value.device.type not in DEVICES:
+        message = f"`{name}` is on the device {value.device}, where nothing can be computed"
+        helps = [f"move it: `{name}.cpu()`; results are on the CPU then"]
+        notes = ["functions compute on CPUs and on GPUs of NVIDIA", *note]
+        return Diagnostic("TAD0504", message, notes=notes, helps=helps)
+    if value.layout is not torch.strided:
+        message = f"`{name}` is not dense: its layout is {value.layout}"
+        return Diagnostic("TAD0504", message, notes=note, helps=[f"write `{name}.to_dense()`"])
+    if value.dtype is not wanted:
+        message = f"`{name}` has elements of type {value.dtype}, expected {wanted}"
+        helps = [f"convert it, of which PyTorch keeps the gradient: `{name}.to({wanted})`"]
+        if value.is_complex():
+            helps = [f"pass the real part: `{name}.real`"]
+        return Diagnostic("TAD0504", message, notes=note, helps=helps)
+    shape = tuple(value.shape)
+    if not parameter.fits(shape):
+        return Diagnostic("TAD0503", shape_message(name, shape, parameter.shape), notes=note)
+    return None
+
+
+def sizes_of(f: Function, parameters: Sequence[Parameter], tensors: Sequence[Any]) -> SizeValues:
+    """The sizes that tensors tell. Raises ArgumentError where they disagree or the program has no meaning."""
+    program = f.program
+    recheck = partial(problems_at, program)
+    symbols = SizeSymbols(program.sizes, parameters, program.excluded, recheck, dict(program.given))
+    return symbols.values([tuple(tensor.shape) for tensor in tensors], {})

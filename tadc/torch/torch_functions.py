@@ -1,0 +1,150 @@
+"""A function of tadc as a callable on tensors."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tadc.api.function import Function
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.caller.boundary import leaving, public, usage
+from tadc.caller.python_signatures import PythonSignature, typed_text
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.torch.modules import Module
+from tadc.torch.operators import operator_of
+from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch
+from tadc.torch.tensor_arguments import fitting, in_order, sizes_of
+
+
+class TorchFunction:
+    """A function on tensors by position or name, differentiated by PyTorch in every way that it has.
+
+    Results are new tensors, one or a named tuple of several. Inputs have the types that the program says,
+    but under autocast, which converts to these; any layout is read, with gaps by a copy. Sizes that no tensor
+    tells are given by name.
+    """
+
+    __signature__ = PythonSignature()
+
+    def __init__(self, f: Function) -> None:
+        self.function = f
+        self.inputs = f.inputs
+        self.outputs = f.outputs
+        self._at: dict[Function, TorchFunction] = {}
+        self._result: Any = None
+        if len(f.outputs) > 1:
+            self._result = namedtuple("Result", f.outputs, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+        self._op: Any = None
+        self._direct: Any = None
+        if f.per_value is None and not f.program.unbound_sizes() and f.inputs:
+            operator = operator_of(f)
+            self._op, self._direct = operator.op, operator.direct
+
+    def __repr__(self) -> str:
+        return f"<tadc.torch.{type(self).__name__} {typed_text(self.function)}>"
+
+    def __str__(self) -> str:
+        return str(self.function)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TorchFunction, (self.function,)
+
+    def __deepcopy__(self, _memo: Any) -> TorchFunction:
+        return self
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate. Raises ArgumentError (a CompileError and a ValueError) for all that is wrong."""
+        __tracebackhide__ = True
+        if is_traced() or compiler._is_compiling_flag:
+            return self._traced(args, kwargs)
+        try:
+            if kwargs or self._direct is None:
+                return self._arranged(args, kwargs)
+            if forward_ad._current_level < 0 and not requires_gradient(*args):
+                found = self._direct(*args)
+            else:
+                found = self._op(*args)
+            return found if self._result is None else self._result(*found)
+        except Exception as error:
+            if isinstance(error, ArgumentError):
+                leaving(error)
+                raise
+            other = error
+        try:
+            return self._explained(args, other)
+        except Exception as error:
+            leaving(error)
+            raise
+
+    def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `torch.compile` and `torch.export` see: the operator alone."""
+        if self._op is None:
+            raise usage(
+                "the sizes of a function in a graph are told by its tensors", "use `f.at(sizes).torch`"
+            )
+        if kwargs:
+            args = (*args, *[kwargs[name] for name in self.inputs[len(args) :]])
+        found = self._op(*args)
+        return found if self._result is None else self._result(*found)
+
+    @public
+    def module(self, **parameters: Any) -> Module:
+        """A `torch.nn.Module` that holds some inputs as parameters; it is called with the others.
+
+        Each is given by name: a tensor with its first values; a `torch.nn.Buffer`, which is kept and not
+        trained; or a shape, for values evenly between -1/sqrt(n) and 1/sqrt(n), n being the last extent, and
+        0 where there are fewer than two dimensions.
+
+        Raises UsageError for names that are no inputs, and values that do not fit.
+        """
+        return Module(self, parameters)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The inputs, with types and shapes."""
+        return tuple(Parameter(a.name, a.type, a.shape) for a in self.function.program.arguments)
+
+    def _arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A call with names, or of a function whose sizes tensors do not tell."""
+        f = self.function
+        symbols = set(f.program.sizes) | set(f.per_value.symbols if f.per_value else ())
+        sizes = {name: value for name, value in kwargs.items() if name in symbols}
+        tensors = {name: value for name, value in kwargs.items() if name not in symbols}
+        if sizes or self._direct is None:
+            made = f.at_call(args, kwargs) if f.per_value else f.at(sizes)
+            if not made.inputs:
+                return self._without_inputs(made)
+            if made is not f:
+                return self._wrapped(made)(
+                    *args, **{n: v for n, v in tensors.items() if n not in made.outputs}
+                )
+            f.compiled()  # says which sizes are missing
+            f(*args, **kwargs)
+        return self(*in_order(self.parameters, args, tensors))
+
+    def _wrapped(self, f: Function) -> TorchFunction:
+        if f not in self._at:
+            self._at[f] = TorchFunction(f)
+        return self._at[f]
+
+    def _without_inputs(self, f: Function) -> Any:
+        found = f()
+        made = [torch.from_numpy(array) for array in (found if self._result else (found,))]
+        return self._result(*made) if self._result else made[0]
+
+    def _explained(self, args: Sequence[Any], error: Exception) -> Any:
+        """What a call gives that PyTorch refused: an error that says why, or results if it can be done."""
+        values = in_order(self.parameters, args, {})
+        tensors = fitting(self.parameters, values)
+        if any(made is not value for made, value in zip(tensors, values, strict=True)):
+            return self(*tensors)
+        sizes = sizes_of(self.function, self.parameters, tensors)
+        if "has no meaning" in str(error) and sizes:
+            return self._wrapped(self.function.at(sizes))(*args)
+        if "too little memory" in str(error):
+            problem = Diagnostic(
+                "TAD0506", "there is too little memory for the results or what is in between"
+            )
+            raise ArgumentError([problem]) from None
+        raise error

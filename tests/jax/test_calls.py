@@ -1,0 +1,237 @@
+"""What calls take, give and refuse."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tadc
+import tadc.jax
+from tadc.backend.disk_cache import DiskCache
+from tadc.jax import xla_kernels as kernels
+
+CONV = tadc.function("x: f64[N]; w: f64[M]; y[i: N - M + 1] = sum{k} (w[k]*x[i + k]); s = sum{k} (w[k]**2)")
+
+
+def conv(x: Any, w: Any) -> Any:
+    return np.correlate(np.asarray(x, np.float64), np.asarray(w, np.float64))
+
+
+@pytest.mark.parametrize(
+    ("x", "w"),
+    [
+        ([1, 2, 3], [1.0, 2.0]),
+        (np.arange(4), np.ones(2, np.float32)),
+        (jnp.arange(5), np.ones(2)),
+        (jnp.arange(5, dtype=jnp.float32), [True, False]),
+        (np.arange(12.0)[::3], jnp.ones(3)),
+    ],
+)
+def test_what_converts(x: Any, w: Any) -> None:
+    result = CONV.jax(x, w=w)
+    assert result._fields == ("y", "s")
+    assert isinstance(result.y, jax.Array)
+    assert result.y.dtype == result.s.dtype == jnp.float64
+    np.testing.assert_array_equal(result.y, conv(x, w))
+    np.testing.assert_array_equal(
+        jax.jit(CONV.jax)(x, w).y if isinstance(x, jax.Array) else result.y, result.y
+    )
+
+
+def test_weak_types_and_f32() -> None:
+    f = tadc.function("a: f32; x: f32[N]; y[i] = a*x[i]").jax
+    assert f(2.5, jnp.ones(2, jnp.float32)).dtype == jnp.float32
+    assert f(3, jnp.arange(3, dtype=jnp.int32)).tolist() == [0, 3, 6]
+    assert f(3, [0.5, 1]).tolist() == [1.5, 3]
+    assert jax.grad(lambda a: f(a, jnp.ones(3, jnp.float32)).sum())(2.0) == 3
+    with pytest.raises(tadc.ArgumentError, match="`x` has elements of type float64"):
+        f(2.5, jnp.ones(2))
+
+
+def test_a_gradient_goes_through_conversions() -> None:
+    f = tadc.function("x: f64[N]; y[i] = x[i]**2").jax
+    found = jax.grad(lambda x: f(x).sum())(jnp.arange(3, dtype=jnp.float32))
+    assert found.dtype == jnp.float32
+    assert found.tolist() == [0, 2, 4]
+
+
+X, W = jnp.arange(6.0), jnp.ones(2)
+REFUSED: list[tuple[str, Callable[[Any], Any], str]] = [
+    ("TAD0501", lambda f: f(X), "argument `w` is missing"),
+    ("TAD0502", lambda f: f(X, W, W), "3 positional arguments"),
+    ("TAD0502", lambda f: f(X, v=W), "there is no argument `v`"),
+    ("TAD0503", lambda f: f(jnp.ones((2, 3)), W), "`x` has 2 dimensions"),
+    ("TAD0504", lambda f: f(X, jnp.ones(2, complex)), "complex128"),
+    ("TAD0504", lambda f: f("x", W), "no array of numbers"),
+    ("TAD0504", lambda f: f(X, {"w": W}), "no array of numbers"),
+    ("TAD0507", lambda f: f(jnp.ones(1), jnp.ones(3)), "N"),
+]
+
+
+@pytest.mark.parametrize(("code", "call", "said"), REFUSED)
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_is_refused(code: str, call: Callable[[Any], Any], said: str, traced: bool) -> None:
+    f: Any = CONV.jax
+    if traced:
+        f = lambda *args, **kwargs: jax.eval_shape(lambda: CONV.jax(*args, **kwargs))  # noqa: E731
+    with pytest.raises(tadc.ArgumentError) as caught:
+        call(f)
+    assert code in [d.code for d in caught.value.diagnostics]
+    assert said in str(caught.value)
+
+
+def test_wrong_shapes_in_jit() -> None:
+    f = tadc.function("a: f64[N, K]; b: f64[K, 3]; c[i: N, j: 3] = sum{k} (a[i, k]*b[k, j])")
+    with pytest.raises(tadc.ArgumentError, match="expected 4"):
+        jax.jit(f.jax).trace(jnp.ones((2, 4)), jnp.ones((5, 3)))
+    with pytest.raises(tadc.ArgumentError, match=r"expected \(K, 3\)"):
+        jax.vmap(f.jax, (None, 0))(jnp.ones((2, 4)), jnp.ones((7, 4, 2)))
+
+
+def test_without_64_bits() -> None:
+    code = "import jax, tadc; f = tadc.function('x: f64[N]; y[i] = x[i]'); f.jax([1.0])"
+    environment = {"JAX_ENABLE_X64": "0", "JAX_PLATFORMS": "cpu", "PATH": "", "TADC_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert "error[TAD0504]: `x` is f64, and the 64 bits of JAX are switched off" in done.stderr
+    assert "jax_enable_x64" in done.stderr
+
+
+def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(tadc.UsageError, match=r"tadc-compiler\[jax\]"):
+        tadc.function("x: f64; y = x").jax
+    monkeypatch.undo()
+    monkeypatch.setattr(jax, "__version_info__", (0, 4, 38))
+    with pytest.raises(tadc.UsageError, match=r"needs JAX 0\.5\.0"):
+        tadc.jax.wrap(tadc.function("x: f64; y = x"))
+
+
+def test_wrap() -> None:
+    assert tadc.jax.wrap(CONV) is CONV.jax
+    with pytest.raises(tadc.UsageError, match=r"tadc\.function"):
+        tadc.jax.wrap("x: f64; y = x")  # pyright: ignore[reportArgumentType]
+
+
+def test_one_kernel_for_all_sizes() -> None:
+    f = tadc.function("x: f64[N]; y[i] = 3*x[i] + 0.125")
+    before = len(kernels.KERNELS)
+    for size in (0, 1, 2, 17, 1000):
+        np.testing.assert_array_equal(f.jax(np.arange(size)), 3 * np.arange(size) + 0.125)
+    assert len(kernels.KERNELS) == before + 1
+    tadc.function("x: f64[N]; y[i] = 3*x[i] + 0.125").jax(jnp.ones(3))
+    assert len(kernels.KERNELS) == before + 1  # the same text
+
+
+def test_a_kernel_from_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "configured", lambda: DiskCache(str(tmp_path), 1 << 20))
+    text, found = "x: f64[N]; y[i] = 7*x[i]", []
+    for _ in range(2):
+        monkeypatch.setattr(kernels, "KERNELS", kernels.Kernels())
+        found.append(kernels._code(tadc.function(text)))
+        monkeypatch.setattr(kernels, "unit_of", None)  # nothing is compiled the second time
+    assert found[0] == found[1]
+
+
+def test_shard_map_and_meshes() -> None:
+    environment = {"PATH": "", "TADC_CACHE": "0", "JAX_PLATFORMS": "cpu"}
+    environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    done = subprocess.run([sys.executable, "-c", MESH], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+MESH = """
+import jax, numpy as np, tadc, functools
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()), ("a",))
+f = tadc.function("x: f32[N, K]; w: f32[K]; y[i] = sum{k} (w[k]*x[i, k])**2").jax
+x, w = np.arange(24, dtype="f4").reshape(8, 3), np.ones(3, "f4")
+placed = jax.device_put(x, NamedSharding(mesh, P("a")))
+np.testing.assert_array_equal(jax.jit(f)(placed, w), (x @ w)**2)
+gradient = 2 * (x @ w) @ x
+np.testing.assert_array_equal(jax.grad(lambda w: f(placed, w).sum())(w), gradient)
+if hasattr(jax, "shard_map"):
+    shard = functools.partial(jax.shard_map, f, mesh=mesh, in_specs=(P("a"), P()), out_specs=P("a"))
+    run = shard(check_vma=False)
+    np.testing.assert_array_equal(jax.jit(run)(x, w), (x @ w)**2)
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda w: run(x, w).sum()))(w), gradient)
+    try:
+        jax.grad(lambda w: shard()(x, w).sum())(w)
+        raise AssertionError("the gradient would be wrong")
+    except tadc.UsageError as error:
+        assert "check_vma=False" in str(error)
+"""
+
+
+def test_sizes_by_name() -> None:
+    f = tadc.function("x: f64; size N; y[i: N] = x*i").jax
+    assert f(2.0, N=3).tolist() == [0, 2, 4]
+    assert jax.jit(lambda x: f(x, N=4))(2.0).tolist() == [0, 2, 4, 6]
+    assert jax.vmap(lambda x: f(x, N=2))(jnp.arange(3.0)).tolist() == [[0, 0], [0, 1], [0, 2]]
+    assert jax.grad(lambda x: f(x, N=5).sum())(2.0) == 10
+    with pytest.raises(tadc.ArgumentError, match="size `N` is missing"):
+        f(2.0)
+
+
+def test_a_function_that_is_compiled_for_each_value() -> None:
+    f = tadc.function("x: f64[N, M]; s = sum{i: N, k: N*M} (if {k = M*i} then (x[i, 0]**2) else (0))")
+    assert f.per_value is not None
+    x = jnp.arange(6.0).reshape(3, 2)
+    assert f.jax(x) == 4 + 16
+    np.testing.assert_array_equal(jax.jit(jax.grad(f.jax))(x), [[0, 0], [4, 0], [8, 0]])
+    np.testing.assert_array_equal(jax.vmap(f.jax)(jnp.stack([x, x + 1])), [20, 35])
+
+
+def test_donated_buffers() -> None:
+    f = tadc.function("x: f64[N]; y[i] = 2*x[i] + x[N - 1 - i]").jax
+    donating = jax.jit(f, donate_argnums=0)
+    for _ in range(3):
+        np.testing.assert_array_equal(donating(jnp.arange(64.0)), np.arange(64.0) + 63)
+
+
+def test_another_platform_is_refused() -> None:
+    f = tadc.function("x: f64[N]; y[i] = 2*x[i]").jax
+    with pytest.raises(tadc.UsageError, match="on the CPU"):
+        tadc.jax.export(jax.jit(f), platforms=["cuda"])(jnp.ones(3))
+
+
+def test_threads() -> None:
+    f = tadc.function("x: f64[N]; let u[i: N, j: N] = sin(x[i] - x[j]); y[i] = sum{j} (u[i, j]*u[j, i])")
+    gradient = jax.jit(jax.grad(lambda x: f.jax(x).sum()))
+    given = [jnp.linspace(0, 1, 20 + n % 5) + n for n in range(40)]
+    expected = [gradient(x) for x in given]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            for one, other in zip(pool.map(gradient, given), expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+    # Independent calls of one program, which XLA may run at the same time.
+    many = jax.jit(lambda xs: [f.jax(x) for x in xs])
+    for one, x in zip(many(given), given, strict=True):
+        np.testing.assert_allclose(one, f(np.asarray(x)), rtol=1e-12)
+
+
+def resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("calls", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_calls_leak_nothing(calls: int) -> None:
+    f = tadc.function("x: f64[N]; let u[i] = sin(x[i]); y[i: N] = sum{j} (u[i]*u[j])").jax
+    x = jnp.ones(256)
+    for _ in range(2000):
+        f(x)
+    before = resident()
+    for _ in range(calls):
+        f(x)
+    # A result alone takes 2 KB: one leaked in ten would be more.
+    assert resident() - before < max(2 << 20, calls * 200)

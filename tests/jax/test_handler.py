@@ -1,0 +1,135 @@
+"""The handler of XLA's foreign function interface, called with frames that XLA would not send."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+import tadc
+from tadc.api.execute import unit_of
+from tadc.backend.cpu.jit import load
+from tadc.backend.object_code import object_code
+from tadc.compiler.compile_options import Options
+from tadc.jax.handler import INTERNAL, INVALID_ARGUMENT, dispatcher, handler
+from tadc.native.entry import entry_of, joined
+
+Words = ctypes.c_int64 * 32
+KEPT: list[Any] = []
+CREATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Words))
+HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Xla:
+    """The caller of a handler: its interface, and the errors that it was told of."""
+
+    def __init__(self) -> None:
+        self.errors: list[tuple[int, str]] = []
+        create = CREATE(self._create)
+        self.api = Words(200)
+        self.api[6] = ctypes.cast(create, ctypes.c_void_p).value or 0
+        KEPT.append(create)
+
+    def _create(self, given: Any) -> int:
+        words = given.contents
+        assert words[0] == 28
+        self.errors.append((words[3] & 0xFFFFFFFF, ctypes.string_at(words[2]).decode()))
+        return 1
+
+    def frame(self, size: int = 176) -> Any:
+        frame = Words(size)
+        frame[2] = ctypes.addressof(self.api)
+        frame[4] = 3
+        return frame
+
+
+def buffer(array: np.ndarray[Any, Any], type: int = 12) -> Any:
+    dims = (ctypes.c_int64 * 8)(*array.shape)
+    made = Words(48, 0, type, array.ctypes.data, array.ndim, ctypes.addressof(dims))
+    KEPT.append((dims, array, made))
+    return made
+
+
+def pointers(frame: Any, first: int, buffers: list[Any]) -> None:
+    array = Words(*(ctypes.addressof(b) for b in buffers))
+    KEPT.append(array)
+    frame[first], frame[first + 2] = len(buffers), ctypes.addressof(array)
+
+
+def kernel(text: str) -> Any:
+    unit = unit_of(tadc.function(text).program, Options())
+    entry = entry_of(unit.interface)
+    symbol, more = handler(unit.interface, entry.symbol)
+    library = load(object_code(joined(unit.llvm_ir, entry.text, more)), [symbol])
+    KEPT.append(library)
+    return HANDLER(library[symbol])
+
+
+def call(run: Any, inputs: list[Any], outputs: list[Any]) -> list[tuple[int, str]]:
+    xla = Xla()
+    frame = xla.frame()
+    pointers(frame, 7, inputs)
+    pointers(frame, 12, outputs)
+    assert (run(ctypes.addressof(frame)) or 0) == len(xla.errors)
+    return xla.errors
+
+
+def test_kernels_report_what_does_not_fit() -> None:
+    run = kernel("x: f64[N]; w: f64[N, 2]; y[i: N - 2] = x[i + 2]*w[i, 0] - x[i]")
+    x, w, y = np.arange(5.0), np.ones((5, 2)), np.empty(3)
+    assert call(run, [buffer(x), buffer(w)], [buffer(y)]) == []
+    np.testing.assert_array_equal(y, [2, 2, 2])
+    message = "tadc: dimension 1 of `w` is not as the program declares `w: f64[N, 2]`"
+    assert call(run, [buffer(x), buffer(np.ones((5, 3)))], [buffer(y)]) == [(INVALID_ARGUMENT, message)]
+    ((code, said),) = call(run, [buffer(np.ones(1)), buffer(np.ones((1, 2)))], [buffer(y)])
+    assert code == INVALID_ARGUMENT
+    assert "no meaning for these sizes" in said
+    small = buffer(x)
+    small[0] = 40
+    for inputs, outputs in (
+        ([buffer(x)], [buffer(y)]),  # one too few
+        ([buffer(x), buffer(w)], []),
+        ([buffer(w), buffer(w)], [buffer(y)]),  # another rank
+        ([buffer(x, 11), buffer(w)], [buffer(y)]),  # another type
+        ([small, buffer(w)], [buffer(y)]),  # a structure that ends before what is read
+    ):
+        ((code, said),) = call(run, inputs, outputs)
+        assert code == INTERNAL
+        assert "type" in said
+
+
+def loaded(minor: int) -> tuple[Any, Any]:
+    library = load(object_code(dispatcher(0, minor)), ["tadc.xla", "tadc.install"])
+    KEPT.append(library)
+    install = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["tadc.install"])
+    return HANDLER(library["tadc.xla"]), install
+
+
+def test_the_handler_tells_its_version() -> None:
+    run, _ = loaded(3)
+    frame = Xla().frame()
+    answer = Words(36, 24, *[-1] * 6)
+    question = Words(32, 1, 0, ctypes.addressof(answer))
+    before = Words(24, 7, ctypes.addressof(question))  # an extension that is not known
+    frame[1] = ctypes.addressof(before)
+    assert run(ctypes.addressof(frame)) is None
+    assert answer[3] == 3 << 32  # major 0, minor 3
+    assert answer[4] & 0xFFFFFFFF == 0
+    assert answer[5] == -1  # nothing behind what it said it has
+    answer[0], answer[3] = 28, -1
+    assert run(ctypes.addressof(frame)) is None
+    assert answer[3] == -1
+
+
+def test_the_handler_refuses_frames_that_it_cannot_read() -> None:
+    run, install = loaded(1)
+    table = Words(0)
+    install(ctypes.addressof(table), 0)
+    xla = Xla()
+    frame = xla.frame(160)
+    assert run(ctypes.addressof(frame)) == 1
+    assert xla.errors == [(INTERNAL, "tadc: this version of XLA passes too little")]
+    frame[0] = 168
+    assert run(ctypes.addressof(frame)) == 1
+    assert xla.errors[1] == (INVALID_ARGUMENT, "tadc: a call has no kernel")
