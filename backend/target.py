@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tadc.backend.backend_errors import backend_error
-from tadc.backend.base import CPU, Backend, Target
+from tadc.backend.base import CPU, Backend, Form, Target
 from tadc.backend.cpu.backend import Cpu
 from tadc.backend.cuda.backend import Cuda
 from tadc.backend.rocm.backend import Rocm
@@ -25,6 +25,13 @@ for backend in _ALL:
 
 #: The backend that computes where arrays of a GPU are, and whose kernels bundles hold.
 DEVICE = "cuda"
+
+
+def unit_form(target: str, name: str | None) -> Form | None:
+    """The form of this name that `tadc.native` makes for a target, which may be written wrong."""
+    backend = BACKENDS.get(target.partition(":")[0])
+    forms = backend.forms if backend else ()
+    return next((form for form in forms if form.unit and form.name == name), None)
 
 
 def backend_of(target: Target) -> Backend:
@@ -56,4 +63,4 @@ def _unknown(text: str, backend: Backend | None) -> CompileError:
     return backend_error("TAD0705", f"unknown target `{text}`", notes, helps)
 
 
-__all__ = ["BACKENDS", "CPU", "DEVICE", "UNIT_FORMS", "Target", "backend_of", "parse_target"]
+__all__ = ["BACKENDS", "CPU", "DEVICE", "UNIT_FORMS", "Target", "backend_of", "parse_target", "unit_form"]

@@ -8,7 +8,7 @@
 | `tad` | a program, kept as `f.tad`: its gradients are checked, and it is what it prints |
 | `tad-wrong` | a program that gets the code which its first line names |
 | `mlir` | a module, kept as `f.mlir` |
-| `c`, `cmake`, `js`, `rust` | kept as a file of its name; `console` runs `cc`, `node`, … where they are in PATH |
+| `c`, `cmake`, `js`, `rust` | kept as a file of its name; `console` runs `cc`, `node`, …, where found |
 | `sh`, `diagram` | nothing: for commands that install, need a GPU or take minutes, and for drawings |
 
 A second word behind the fence is a name: the block is kept as a file of that name; Python is not run then.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tadc.backend.target import BACKENDS, UNIT_FORMS
+from tadc.backend.target import BACKENDS, UNIT_FORMS, unit_form
 from tadc.commands.command_table import Command
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
@@ -122,12 +122,12 @@ def _of_target(a: Arguments) -> None:
 
 def _of_units(a: Arguments) -> None:
     """What is said of libraries is said where one is written, and all of it is of all their functions."""
-    is_unit = a.emit in UNIT_FORMS
+    form = unit_form(a.target, a.emit)
     names = ", ".join(UNIT_FORMS)
     for option, given in {"--prefix": a.prefix is not None, "--threads": a.threads}.items():
-        if given and not is_unit:
-            raise UsageError(f"`{option}` goes with `--emit` of one of {names}")
-    if not is_unit:
+        if given and form is None:
+            raise UsageError(f"`{option}` goes with `--emit` of one of {names}, of a target that has it")
+    if form is None:
         return
     if a.prefix is not None and not is_symbol(a.prefix):
         raise UsageError(
@@ -141,7 +141,6 @@ def _of_units(a: Arguments) -> None:
         )
     if a.dump_dir:
         raise UsageError(f"`--dump-dir` does not go with `--emit {a.emit}`, which makes several functions")
-    form = UNIT_FORMS[a.emit or ""]
     if form.make is None and form.name not in ("h", "js") and not a.output:
         raise UsageError(
             f"`--emit {a.emit}` needs `-o FILE`", f"add `-o f{form.suffix}`, or `-o -` for stdout"

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tadc.backend.compile_steps import step
-from tadc.backend.target import UNIT_FORMS
+from tadc.backend.target import UNIT_FORMS, unit_form
 from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
@@ -68,7 +68,7 @@ def execute_on(arguments: Arguments, source: Source) -> int:
     if arguments.stats:
         return show_statistics(arguments, source)
     runs = arguments.run is not None or arguments.check_gradient or arguments.bundle is not None
-    form = UNIT_FORMS.get(arguments.emit or "")
+    form = unit_form(arguments.target, arguments.emit)
     if form is not None and (form.make is None or not is_ir(arguments, source)):
         from tadc.commands.native import write_unit
 

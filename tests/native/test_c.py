@@ -20,7 +20,7 @@ from tests.pages import ROOT, blocks
 MAIN = Path(__file__).with_name("conv.c")
 
 
-@pytest.mark.parametrize("form", ["obj", "lib", "so"])
+@pytest.mark.parametrize("form", [pytest.param("obj", marks=pytest.mark.sweep), "lib", "so"])
 def test_value_and_gradients(form: str, tmp_path: Path) -> None:
     cc = compiler("cc")
     write(tmp_path, form, "h")
@@ -30,6 +30,7 @@ def test_value_and_gradients(form: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(numbers(run(tmp_path, "./main").stdout), wanted(), rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.sweep
 def test_cpp(tmp_path: Path) -> None:
     cpp = compiler("g++")
     write(tmp_path, "lib", "h")
@@ -53,7 +54,7 @@ def test_accesses_stay_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not is_supported(), reason="the pool is of Linux on x86-64")
-@pytest.mark.parametrize("form", ["lib", "so"])
+@pytest.mark.parametrize("form", ["lib", pytest.param("so", marks=pytest.mark.sweep)])
 def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
     cc = compiler("cc")
     text = "a: f64[N, N]; y[i] = sum{j} (exp(a[i, j]))"
@@ -74,6 +75,7 @@ def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
     run(tmp_path, "./main")
 
 
+@pytest.mark.sweep
 def test_the_cmake_file_of_the_page(tmp_path: Path) -> None:
     cmake = compiler("cmake")
     compiler("cc")
@@ -149,3 +151,15 @@ def test_foreign_calls(tmp_path: Path) -> None:
     assert library.conv(*at(x, w, y, scratch), *sizes) == 0
     assert library.conv_vjp(*at(x, w, dy, dx, dw, scratch), *sizes) == 0
     np.testing.assert_allclose(np.concatenate([y, dx, dw]), wanted(), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.slow
+def test_a_shared_library_by_zig(tmp_path: Path) -> None:
+    """Without a compiler of C in PATH; zig takes half a minute where it has linked nothing yet."""
+    pytest.importorskip("ziglang", reason="ziglang is not installed")
+    with mock.patch.dict(os.environ, {"PATH": ""}):
+        write(tmp_path, "so")
+    library = ctypes.CDLL(str(tmp_path / "conv.so"))
+    library.conv_scratch.restype = ctypes.c_int64
+    assert library.conv_scratch(ctypes.c_int64(3), ctypes.c_int64(5)) == -1
+    assert library.conv_scratch(ctypes.c_int64(5), ctypes.c_int64(3)) >= 0

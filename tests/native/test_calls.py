@@ -173,6 +173,7 @@ def undefined(code: bytes, symbols: Sequence[str]) -> set[str]:
 
 
 @pytest.mark.skipif(not is_supported(), reason="the reader of objects is of Linux on x86-64")
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("source", [MATRICES, STEPS, TABLES], ids=["matrices", "steps", "tables"])
 @pytest.mark.parametrize("threads", ["none", "host", "pool"])
 def test_objects_ask_for_nothing_but_libc(threads: str, source: str) -> None:

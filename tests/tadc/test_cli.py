@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from tadc.cli import main
 from tadc.backend.target import UNIT_FORMS
+from tadc.cli import main
 from tadc.compiler.all_stages import STAGES
 
 PAPER = """\
