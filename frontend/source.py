@@ -5,10 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tadc.frontend.diagnostic_data import Diagnostic
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,8 @@ class Source:
         """The offset at which a line, from 1, begins."""
         return self._starts[line - 1]
 
-    def placed(self, diagnostic: Diagnostic) -> Diagnostic:
-        """The diagnostic about this text as it is shown: of a text that nobody wrote, where it was made."""
+    def placed(self, diagnostic: Any) -> Any:
+        """A diagnostic about this text as it is shown: of a text that nobody wrote, where it was made."""
         return diagnostic
 
     def line(self, number: int) -> str:

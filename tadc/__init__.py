@@ -210,7 +210,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"tadc.{name}")
     if name not in _HOME:
-        from tadc.building.forms import NAMED
+        from tadc.building.python_forms import NAMED
 
         if name in NAMED:
             return NAMED[name]

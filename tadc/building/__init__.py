@@ -3,14 +3,14 @@
 An expression is text of the language with holes for its parts, and each part knows the line of Python it was
 written on. A program is written as text once, and read by the parser and the checker of every other
 text: there is one grammar, one syntax tree and one set of checks. What they find wrong is shown at the
-line of Python (`places.py`).
+line of Python (`python_lines.py`).
 """
 
+from tadc.building.built_programs import define, program
+from tadc.building.decorated import f32, f64, kernel
 from tadc.building.einsums import einsum
-from tadc.building.expressions import Condition, Expression, Index, Size, Tensor
-from tadc.building.forms import logsumexp, max, min, prod, select, sum, where
-from tadc.building.kernels import f32, f64, kernel
-from tadc.building.programs import define, program
+from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
+from tadc.building.python_forms import logsumexp, max, min, prod, select, sum, where
 from tadc.building.tensors import argument, index, indices, let, size, sizes
 
 __all__ = [

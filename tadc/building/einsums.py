@@ -7,9 +7,9 @@ from string import ascii_lowercase
 from typing import Any, NoReturn
 
 from tadc.api.function import Function
-from tadc.building.expressions import Expression, Index
-from tadc.building.forms import sum as sum_over
-from tadc.building.programs import define
+from tadc.building.built_programs import define
+from tadc.building.python_expressions import Expression, Index
+from tadc.building.python_forms import sum as sum_over
 from tadc.building.tensors import argument
 from tadc.caller.boundary import UsageError, public
 from tadc.frontend.diagnostics import Diagnostic, Label

@@ -34,6 +34,7 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"size (\w+) = (\d+)", lambda m: f'tadc.size("{m[1]}", {m[2]})'),
     (r"size (\w+)", lambda m: f'tadc.size("{m[1]}")'),
     (r"scan\{(.*?)\} (\w+)\[.*\] = .*", lambda m: f'tadc.let("{m[2]}", …, lambda {m[2]}: …, order={m[1]})'),
+    (r"let", lambda _: "tadc.let"),
     (r"(\w+): (\w+)", lambda m: f"{{{m[1]}: {m[2]}}}"),
 )
 

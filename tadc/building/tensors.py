@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, cast
 
-from tadc.building.expressions import Expression, Index, Size, Tensor, expression
-from tadc.building.places import Site, here, wrong
+from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression
+from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.elsewhere import TYPES
 from tadc.frontend.lexer import ELEMENT_TYPES
@@ -31,6 +32,10 @@ class Argument(Tensor):
         super().__init__(name, site)
         self.type, self.shape = type, shape
 
+    def __repr__(self) -> str:
+        sizes = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
+        return f"<tadc.Argument {self.name}: {self.type}{sizes}>"
+
 
 class Definition(Tensor):
     """A tensor that is defined for its indices, each with its size where that is stated."""
@@ -49,7 +54,17 @@ class Definition(Tensor):
         """A body that can be called is called with the tensor itself."""
         super().__init__(name, site)
         self.indices, self.scan, self.type = indices, scan, type
-        self.body = expression(body(self) if callable(body) else body)
+        self.body = expression(self._called(body) if callable(body) else body)
+
+    def _called(self, body: Callable[..., Any]) -> Any:
+        try:
+            inspect.signature(body).bind(self)
+        except TypeError:
+            help = f"write `lambda {self.name}: …`"
+            raise wrong(
+                f"a body that is a function takes `{self.name}` itself, and nothing else", help
+            ) from None
+        return body(self)
 
 
 @public
@@ -81,8 +96,7 @@ def size(name: str, value: int | None = None) -> Size:
     >>> import tadc
     >>> i, N, M = tadc.index("i"), tadc.size("N"), tadc.size("M", 2)
     >>> x = tadc.argument("x", "f64", M * N)
-    >>> print(tadc.define("y", {i: N}, x[M * i]))
-    size M = 2
+    >>> print(tadc.define("y", {i: N}, x[M * i]), end="")
     x: f64[2*N]
     y: f64[N]
     <BLANKLINE>
@@ -178,7 +192,11 @@ def extent(given: Any) -> Expression:
             help = 'an expression is made of sizes: `N = tadc.size("N")`, then `2*N - 1`'
             raise wrong(f"a size is a number, a name or an expression, not {given!r}", help)
         return Size(given, None, here())
-    return expression(given)
+    found = expression(given)
+    if found.free:
+        help = "state such a range by bounds: `tadc.sum(k, 0, i - 1, …)`"
+        raise wrong(f"a size cannot depend on an index, as `{found}` does", help)
+    return found
 
 
 def checked_head(given: Any) -> tuple[tuple[Index, Expression | None], ...]:
@@ -190,7 +208,7 @@ def checked_head(given: Any) -> tuple[tuple[Index, Expression | None], ...]:
     if isinstance(given, Expression) or not isinstance(given, Sequence | Mapping) or isinstance(given, str):
         help = 'indices are made first: `i, j = tadc.indices("i j")`, and given as `[i, j]` or `{i: 3, j: N}`'
         raise wrong(f"an index, or a list of them, stands here, not {given!r}", help)
-    listed: Any = given
+    listed = cast(Any, given)
     head: list[tuple[Any, Any]] = list(
         listed.items() if isinstance(given, Mapping) else zip(listed, repeat(None))
     )

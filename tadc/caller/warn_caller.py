@@ -1,4 +1,4 @@
-"""Warnings about programs, at the line of Python that hands a program over."""
+"""The line of Python that calls tadc, and warnings about programs there."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
 
+def nearest_caller() -> tuple[FrameType, int]:
+    """The nearest frame outside of the package, and its level from 1, that of the function which asks."""
+    frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return frame, level
+
+
 def warn_of(doubts: Sequence[Diagnostic]) -> None:
     """Warn (CompileWarning) of what is unlikely to be meant, at the nearest caller outside of the package."""
     if not doubts:
         return
-    frame, level = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
+    _, level = nearest_caller()
     for doubt in doubts:
         warnings.warn(CompileWarning(doubt), stacklevel=level)

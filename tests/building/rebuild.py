@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import tadc
-from tadc.building.expressions import expression
-from tadc.building.forms import SCALAR
+from tadc.building.python_expressions import expression
+from tadc.building.python_forms import SCALAR
 from tadc.frontend import syntax
 from tadc.frontend.parser import parse
 from tadc.frontend.source import Source

@@ -1,5 +1,8 @@
 """What is wrong with a program in Python is shown at its line, under the expression."""
 
+# What is wrong here is what a type checker would say too.
+# pyright: reportArgumentType=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import math
@@ -35,6 +38,7 @@ def shown(make: Callable[[], Any]) -> str:
 CHECKED: list[tuple[str, str, Callable[[], Any]]] = [
     ("TAD0302", "i + 1", lambda: tadc.define("f", [i], x[i] + x[i + 1])),
     ("TAD0301", "a[i]", lambda: tadc.define("f", [i], a[i])),
+    ("TAD0301", "x", lambda: tadc.define("f", [i], tadc.exp(x) + x[i])),
     ("TAD0202", "j", lambda: tadc.define("f", [i], x[i] * a[0, j])),
     ("TAD0303", "i * j", lambda: tadc.define("f", {i: 2, j: 2}, x[i * j])),
     ("TAD0307", "x[i]", lambda: tadc.define("f", {i: 2}, tadc.sin(a[x[i], 0]))),
@@ -77,7 +81,7 @@ def test_what_the_checker_finds(code: str, marked: str, make: Callable[[], Any])
 
 #: Each with words of its message.
 REFUSED: list[tuple[str, Callable[[], Any]]] = [
-    ("holds is not known", lambda: 0 if i < 3 else 1),
+    ("holds is not known", lambda: 0 if i < 3 else 1),  # pyright: ignore[reportGeneralTypeIssues]
     ("holds is not known", lambda: 0 <= i < 3),
     ("holds is not known", lambda: i < 3 and j < 4),
     ("holds is not known", lambda: max(x[i], 0)),
@@ -88,6 +92,9 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("has no value before", lambda: math.exp(x[i])),
     ("has no value before", lambda: range(N)),
     ("`numpy.exp` computes arrays", lambda: np.exp(x[i])),
+    ("`numpy.add` computes arrays", lambda: np.sum(x)),
+    ("takes `f` itself", lambda: tadc.define("f", [i], lambda: x[i])),
+    ("cannot depend on an index", lambda: tadc.argument("y", "f64", (i,))),
     ("takes no array", lambda: tadc.exp(np.ones(3))),
     ("an array stands in a program", lambda: x[i] * np.ones(3)),
     ("takes 1 expressions, not 2", lambda: tadc.exp(x[i], x[i])),
@@ -110,11 +117,11 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("an index stands here", lambda: tadc.define("f", [i + 1], x[i])),
     ("an index, or a list of them", lambda: tadc.define("f", "i", x[i])),
     ("is a word, not 'a b'", lambda: tadc.argument("a b")),
-    ("is a word, not 3", lambda: tadc.index(3)),  # pyright: ignore[reportArgumentType]
-    ("names stand in a string", lambda: tadc.indices(["i"])),  # pyright: ignore[reportArgumentType]
+    ("is a word, not 3", lambda: tadc.index(3)),
+    ("names stand in a string", lambda: tadc.indices(["i"])),
     ("is no element type", lambda: tadc.argument("y", "int32")),
     ("a size is a number, a name", lambda: tadc.argument("y", "f64", "2*N")),
-    ("the value of a size is an integer", lambda: tadc.size("M", 2.5)),  # pyright: ignore[reportArgumentType]
+    ("the value of a size is an integer", lambda: tadc.size("M", 2.5)),
     ("a program has a result", lambda: tadc.program()),
     ("a result is what `tadc.let`", lambda: tadc.program(x)),
     ("whose element type is stated", lambda: tadc.define("f", [i], x[i], dtype="f32")),
@@ -123,7 +130,7 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("has no `**y`", lambda: tadc.kernel(lambda **y: y)),
     ("by name alone", lambda: tadc.kernel(lambda *, y: y)),
     ("returns None", lambda: tadc.kernel(lambda: None)),
-    ("decorates a function", lambda: tadc.kernel("f")),  # pyright: ignore[reportCallIssue, reportArgumentType]
+    ("decorates a function", lambda: tadc.kernel("f")),
 ]
 
 

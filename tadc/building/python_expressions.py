@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
-from tadc.building.places import Site, here, wrong
+from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.conditions import NEGATED
 
@@ -150,7 +150,7 @@ class Expression:
             return getattr(left, _NUMPY[ufunc.__name__])(right)
         raise wrong(
             f"`numpy.{ufunc.__name__}` computes arrays, and this is an expression",
-            f"functions of expressions are tadc's own: `tadc.{ufunc.__name__}(…)`",
+            "functions of expressions are tadc's own, as `tadc.exp(x[i])` and `tadc.sum(i, x[i])`",
         )
 
     # -- what an expression is not ---------------------------------------------------------
@@ -242,7 +242,7 @@ class Tensor(Expression):
 
     def __getitem__(self, indices: Any) -> Expression:
         site = here()
-        given: Any = indices if isinstance(indices, tuple) else (indices,)
+        given = cast(tuple[Any, ...], indices) if isinstance(indices, tuple) else (indices,)
         if not given:
             return self
         parts: list[str | Expression] = [self, "["]
@@ -271,8 +271,8 @@ class Condition:
         self.relations: Sequence[tuple[Expression, str, Expression]] = tuple(relations)
 
     @public
-    def __and__(self, other: Condition) -> Condition:
-        if not isinstance(other, Condition):  # pyright: ignore[reportUnnecessaryIsInstance]
+    def __and__(self, other: Any) -> Condition:
+        if not isinstance(other, Condition):
             raise wrong("`&` joins comparisons", _LOOSE)
         return Condition((*self.relations, *other.relations))
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
 from tadc.api.function import Function
-from tadc.building.expressions import Expression, Index, Size, Tensor
-from tadc.building.places import here, wrong
-from tadc.building.programs import program
+from tadc.building.built_programs import program
+from tadc.building.python_expressions import Expression, Index, Size, Tensor
+from tadc.building.python_lines import wrong
 from tadc.building.tensors import Argument, Definition, Head, SizeLike, argument, index, let
 from tadc.caller.boundary import public
+from tadc.caller.warn_caller import nearest_caller
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,7 @@ def _made(function: Any, head: Head | None) -> Function:
 
 def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """The parameters; annotations that are text are read where the function is defined."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    code = here().code
-    while frame.f_back and frame.f_code is not code:
-        frame = frame.f_back
+    frame, _ = nearest_caller()
     try:
         return inspect.signature(function, locals=dict(frame.f_locals), eval_str=True).parameters
     except (NameError, SyntaxError, TypeError, AttributeError) as problem:

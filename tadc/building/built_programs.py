@@ -7,9 +7,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tadc.api.function import Function, checked_storage, function_of_text
-from tadc.building.expressions import Expression, Size, Tensor, walk
-from tadc.building.forms import head_parts
-from tadc.building.places import BuiltSource, Site, in_python, wrong
+from tadc.building.python_expressions import Expression, Size, Tensor, walk
+from tadc.building.python_forms import head_parts
+from tadc.building.python_lines import BuiltSource, Site, in_python, wrong
 from tadc.building.tensors import Argument, Definition, Head, let
 from tadc.caller.boundary import checked_sizes_given, public
 from tadc.caller.warn_caller import warn_of
@@ -121,13 +121,15 @@ class _Writer:
     def sizes(self, sizes: list[Size], arguments: list[Argument]) -> None:
         """Declare those that have a value, and those that no shape of an argument tells."""
         told = {str(size) for argument in arguments for size in argument.shape}
-        seen: dict[str, int | None] = {}
-        for size in sizes:
-            if size.name not in seen or (size.value is not None and size.value != seen[size.name]):
-                if size.value is not None or size.name not in told:
-                    value = "" if size.value is None else f" = {size.value}"
-                    self.statement([f"size {size.name}{value}"], size.declared)
-                seen[size.name] = size.value
+        for name in dict.fromkeys(size.name for size in sizes):
+            named = [size for size in sizes if size.name == name]
+            # One name with two values is an error of the checker.
+            valued = {size.value: size for size in named if size.value is not None}
+            for size in valued.values() or named[:1]:
+                if size.value is not None:
+                    self.statement([f"size {name} = {size.value}"], size.declared)
+                elif name not in told:
+                    self.statement([f"size {name}"], size.declared)
 
     def declaration(self, tensor: Argument | Definition, shape: Iterable[Expression]) -> None:
         """`x: f64[3, N]`."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from tadc.building.expressions import CHOICE, Condition, Expression, Index, expression
-from tadc.building.places import here, wrong
+from tadc.building.python_expressions import CHOICE, Condition, Expression, Index, expression
+from tadc.building.python_lines import here, wrong
 from tadc.building.tensors import Head, checked_head
 from tadc.caller.boundary import public
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
@@ -24,7 +24,7 @@ def _scalar(name: str, arity: int) -> Callable[..., Expression]:
             raise wrong(f"`tadc.{spoken}` takes {arity} expressions, not {len(operands)}")
         parts: list[str | Expression] = [f"{name}("]
         for position, operand in enumerate(operands):
-            if getattr(operand, "shape", ()):
+            if not isinstance(operand, Expression) and getattr(operand, "shape", ()):
                 help = "NumPy's function of that name gives the values of an array"
                 raise wrong(f"`tadc.{spoken}` makes an expression of a program, and takes no array", help)
             parts += [", "] * (position > 0) + [expression(operand)]
@@ -143,7 +143,7 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
 def _bound(tightest: str, side: Any) -> list[str | Expression]:
     if not isinstance(side, Sequence) or isinstance(side, str):
         return [expression(side)]
-    given: Any = side
+    given = cast(Sequence[Any], side)
     if len(given) == 1:
         return [expression(given[0])]
     parts: list[str | Expression] = [f"{tightest} ["]

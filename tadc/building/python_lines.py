@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import linecache
 import re
-import sys
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from types import CodeType
 
 from tadc.building import spoken
 from tadc.caller.boundary import UsageError
+from tadc.caller.warn_caller import nearest_caller
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
-
-_PACKAGE = str(Path(__file__).parent.parent) + "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +67,9 @@ def _offset(source: Source, line: int, column: int) -> int:
 
 def here() -> Site:
     """The instruction at work outside of tadc."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
+    frame, _ = nearest_caller()
+    # NumPy asks expressions about its functions.
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "numpy":
         frame = frame.f_back
     return Site(frame.f_code, frame.f_lasti)
 
