@@ -88,8 +88,7 @@ def _declarations(part: Part) -> Iterator[str]:
     """What a function is of, its comment, both prototypes."""
     interface = part.interface
     tensors = [*interface.inputs, *interface.outputs]
-    names = parameter_names([*(p.name for p in tensors), *interface.sizes, "scratch"])
-    scratch = next(name for name in reversed(names.values()))
+    names = parameter_names([*(p.name for p in tensors), *interface.sizes])
     yield f"/* {part.about[0].upper()}{part.about[1:]}."
     for parameter in tensors:
         written = ", written" if parameter in interface.outputs else ""
@@ -100,7 +99,7 @@ def _declarations(part: Part) -> Iterator[str]:
     sizes = [f"int64_t {names[name]}" for name in interface.sizes]
     read = [f"const {_declared(p, names[p.name])}" for p in interface.inputs]
     written = [_declared(p, names[p.name]) for p in interface.outputs]
-    yield from _prototype(f"int {part.name}", [*read, *written, f"void *{scratch}", *sizes])
+    yield from _prototype(f"int {part.name}", [*read, *written, "void *scratch", *sizes])
     yield from _prototype(f"int64_t {part.name}_scratch", sizes or ["void"])
 
 
