@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.thread_count import MOST
 from tadc.frontend.extents import required_text
 from tadc.native.c_names import parameter_names
 from tadc.native.checked import STATUSES
@@ -46,7 +47,7 @@ void tadc_parallel(void (*body)(void *args, int64_t begin, int64_t end), void *a
 """
 
 _POOL = """
-/* Further calls use so many threads, the caller one of them; 1 at first. */
+/* Further calls use so many threads, from 1 to MOST, the caller one of them; 1 at first. */
 void PREFIX_threads(int64_t threads);
 """
 
@@ -79,7 +80,9 @@ def header_text(unit: NativeUnit, version: str) -> str:
     ]
     for part in unit.parts:
         lines += ["", *_declarations(part)]
-    more = {"host": _PARALLEL, "pool": _POOL.replace("PREFIX", unit.prefix)}.get(unit.threads, "")
+    more = {"host": _PARALLEL, "pool": _POOL.replace("PREFIX", unit.prefix).replace("MOST", str(MOST))}.get(
+        unit.threads, ""
+    )
     lines += more.rstrip("\n").split("\n") if more else []
     return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
