@@ -32,7 +32,7 @@ _NUMPY = {
     "greater_equal": "__ge__",
 }
 
-_LOOSE = "it binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
+_LOOSE = "`&` binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
 
 #: Numbers of sizes and tensors in the order in which they are made.
 moments = count()
@@ -164,6 +164,24 @@ class Expression:
         )
 
     # -- what an expression is not ---------------------------------------------------------
+
+    @public
+    def __and__(self, other: object) -> NoReturn:
+        raise wrong("`&` and `|` are between comparisons", _LOOSE)
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    @public
+    def __invert__(self) -> NoReturn:
+        raise wrong("`~` negates a comparison", "with parentheses: `~(i < 3)`")
+
+    @public
+    def __matmul__(self, other: object) -> NoReturn:
+        raise wrong(
+            "an expression is one element, no matrix", "write the sum: `tadc.sum(k, a[i, k] * b[k, j])`"
+        )
+
+    __rmatmul__ = __matmul__
 
     @public
     def __bool__(self) -> NoReturn:
