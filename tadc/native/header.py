@@ -54,7 +54,7 @@ void PREFIX_threads(int64_t threads);
 
 def header_text(unit: NativeUnit, version: str) -> str:
     """The header, for C99 and C++98 on."""
-    guard = f"TADC_{unit.prefix.upper()}_H"
+    guard = f"TADC_{unit.prefix}_H"  # names of C differ by case
     rules = f"{_RULES.strip()} {_THREADS[unit.threads].replace('PREFIX', unit.prefix)}"
     lines = [
         f"/* Written by tadc {version}.",

@@ -165,3 +165,13 @@ def test_other_processors(name: str, tmp_path: Path) -> None:
     code = files[0].read_bytes()
     assert code.startswith(b"\x7fELF")
     assert code in files[1].read_bytes()
+
+
+def test_headers_of_prefixes_that_differ_by_case(tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    for prefix, name in (("f", "small.h"), ("F", "large.h")):
+        tadc.export(tadc.function(TEXT), tmp_path / name, prefix=prefix)
+    (tmp_path / "f.c").write_text('#include "small.h"\n#include "large.h"\nvoid *all[] = {f, F};\n')
+    words = [compiler, "-std=c99", "-fsyntax-only", "f.c"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
