@@ -167,6 +167,13 @@ def test_other_processors(name: str, tmp_path: Path) -> None:
     assert code in files[1].read_bytes()
 
 
+def test_names_of_objects(tmp_path: Path) -> None:
+    for name in ("f.o", "f.obj"):
+        assert tadc.cli.main(["-e", TEXT, "--emit", "obj", "-o", str(tmp_path / name)]) == 0
+    assert tadc.cli.main(["-e", TEXT, "--emit", "lib", "-o", str(tmp_path / "g.obj")]) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"f.o", "f.obj"}
+
+
 def test_headers_of_prefixes_that_differ_by_case(tmp_path: Path) -> None:
     compiler = shutil.which("cc") or pytest.skip("no C compiler")
     for prefix, name in (("f", "small.h"), ("F", "large.h")):
