@@ -103,7 +103,7 @@ def _made(function: Any, head: Head | None) -> Function:
         value = (value,)
     if isinstance(value, tuple | list):
         results: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-    elif isinstance(value, Expression | int | float):
+    elif hasattr(value, "__float__"):  # an expression, or a number of Python or NumPy
         free = value.free if isinstance(value, Expression) else ()
         own = [p for p in parameters.values() if isinstance(p, Index) and p.name in free]
         results = [let(function.__name__, own if head is None else head, value)]
@@ -121,7 +121,7 @@ def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     frame, _ = nearest_caller()
     try:
         return inspect.signature(function, locals=dict(frame.f_locals), eval_str=True).parameters
-    except (NameError, SyntaxError, TypeError, AttributeError) as problem:
+    except (NameError, SyntaxError, TypeError, AttributeError, LookupError, ArithmeticError) as problem:
         help = 'write `a: tadc.f64["N", 3]`'
         raise wrong(f"an annotation of a kernel cannot be read: {problem}", help) from None
 

@@ -32,9 +32,19 @@ _NUMPY = {
     "greater_equal": "__ge__",
 }
 
-_LOOSE = "it binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
+_LOOSE = "`&` binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
 
-_made = count()
+#: Numbers of sizes and tensors in the order in which they are made.
+moments = count()
+
+#: What stands before the sign of a comparison of values that is negated.
+NOT = "not "
+
+#: Integers of more bits are beyond all numbers; Python writes none of more than some thousand digits.
+_MOST_BITS = 2048
+
+#: So far pieces are counted.
+_COUNTED = 1 << 62
 
 
 class Expression:
@@ -68,7 +78,7 @@ class Expression:
         inside = [part for part in parts if isinstance(part, Expression)]
         self.free: frozenset[str] = frozenset().union(*(part.free for part in inside)).difference(binds)
         #: How many pieces its text has: what is used twice counts twice.
-        self.pieces: int = len(parts) + sum(part.pieces for part in inside)
+        self.pieces: int = min(len(parts) + sum(part.pieces for part in inside), _COUNTED)
 
     # -- operators -------------------------------------------------------------------------
 
@@ -156,6 +166,24 @@ class Expression:
     # -- what an expression is not ---------------------------------------------------------
 
     @public
+    def __and__(self, other: object) -> NoReturn:
+        raise wrong("`&` and `|` are between comparisons", _LOOSE)
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    @public
+    def __invert__(self) -> NoReturn:
+        raise wrong("`~` negates a comparison", "with parentheses: `~(i < 3)`")
+
+    @public
+    def __matmul__(self, other: object) -> NoReturn:
+        raise wrong(
+            "an expression is one element, no matrix", "write the sum: `tadc.sum(k, a[i, k] * b[k, j])`"
+        )
+
+    __rmatmul__ = __matmul__
+
+    @public
     def __bool__(self) -> NoReturn:
         raise wrong("an expression is neither true nor false", "choose by `tadc.where(x > 0, …, …)`")
 
@@ -182,16 +210,19 @@ class Expression:
     @public
     def __getitem__(self, indices: Any) -> Expression:
         raise wrong(
-            f"`{self}` has no elements: only arguments and what `tadc.let` makes are read by indices",
+            f"`{self.shown()}` has no elements: only arguments and what `tadc.let` makes are read by indices",
             'name it first: `h = tadc.let("h", [i], …)`, then `h[i + 1]`',
         )
 
     def __str__(self) -> str:
         return "".join(text for _, text in walk(self) if text)
 
+    def shown(self) -> str:
+        """The text for messages, which may be longer than memory: what is used twice stands there twice."""
+        return str(self) if self.pieces < 10_000 else f"… of {self.pieces} pieces"
+
     def __repr__(self) -> str:
-        shown = str(self) if self.pieces < 10_000 else f"with {self.pieces} pieces"
-        return f"<tadc.{type(self).__name__} {shown}>"
+        return f"<tadc.{type(self).__name__} {self.shown()}>"
 
 
 class Index(Expression):
@@ -222,7 +253,7 @@ class Size(Expression):
 
     def __init__(self, name: str, value: int | None, site: Site) -> None:
         super().__init__((name,), is_form=True)
-        self.name, self.value, self.declared, self.order = name, value, site, next(_made)
+        self.name, self.value, self.declared, self.order = name, value, site, next(moments)
 
 
 class Tensor(Expression):
@@ -238,7 +269,7 @@ class Tensor(Expression):
 
     def __init__(self, name: str, site: Site) -> None:
         super().__init__((name,))
-        self.name, self.declared, self.order = name, site, next(_made)
+        self.name, self.declared, self.order = name, site, next(moments)
 
     def __getitem__(self, indices: Any) -> Expression:
         site = here()
@@ -267,6 +298,7 @@ class Condition:
 
     __hash__ = object.__hash__
 
+    #: Left, sign and right of each; `NOT` stands before the sign of one that does not hold.
     def __init__(self, relations: Sequence[tuple[Expression, str, Expression]]) -> None:
         self.relations: Sequence[tuple[Expression, str, Expression]] = tuple(relations)
 
@@ -284,8 +316,12 @@ class Condition:
     def __invert__(self) -> Condition:
         if len(self.relations) > 1:
             raise wrong("`~` negates one comparison", "swap the branches: `tadc.where(c, y, x)`")
-        left, relation, right = self.relations[0]
-        return Condition([(left, NEGATED[relation], right)])
+        left, sign, right = self.relations[0]
+        if sign.startswith(NOT):
+            return Condition([(left, sign.removeprefix(NOT), right)])
+        # Neither `x > 0` nor `x <= 0` holds of a NaN.
+        is_exact = sign in ("=", "!=") or (left.is_form and right.is_form)
+        return Condition([(left, NEGATED[sign] if is_exact else NOT + sign, right)])
 
     @public
     def __or__(self, other: object) -> NoReturn:
@@ -304,7 +340,10 @@ class Condition:
         )
 
     def __str__(self) -> str:
-        return " and ".join(f"{left} {relation} {right}" for left, relation, right in self.relations)
+        return " and ".join(
+            f"{NOT if sign.startswith(NOT) else ''}{left.shown()} {sign.removeprefix(NOT)} {right.shown()}"
+            for left, sign, right in self.relations
+        )
 
     def __repr__(self) -> str:
         return f"<tadc.Condition {self}>"
@@ -328,6 +367,8 @@ def expression(value: Any) -> Expression:
         raise wrong(f"a number or an expression stands here, not a {type(value).__name__}")
     if number != number or abs(number) == float("inf"):
         raise wrong(f"the language has no number `{number}`", "only finite numbers can be written")
+    if isinstance(number, int) and number.bit_length() > _MOST_BITS:
+        raise wrong(f"number of {number.bit_length()} bits is too large", "the largest is about 1.8e308")
     negative = repr(number).startswith("-")
     return Expression((repr(number),), NEGATE if negative else ATOM, is_form=isinstance(number, int))
 

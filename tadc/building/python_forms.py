@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from tadc.building.python_expressions import CHOICE, Condition, Expression, Index, expression
-from tadc.building.python_lines import here, wrong
+from tadc.building.python_expressions import CHOICE, NOT, Condition, Expression, Index, expression
+from tadc.building.python_lines import Site, here, wrong
 from tadc.building.tensors import Head, checked_head
 from tadc.caller.boundary import public
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
@@ -178,9 +178,8 @@ def where(condition: Condition, then: Any, otherwise: Any) -> Expression:
     first, second = expression(then), expression(otherwise)
     by_index = [r for r in found.relations if r[0].is_form and r[2].is_form]
     by_value = [r for r in found.relations if not (r[0].is_form and r[2].is_form)]
-    for left, sign, right in reversed(by_value):
-        parts = ("select(", left, f" {sign} ", right, ", ", first, ", ", second, ")")
-        first = Expression(parts, site=site)
+    for relation in reversed(by_value):
+        first = _chosen(relation, first, second, site)
     if not by_index:
         return first
     conditions: list[str | Expression] = []
@@ -202,9 +201,16 @@ def select(condition: Condition, then: Any, otherwise: Any) -> Expression:
     found = _checked(condition, "select")
     if len(found.relations) > 1:
         raise wrong("`tadc.select` takes one comparison", "`tadc.where` takes several")
-    left, sign, right = found.relations[0]
-    parts = ("select(", left, f" {sign} ", right, ", ", expression(then), ", ", expression(otherwise), ")")
-    return Expression(parts, site=site)
+    return _chosen(found.relations[0], expression(then), expression(otherwise), site)
+
+
+def _chosen(
+    relation: tuple[Expression, str, Expression], then: Expression, otherwise: Expression, site: Site
+) -> Expression:
+    left, sign, right = relation
+    if sign.startswith(NOT):
+        sign, then, otherwise = sign.removeprefix(NOT), otherwise, then
+    return Expression(("select(", left, f" {sign} ", right, ", ", then, ", ", otherwise, ")"), site=site)
 
 
 def _checked(condition: Any, what: str) -> Condition:

@@ -38,6 +38,10 @@ class Site:
         nowhere = (None, None, None, None)
         return next(islice(self.code.co_positions(), self.instruction // 2, None), nowhere)
 
+    def note(self) -> str:
+        """What a diagnostic says where there is no text to show."""
+        return f"written in Python at {self.file}:{self.line()}"
+
     def source(self) -> Source | None:
         """The text of the file; None where there is none, as of code that was made of a string."""
         text = "".join(linecache.getlines(self.file))
@@ -80,6 +84,8 @@ def wrong(message: str, *helps: str, site: Site | None = None) -> UsageError:
     found = Diagnostic("TAD0510", message, helps=list(helps))
     if source := site.source():
         found.source, found.primary = source, Label(_first_line(site.span(source), source))
+    else:
+        found.notes.append(site.note())
     return UsageError([found])
 
 
@@ -105,7 +111,7 @@ class BuiltSource(Source):
         part, site = found
         source = site.source()
         if source is None:
-            notes = [*diagnostic.notes, f"written in Python at {site.file}:{site.line()}"]
+            notes = [*diagnostic.notes, site.note()]
             return replace(diagnostic, source=Source(self.text, self.name), notes=notes, edits=[])
         labels: list[Label] = []
         notes: list[str] = []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, cast
 
-from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression
+from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression, moments
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.elsewhere import TYPES
@@ -55,6 +55,8 @@ class Definition(Tensor):
         super().__init__(name, site)
         self.indices, self.scan, self.type = indices, scan, type
         self.body = expression(self._called(body) if callable(body) else body)
+        # What the body has defined stands before it.
+        self.order = next(moments)
 
     def _called(self, body: Callable[..., Any]) -> Any:
         try:
@@ -195,7 +197,7 @@ def extent(given: Any) -> Expression:
     found = expression(given)
     if found.free:
         help = "state such a range by bounds: `tadc.sum(k, 0, i - 1, …)`"
-        raise wrong(f"a size cannot depend on an index, as `{found}` does", help)
+        raise wrong(f"a size cannot depend on an index, as `{found.shown()}` does", help)
     return found
 
 

@@ -47,8 +47,8 @@ def check_output(arguments: Arguments) -> None:
         return  # of arrays the format follows the name, see `run.py`
     suffix = Path(name).suffix.lower()
     what, right = written(arguments)
-    if suffix in SUFFIXES and suffix not in right:
-        says, how = SUFFIXES[suffix]
+    says, how = SUFFIXES.get(suffix, (what, ""))
+    if says != what and suffix not in right:
         raise UsageError(
             f"`-o {name}` is the name of {says}, but {what} is written",
             f"let it end in {' or '.join(right)}",

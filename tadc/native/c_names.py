@@ -21,10 +21,15 @@ _KEYWORDS = frozenset(
     """.split()
 )
 
-#: Types of the header, and macros that headers of C define as words.
+#: Types and macros that the header includes, defines or uses, and macros that headers of C define as words.
 _WORDS = frozenset(
-    "int64_t size_t complex imaginary I NULL EOF errno stdin stdout stderr assert unix linux near far".split()
+    """
+    int64_t size_t scratch complex imaginary I NULL EOF errno stdin stdout stderr assert unix linux near far
+    """.split()
 )
+
+#: Macros of the header, and those of <stdint.h>, which it includes.
+_MACRO = re.compile(r"TADC_\w+|U?INT\w*_\w+|(SIZE|PTRDIFF|WINT|WCHAR|SIG_ATOMIC)_\w+")
 
 #: What C and POSIX reserve at file scope, besides keywords: functions of their libraries that programs are
 #: named like.
@@ -34,19 +39,29 @@ _LIBRARY = frozenset(
     atanh sqrt cbrt pow hypot erf erfc tgamma lgamma floor ceil trunc round rint fabs abs fma fmin fmax
     fmod remainder ldexp frexp modf scalbn logb ilogb copysign nan div j0 j1 jn y0 y1 yn gamma malloc
     free calloc realloc memcpy memmove memset exit abort read write open close time clock signal printf
-    puts index select send recv
+    puts index select send recv strlen strcmp strcpy strcat memcmp bcmp system environ
     """.split()
 )
+
+#: What a unit has beside its functions: in modules of WebAssembly, and in what loads them.
+_UNIT = frozenset("memory array".split())
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
 def is_symbol(name: str) -> bool:
-    """Whether functions of a library may be called so: an identifier of C and C++ that neither reserves."""
+    """Whether functions of a library may be called so: an identifier of C and C++ that neither reserves, nor
+    units use for something else.
+    """
+    # Functions of `float` and `long double` are named as that of `double`, with a letter behind.
+    plain = name[:-1] if name[-1:] in ("f", "l") else name
     return (
         _IDENTIFIER.fullmatch(name) is not None
         and "__" not in name
-        and name not in _KEYWORDS | _WORDS | _LIBRARY
+        and not name.startswith("tadc_")
+        and _MACRO.fullmatch(name) is None
+        and not {name, plain} & _LIBRARY
+        and name not in _KEYWORDS | _WORDS | _UNIT
     )
 
 
@@ -55,6 +70,7 @@ def parameter_names(names: Sequence[str]) -> dict[str, str]:
     taken = set(names)
     found: dict[str, str] = {}
     for name in names:
-        found[name] = name if name not in _KEYWORDS | _WORDS else first_free(f"{name}_", taken)
+        is_used = name in _KEYWORDS | _WORDS or _MACRO.fullmatch(name) is not None
+        found[name] = first_free(f"{name}_", taken) if is_used else name
         taken.add(found[name])
     return found

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.thread_count import MOST
 from tadc.frontend.extents import required_text
 from tadc.native.c_names import parameter_names
 from tadc.native.checked import STATUSES
@@ -46,14 +47,14 @@ void tadc_parallel(void (*body)(void *args, int64_t begin, int64_t end), void *a
 """
 
 _POOL = """
-/* Further calls use so many threads, the caller one of them; 1 at first. */
+/* Further calls use so many threads, from 1 to MOST, the caller one of them; 1 at first. */
 void PREFIX_threads(int64_t threads);
 """
 
 
 def header_text(unit: NativeUnit, version: str) -> str:
     """The header, for C99 and C++98 on."""
-    guard = f"TADC_{unit.prefix.upper()}_H"
+    guard = f"TADC_{unit.prefix}_H"  # names of C differ by case
     rules = f"{_RULES.strip()} {_THREADS[unit.threads].replace('PREFIX', unit.prefix)}"
     lines = [
         f"/* Written by tadc {version}.",
@@ -79,7 +80,9 @@ def header_text(unit: NativeUnit, version: str) -> str:
     ]
     for part in unit.parts:
         lines += ["", *_declarations(part)]
-    more = {"host": _PARALLEL, "pool": _POOL.replace("PREFIX", unit.prefix)}.get(unit.threads, "")
+    more = {"host": _PARALLEL, "pool": _POOL.replace("PREFIX", unit.prefix).replace("MOST", str(MOST))}.get(
+        unit.threads, ""
+    )
     lines += more.rstrip("\n").split("\n") if more else []
     return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
@@ -88,8 +91,7 @@ def _declarations(part: Part) -> Iterator[str]:
     """What a function is of, its comment, both prototypes."""
     interface = part.interface
     tensors = [*interface.inputs, *interface.outputs]
-    names = parameter_names([*(p.name for p in tensors), *interface.sizes, "scratch"])
-    scratch = next(name for name in reversed(names.values()))
+    names = parameter_names([*(p.name for p in tensors), *interface.sizes])
     yield f"/* {part.about[0].upper()}{part.about[1:]}."
     for parameter in tensors:
         written = ", written" if parameter in interface.outputs else ""
@@ -100,7 +102,7 @@ def _declarations(part: Part) -> Iterator[str]:
     sizes = [f"int64_t {names[name]}" for name in interface.sizes]
     read = [f"const {_declared(p, names[p.name])}" for p in interface.inputs]
     written = [_declared(p, names[p.name]) for p in interface.outputs]
-    yield from _prototype(f"int {part.name}", [*read, *written, f"void *{scratch}", *sizes])
+    yield from _prototype(f"int {part.name}", [*read, *written, "void *scratch", *sizes])
     yield from _prototype(f"int64_t {part.name}_scratch", sizes or ["void"])
 
 

@@ -4,9 +4,9 @@
 //   const { f, f_vjp } = await load("f.wasm");       // bytes, a Response, a path in node, or a URL
 //   const { y } = f({ x, w }, { N: 1000, K: 5 });    // typed arrays by name, then sizes by name
 //
-// Results are copies. What `array("f64", 1000)` of the same object gives is memory of the module: as an argument,
-// or in a third object, by the names of results, it is not copied. Such arrays are empty once memory has grown:
-// `load("f.wasm", 1 << 26)` begins with so many bytes of it.
+// Results are new arrays, or are written to those that a third object has by their names. What `array("f64", 1000)`
+// of the same object gives is memory of the module, and not copied. Such arrays are empty once memory has grown, also
+// in a call, which returns new ones then: `load("f.wasm", 1 << 26)` begins with so many bytes of memory.
 
 const TYPES = { f32: Float32Array, f64: Float64Array };
 const STATUS = ["", "a size that is refused", "no tensor", "no scratch"];
@@ -39,32 +39,40 @@ export async function load(source, bytes = 0) {
 
     top = take(bytes);
 
-    const array = (type, count) =>
-        new TYPES[type](memory.buffer, take(count * TYPES[type].BYTES_PER_ELEMENT), count);
+    const reserve = (type, count) => take(count * TYPES[type].BYTES_PER_ELEMENT);
+
+    function array(type, count) {
+        const at = reserve(type, count); // memory that grows has another `buffer`
+        return new TYPES[type](memory.buffer, at, count);
+    }
 
     function call(it, given, sizes = {}, out = {}) {
         const numbers = it.sizes.map((name) => BigInt(sizes[name] ?? NaN)), before = top;
         const room = exports[it.name + "_scratch"](...numbers);
         if (room < 0n) throw new RangeError(`${it.name}: ${STATUS[1]}`);
         try {
-            const place = ([name, type, shape], own) => {
+            // Arrays of the module are looked at before memory may grow, which leaves them empty.
+            const look = ([name, type, shape], own) => {
                 const count = shape.reduce((product, extent) => product * value(extent, sizes), 1);
                 if (own && !(own instanceof TYPES[type] && own.length === count))
                     throw new TypeError(`${it.name}: ${name} is a ${TYPES[type].name} of ${count} elements`);
-                if (own?.buffer === memory.buffer) return [name, type, count, own.byteOffset, own];
-                const at = take(count * TYPES[type].BYTES_PER_ELEMENT);
-                if (own) new TYPES[type](memory.buffer, at, count).set(own);
-                return [name, type, count, at];
+                const isInside = own?.buffer === memory.buffer;
+                return { name, type, count, own, isInside, at: isInside ? own.byteOffset : 0 };
             };
             const missing = it.inputs.find(([name]) => !given[name]);
             if (missing) throw new TypeError(`${it.name}: no ${missing[0]}`);
-            const inputs = it.inputs.map((tensor) => place(tensor, given[tensor[0]]));
-            const outputs = it.outputs.map((tensor) => place(tensor, out[tensor[0]]));
-            const scratch = take(Number(room));
-            const status = exports[it.name](...[...inputs, ...outputs].map((t) => t[3]), scratch, ...numbers);
+            const inputs = it.inputs.map((tensor) => look(tensor, given[tensor[0]]));
+            const outputs = it.outputs.map((t) => look(t, Object.hasOwn(out, t[0]) ? out[t[0]] : undefined));
+            for (const t of [...inputs, ...outputs].filter((t) => !t.isInside)) t.at = reserve(t.type, t.count);
+            const scratch = take(Number(room)), view = (t) => new TYPES[t.type](memory.buffer, t.at, t.count);
+            for (const t of inputs.filter((t) => !t.isInside)) view(t).set(t.own);
+            const status = exports[it.name](...[...inputs, ...outputs].map((t) => t.at), scratch, ...numbers);
             if (status) throw new RangeError(`${it.name}: ${STATUS[status]}`);
-            return Object.fromEntries(outputs.map(([name, type, count, at, own]) =>
-                [name, own ?? new TYPES[type](memory.buffer, at, count).slice()]));
+            return Object.fromEntries(outputs.map((t) => {
+                if (t.own && !t.isInside) t.own.set(view(t));
+                if (!t.own) return [t.name, view(t).slice()];
+                return [t.name, t.own.length === t.count ? t.own : view(t)];
+            }));
         } finally { top = before; }
     }
 

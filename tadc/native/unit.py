@@ -15,6 +15,7 @@ from tadc.backend.cpu.processors import processor_of
 from tadc.backend.cpu.thread_pool import pool_text
 from tadc.backend.object_code import one_object
 from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.thread_count import MOST
 from tadc.backend.splitting import on_one_thread
 from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
@@ -155,7 +156,9 @@ first:
   br label %set
 set:
   %some = icmp sgt i64 %threads, 1
-  %count = select i1 %some, i64 %threads, i64 1
+  %least = select i1 %some, i64 %threads, i64 1
+  %many = icmp sgt i64 %least, {MOST}
+  %count = select i1 %many, i64 {MOST}, i64 %least
   call void @tadc_pool_resize(i64 %count)
   ret void
 }}

@@ -104,7 +104,12 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("not True", lambda: x[i] + True),
     ("no number `inf`", lambda: x[i] * math.inf),
     ("not 1j", lambda: x[i] * 1j),
+    ("is too large", lambda: x[i] * 10**5000),
     ("`&` joins comparisons", lambda: (i < 3) & 4),
+    ("are between comparisons", lambda: i > 0 & j < 3),
+    ("are between comparisons", lambda: i > 0 | (j < 3)),
+    ("negates a comparison", lambda: ~i < 3),
+    ("no matrix", lambda: a @ x),
     ("only `&` joins", lambda: (i < 3) | (j < 3)),
     ("negates one comparison", lambda: ~((i < 3) & (j < 3))),
     ("chooses by a comparison", lambda: tadc.where(x[i], 1, 0)),
@@ -148,6 +153,13 @@ def test_a_tree_that_grows_with_every_use() -> None:
     for _ in range(60):
         value = value * value
     assert "name it" in shown(lambda: tadc.define("f", [i], value))
+    # Its text is longer than memory, and is in no message.
+    assert "has no elements" in shown(lambda: value[i])
+    assert "holds is not known" in shown(lambda: bool(value > 0))
+    for _ in range(20_000):
+        value = value * value
+    assert "name it" in shown(lambda: tadc.define("f", [i], value))
+    assert "pieces" in repr(value)
 
 
 def test_code_without_a_file() -> None:
@@ -155,6 +167,13 @@ def test_code_without_a_file() -> None:
     text = shown(lambda: exec(code, {"tadc": tadc, "i": i}))
     assert "2 | f[i: 8] = z[i + 1]" in text
     assert "written in Python at <string>:2" in text
+    text = shown(lambda: exec("\nz = tadc.argument('z', 'f64', 8)[i] + 'a'", {"tadc": tadc, "i": i}))
+    assert "written in Python at <string>:2" in text
+
+
+def test_an_annotation_that_fails() -> None:
+    text = "from __future__ import annotations\n@tadc.kernel\ndef f(y: 1 / 0, z: {}['a']): return y"
+    assert "an annotation of a kernel cannot be read" in shown(lambda: exec(text, {"tadc": tadc}))
 
 
 def test_parts_of_two_files(tmp_path: Path) -> None:

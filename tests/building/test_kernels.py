@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import math
+import operator
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -119,6 +122,15 @@ def test_annotations_are_read_where_a_kernel_is_defined() -> None:
             return x
 
 
+def test_a_kernel_may_return_a_number() -> None:
+    for number in (2, 2.0, np.float32(2), np.int64(2)):
+
+        def two(x: tadc.f64[N]) -> Any:
+            return number
+
+        assert tadc.kernel(two)([1.0]) == 2
+
+
 def test_several_results_are_in_their_order() -> None:
     x = tadc.argument("x", "f64", N)
     y = tadc.let("y", [i], tadc.exp(x[i]))
@@ -150,6 +162,33 @@ def test_conditions_of_indices_and_values() -> None:
     values = np.array([3.0, -2, 2, 2, -1])
     assert f(values).tolist() == [-1, -1, -2, -1, -1]
     assert g(values).tolist() == [5, 7, 8, 8, 7]
+
+
+def test_a_negated_comparison_holds_of_what_is_no_number() -> None:
+    """As in Python: `not x > 0` of a NaN, of which neither `x > 0` nor `x <= 0` holds."""
+    x = tadc.argument("x", "f64", N)
+    values = np.array([math.nan, -1.0, 0.0, 2.0])
+    for compared in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+        condition, expected = compared(x[i], 0), compared(values, 0)
+        for choose in (tadc.where, tadc.select):
+            f = tadc.define("f", [i], choose(~condition, 1, 0))
+            assert f(values).tolist() == (~expected).tolist()
+            assert tadc.define("f", [i], choose(~~condition, 1, 0))(values).tolist() == expected.tolist()
+        g = tadc.define("g", [i], tadc.where((i > 0) & ~condition & (x[i] < 1), x[i], 5))
+        chosen = (np.arange(4) > 0) & ~expected & (values < 1)
+        np.testing.assert_array_equal(g(values), np.where(chosen, values, 5))
+    assert str(~(x[i] > 0)) == "not x[i] > 0"
+    assert str(~(i > 0)) == "i <= 0"
+
+
+def test_a_body_that_defines_others() -> None:
+    x = tadc.argument("x", "f64", N)
+
+    def body(y: Any) -> Any:
+        h = tadc.let("h", [i], 2 * x[i])
+        return tadc.where(i == 0, h[0], y[i - 1] + h[i])
+
+    assert tadc.define("y", [i], body, order=i)([1, 2, 3]).tolist() == [2, 6, 12]
 
 
 def test_numbers_of_numpy_on_both_sides() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -96,12 +97,27 @@ def test_an_export_that_is_wrong(
 
 def test_names_of_functions_and_parameters() -> None:
     assert all(map(is_symbol, ("f", "conv2d", "my_layer", "tad_y")))
-    assert not any(
-        map(is_symbol, ("", "2f", "f-g", "f g", "_f", "é", "while", "class", "main", "f__g", "int64_t"))
-    )
-    assert parameter_names(["x", "int", "int_", "scratch"]) == {
-        "x": "x", "int": "int__1", "int_": "int_", "scratch": "scratch",
+    no_c = ("", "2f", "f-g", "f g", "_f", "é", "while", "class", "main", "f__g", "int64_t", "INT_MAX")
+    others = ("expf", "sqrtl", "strlen", "tadc_parallel", "memory", "array")
+    assert not any(map(is_symbol, no_c + others))
+    assert parameter_names(["x", "int", "int_", "scratch", "TADC_OK", "SIZE_MAX"]) == {
+        "x": "x", "int": "int__1", "int_": "int_", "scratch": "scratch_", "TADC_OK": "TADC_OK_",
+        "SIZE_MAX": "SIZE_MAX_",
     }  # fmt: skip
+
+
+def test_a_header_of_names_that_it_uses_itself(tmp_path: Path) -> None:
+    """Tensors and sizes that are called as parameters and macros of the header are."""
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    text = "scratch: f64[TADC_OK]; INT64_MAX: f64[scratch_]; N[i] = sum{k} (scratch[k] * scratch[i])"
+    tadc.export(tadc.function(f"{text}; M[i] = INT64_MAX[i]"), tmp_path / "f.h", prefix="f")
+    header = " ".join((tmp_path / "f.h").read_text().split())
+    assert "const double *scratch__1, const double *INT64_MAX_, double *N, double *M" in header
+    assert "void *scratch, int64_t TADC_OK_, int64_t scratch_)" in header
+    (tmp_path / "f.c").write_text('#include "f.h"\n')
+    words = [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "f.c"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def run_without_tools(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -149,3 +165,20 @@ def test_other_processors(name: str, tmp_path: Path) -> None:
     code = files[0].read_bytes()
     assert code.startswith(b"\x7fELF")
     assert code in files[1].read_bytes()
+
+
+def test_names_of_objects(tmp_path: Path) -> None:
+    for name in ("f.o", "f.obj"):
+        assert tadc.cli.main(["-e", TEXT, "--emit", "obj", "-o", str(tmp_path / name)]) == 0
+    assert tadc.cli.main(["-e", TEXT, "--emit", "lib", "-o", str(tmp_path / "g.obj")]) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"f.o", "f.obj"}
+
+
+def test_headers_of_prefixes_that_differ_by_case(tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    for prefix, name in (("f", "small.h"), ("F", "large.h")):
+        tadc.export(tadc.function(TEXT), tmp_path / name, prefix=prefix)
+    (tmp_path / "f.c").write_text('#include "small.h"\n#include "large.h"\nvoid *all[] = {f, F};\n')
+    words = [compiler, "-std=c99", "-fsyntax-only", "f.c"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

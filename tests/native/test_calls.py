@@ -215,8 +215,9 @@ def test_threads_of_the_host() -> None:
 
 
 @pytest.mark.skipif(not is_supported(), reason="the pool is of Linux on x86-64")
-def test_threads_of_the_library() -> None:
-    """As many as are asked for, and none before."""
+def test_threads_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as are asked for, but no more than a limit, and none before."""
+    monkeypatch.setattr("tadc.native.unit.MOST", 4)
     # This one is in a part of libc that linkers add to each program.
     after_fork = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3)(lambda *functions: 0)
     address = ctypes.cast(after_fork, ctypes.c_void_p).value
@@ -230,8 +231,8 @@ def test_threads_of_the_library() -> None:
         return len(list(Path("/proc/self/task").iterdir()))
 
     before = count()
-    for threads, started in ((0, 0), (1, 0), (3, 2), (3, 2)):
-        if threads:
+    for threads, started in ((None, 0), (0, 0), (-3, 0), (1, 0), (3, 2), (3, 2), (2**63 - 1, 3)):
+        if threads is not None:
             library.function("k_threads", None)(ctypes.c_int64(threads))
         (y,) = library.call("k", {"a": a}, {"N": 1000}, False)
         np.testing.assert_allclose(y, np.exp(a).sum(1), rtol=1e-13)

@@ -137,8 +137,12 @@ const found = k.f({ x, w }, { N: 6, K: 3 }, { y });
 assert(found.y === y && y.every((v) => v === 6));
 for (let i = 0; i < 100000; i++) k.f({ x, w: Float64Array.of(1, 2, 3) }, { N: 6, K: 3 });
 assert(y.every((v) => v === 6) && k.memory.buffer.byteLength < 8 << 20);
+// Results are written to arrays of the caller's too.
+const own = new Float64Array(4), again = k.f({ x, w }, { N: 6, K: 3 }, { y: own });
+assert(again.y === own && own.every((v) => v === 6));
 const N = 1 << 21, [large, three] = [new Float64Array(N).fill(1), Float64Array.of(3)];
-assert(k.f({ x: large, w: three }, { N, K: 1 }).y[9] === 3);
+const kept = k.array("f64", N), grown = k.f({ x: large, w: three }, { N, K: 1 }, { y: kept }).y;
+assert(kept.length === 0 && grown.length === N && grown[N - 1] === 3);
 """
 
 
@@ -152,6 +156,14 @@ def test_what_the_loader_says(tmp_path: Path) -> None:
     assert tadc.cli.main([*words, "--emit", "js", "-o", str(tmp_path / "f.mjs")]) == 0
     (tmp_path / "main.mjs").write_text(USES)
     run(tmp_path, program, "main.mjs")
+
+
+def test_results_of_any_name(tmp_path: Path) -> None:
+    """Objects of JavaScript have members of these names."""
+    f = tadc.function("x: f64[N]; constructor[i] = 2 * x[i]; toString = sum{i} (x[i])")
+    found = called(tmp_path, f, "f", {"x": np.array([1.0, 2.0])}, {"N": 2})
+    assert found["constructor"].tolist() == [2, 4]
+    assert found["toString"].tolist() == [3]
 
 
 def test_the_loader_is_short() -> None:
