@@ -224,8 +224,8 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
 def _recorded(parameter: Parameter) -> Diagnostic:
     return Diagnostic(
         "TAD0504",
-        f"`{parameter.name}` cannot be read: it requires a gradient or has a tangent, which results would not have",
-        notes=["PyTorch does not see what is computed here", declared(parameter)],
+        f"`{parameter.name}` cannot be read: it requires a gradient or has a tangent",
+        notes=["results would not have it: PyTorch does not see what is computed here", declared(parameter)],
         helps=[f"call `f.torch`, which it differentiates, or pass `{parameter.name}.detach()`"],
     )
 
