@@ -367,7 +367,11 @@ def test_memory_lives_as_long_as_it_is_read() -> None:
 class TestStrict:
     """The array API and nothing else: `array_api_strict`."""
 
-    strict = pytest.importorskip("array_api_strict")
+    strict: Any
+
+    @pytest.fixture(autouse=True)
+    def library(self) -> None:
+        self.strict = pytest.importorskip("array_api_strict")
 
     def test_what_goes_in_comes_out(self, f: tadc.Function) -> None:
         x = self.strict.asarray(X)
