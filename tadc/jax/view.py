@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -46,7 +47,8 @@ class JaxFunction:
         self._derived: Derived | None = None
         self._result: Any = None
         if len(f.outputs) > 1:
-            self._result = _result(f.outputs)
+            with _naming:
+                self._result = _result(f.outputs)
         self._call = jax.jit(self._traced, static_argnames=self._untold, inline=True)
         self.__name__ = next(iter(f.outputs))
         self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
@@ -129,6 +131,10 @@ class JaxFunction:
         if self._derived is None:
             self._derived = Derived(self.function)
         return self._derived
+
+
+#: Names are given one after another: JAX takes each once.
+_naming = threading.Lock()
 
 
 @cache

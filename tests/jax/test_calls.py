@@ -224,6 +224,19 @@ def test_another_platform_is_refused() -> None:
         tadc.jax.export(jax.jit(f), platforms=["cuda"])(jnp.ones(3))
 
 
+def test_functions_of_equal_results_are_wrapped_by_threads() -> None:
+    interval, count = sys.getswitchinterval(), 4
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            for n in range(10):
+                text = f"x: f32[N]; y{n}[i] = x[i]; z{n}[i] = x[i]"
+                fs = [tadc.function(text) for _ in range(count)]
+                assert len(set(pool.map(lambda f: f.jax._result, fs))) == 1
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_threads() -> None:
     f = tadc.function("x: f64[N]; let u[i: N, j: N] = sin(x[i] - x[j]); y[i] = sum{j} (u[i, j]*u[j, i])")
     gradient = jax.jit(jax.grad(lambda x: f.jax(x).sum()))
