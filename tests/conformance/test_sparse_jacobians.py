@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import importlib
 import pickle
 import tracemalloc
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 import tadc
 import tadc.api.jacobians
 from tadc.analysis.structure import Band
+from tadc.frontend import packages
 from tadc.frontend.extents import shape_at
 from tests.fuzz.generate import generate
 from tests.reference.sampling import slow_but_one_in
@@ -245,9 +245,9 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str, *_: Any) -> Any:
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    monkeypatch.setattr(importlib, "import_module", absent)
+    monkeypatch.setattr(packages, "import_module", absent)
     jacobian = tadc.jacobian(tadc.function("x: f64[3]\nf[i] = x[i]**2"))
-    with pytest.raises(tadc.CompileError, match=r"pip install 'tadc-compiler\[sparse\]'") as found:
+    with pytest.raises(tadc.CompileError, match=r"pip install 'tadc-compiler\[scipy\]'") as found:
         jacobian.toscipy(np.ones(3))
     assert [d.code for d in found.value.diagnostics] == ["TAD0802"]
     assert builtins.callable(jacobian.compressed())

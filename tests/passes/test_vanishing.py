@@ -116,6 +116,7 @@ def gradients(name: str, sizes: bool) -> tadc.Function:
     return tadc.value_and_vjp(tadc.function(text, sizes={k: v for k, v in given.items() if k in text}))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sizes", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name: str, sizes: bool) -> None:
