@@ -13,7 +13,7 @@ from tadc.backend.cuda.api import LEGACY_STREAM
 from tadc.backend.cuda.device import Allocation
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
 from tadc.backend.runtime.dlpack import CPU_DEVICE, CUDA_DEVICE, make_capsule, read_capsule
-from tadc.backend.runtime.frameworks import Framework, framework_of
+from tadc.backend.runtime.frameworks import Framework, device_kind, framework_of
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
@@ -169,8 +169,7 @@ def is_on_gpu(value: Any) -> bool:
         return framework.is_on_gpu(value)
     if hasattr(value, "__cuda_array_interface__"):
         return True
-    device = getattr(value, "__dlpack_device__", None)
-    return device is not None and not hasattr(value, "__array_interface__") and device()[0] == CUDA_DEVICE
+    return not hasattr(value, "__array_interface__") and device_kind(value) == CUDA_DEVICE
 
 
 def view_of(value: Any) -> View:

@@ -35,6 +35,10 @@ class Framework:
         """The array without what keeps it from being read. Raises TypeError where that would be lost."""
         return value
 
+    def records(self, value: Any) -> bool:
+        """Whether an array has a gradient or a tangent that results would not have."""
+        return False
+
     def device(self, value: Any) -> int:
         """The number of the GPU."""
         raise NotImplementedError
@@ -73,6 +77,9 @@ class Framework:
         """
         return self.on_host(value)
 
+    def was_written(self, value: Any) -> None:
+        """Tell the library that an array of it has other elements now."""
+
     def from_host(self, array: Any, like: Any) -> Any:
         """A NumPy array that nobody else has as one of theirs, on the device of another one.
 
@@ -95,9 +102,24 @@ class Torch(Framework):
 
         Raises TypeError for one that records, as PyTorch does where NumPy asks for a tensor on the host.
         """
-        if value.requires_grad and self.library.is_grad_enabled():
-            raise TypeError("it requires a gradient, which results would not have")
+        if self.records(value):
+            raise TypeError("it has a gradient or a tangent, which results would not have")
         return value.detach()
+
+    def records(self, value: Any) -> bool:
+        """See Framework; NumPy asks PyTorch for no tangent."""
+        if value.requires_grad and self.library.is_grad_enabled():
+            return True
+        forward: Any = sys.modules.get("torch.autograd.forward_ad")
+        if forward is None or forward._current_level < 0:
+            return False
+        return forward.unpack_dual(value).tangent is not None
+
+    def was_written(self, value: Any) -> None:
+        """See Framework: what is kept for a gradient must not have changed."""
+        autograd: Any = sys.modules.get("torch.autograd.graph")
+        if autograd is not None and not value.is_inference():
+            autograd.increment_version(value)
 
     def device(self, value: Any) -> int:
         """See Framework."""
@@ -130,8 +152,7 @@ class Torch(Framework):
 
     def glance(self, value: Any) -> tuple[int, Any]:
         """See Framework."""
-        records = value.requires_grad and self.library.is_grad_enabled()
-        about = (value.shape, value.dtype, value.get_device(), value.is_contiguous(), records)
+        about = (value.shape, value.dtype, value.get_device(), value.is_contiguous(), self.records(value))
         return value.data_ptr(), about
 
     def on_host(self, value: Any) -> Any:
@@ -286,12 +307,20 @@ def framework_of(value: Any) -> Framework | None:
 
 def _library_named(value: Any) -> str | None:
     """The row of the table that arrays like this one belong to."""
-    if hasattr(value, "__array_namespace__"):
-        names = [str(getattr(value.__array_namespace__(), "__name__", ""))]
+    namespace = _namespace(value)
+    if namespace is not None:
+        names = [str(getattr(namespace, "__name__", ""))]
     else:
         names = [base.__module__ for base in type(value).__mro__]
     tops = [name.partition(".")[0] for name in names]
     return next((name for name in tops if name in _FRAMEWORKS), None)
+
+
+def _namespace(value: Any) -> Any:
+    """What an array says its namespace is; None where it does not say."""
+    with suppress(Exception):  # whatever the library of the value raises
+        return value.__array_namespace__()
+    return None
 
 
 def host_library(value: Any) -> Framework | None:
@@ -301,7 +330,8 @@ def host_library(value: Any) -> Framework | None:
         return found
     if not hasattr(value, "__dlpack__"):
         return None
-    return Standard(value.__array_namespace__()) if hasattr(value, "__array_namespace__") else _LENDER
+    namespace = _namespace(value)
+    return _LENDER if namespace is None else Standard(namespace)
 
 
 #: Devices of DLPack whose memory the host reads: its own, and that which CUDA and ROCm share with it.
@@ -313,13 +343,17 @@ _DEVICES = {
 }  # fmt: skip
 
 
+def device_kind(value: Any) -> int | None:
+    """The number that DLPack has for the kind of an array's device; None where it does not say."""
+    with suppress(Exception):  # whatever the library of the value raises
+        return int(value.__dlpack_device__()[0])
+    return None
+
+
 def foreign_device(value: Any) -> str | None:
     """The device that an array says to lie on, where that is neither the host nor an NVIDIA GPU."""
-    try:
-        kind = int(value.__dlpack_device__()[0])
-    except Exception:  # whatever the library of the value raises: then it says nothing
-        return None
-    if kind in (*_HOST_DEVICES, CUDA_DEVICE):
+    kind = device_kind(value)
+    if kind is None or kind in (*_HOST_DEVICES, CUDA_DEVICE):
         return None
     return _DEVICES.get(kind, f"number {kind} of DLPack")
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from tadc.backend.runtime.frameworks import foreign_device, is_traced
+from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import Shape, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
@@ -157,6 +157,9 @@ def arrange(
 def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
     """A contiguous array of the parameter's type, or what is wrong."""
     typed = hasattr(value, "dtype")
+    library = framework_of(value)
+    if library is not None and library.records(value):
+        return _recorded(parameter)
     try:
         array: Array = np.asarray(value)
     except Exception as error:  # whatever the library of the value raises
@@ -206,12 +209,7 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
             ],
         )
     if getattr(value, "requires_grad", False) is True:
-        return Diagnostic(
-            "TAD0504",
-            f"`{name}` cannot be read: it requires a gradient, which results would not have",
-            notes=["PyTorch does not see what is computed here", declared(parameter)],
-            helps=[f"call `f.torch`, which it differentiates, or pass `{name}.detach()`"],
-        )
+        return _recorded(parameter)
     device = foreign_device(value)
     if device is not None:
         return Diagnostic(
@@ -221,6 +219,15 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
             helps=["copy it to the host before the call"],
         )
     return None
+
+
+def _recorded(parameter: Parameter) -> Diagnostic:
+    return Diagnostic(
+        "TAD0504",
+        f"`{parameter.name}` cannot be read: it requires a gradient or has a tangent",
+        notes=["results would not have it: PyTorch does not see what is computed here", declared(parameter)],
+        helps=[f"call `f.torch`, which it differentiates, or pass `{parameter.name}.detach()`"],
+    )
 
 
 def _a_mapping(parameter: Parameter) -> Diagnostic:

@@ -90,6 +90,9 @@ class OnHost:
         found: list[Any] = []
         for position, (name, array) in enumerate(zip(names, arrays, strict=True)):
             given = self._given.get(name, self._given.get(position))
+            library = _library(given)
+            if library is not None:
+                library.was_written(given)
             found.append(_converted(array, self.like) if given is None else given)
         return found
 
@@ -136,5 +139,5 @@ def _read(value: Any, to_write: bool = False) -> Any:
         return value
     try:
         return library.to_write(value) if to_write else library.on_host(value)
-    except (TypeError, ValueError, BufferError, RuntimeError, AttributeError):
+    except Exception:  # whatever the library of the value raises
         return value

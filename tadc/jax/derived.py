@@ -48,6 +48,11 @@ class Derived:
         """What is known of the shapes of a call."""
         return Shapes(self.function.program)
 
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The inputs whose elements are read, and not their extents alone."""
+        return frozenset(tensors_read([d.body for d in self.function.program.definitions]))
+
     def tangents(self, moving: tuple[int, ...]) -> Part:
         """The tangents of all outputs; takes the inputs, then the tangents of those that move."""
 

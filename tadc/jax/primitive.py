@@ -19,7 +19,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
-from tadc.caller.boundary import usage
+from tadc.caller.boundary import UsageError, usage
 from tadc.jax.derived import Derived, Part
 from tadc.jax.xla_kernels import KERNELS, TARGET
 
@@ -72,12 +72,23 @@ def _transpose(cotangents: Sequence[Any], *values: Any, derived: Derived) -> lis
         return found
     part = derived.transposed(unknown, seen)
     given = [*values, *(cotangents[m] for m in seen)]
-    for n in part.take:
-        if n in unknown:  # alone in telling a size
-            given[n] = ad.zeros_like_aval(given[n].aval)
+    for name, n in zip(part.of.function.inputs, part.take, strict=True):
+        if n in unknown:
+            if name in part.of.read:
+                raise _not_linear(derived, n)
+            given[n] = ad.zeros_like_aval(given[n].aval)  # alone in telling a size
     for n, gradient in zip(unknown, _call_part(part, given), strict=True):
         found[n] = gradient
     return found
+
+
+def _not_linear(derived: Derived, position: int) -> UsageError:
+    """The error for a function that has no transpose: its gradient reads what is not known."""
+    name = derived.function.inputs[position]
+    return usage(
+        f"`{derived}` has no transpose: it is not linear in `{name}`",
+        "differentiate it at a point: `jax.vjp`, or `jax.linear_transpose` of what `jax.linearize` gives",
+    )
 
 
 def _batch(values: Sequence[Any], axes: Sequence[Any], *, derived: Derived) -> tuple[Any, Any]:

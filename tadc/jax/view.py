@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.frontend.size_values import SizeValues, size_values
 from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
 from tadc.jax.traced_shapes import require_types, type_problem
@@ -45,7 +47,8 @@ class JaxFunction:
         self._derived: Derived | None = None
         self._result: Any = None
         if len(f.outputs) > 1:
-            self._result = _result(f.outputs)
+            with _naming:
+                self._result = _result(f.outputs)
         self._call = jax.jit(self._traced, static_argnames=self._untold, inline=True)
         self.__name__ = next(iter(f.outputs))
         self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
@@ -54,10 +57,18 @@ class JaxFunction:
     def __repr__(self) -> str:
         return f"<jax of {self.function!r}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JaxFunction, (self.function,)
+
+    def __deepcopy__(self, _memo: Any) -> JaxFunction:
+        return self
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Evaluate. Raises ArgumentError that lists all that is wrong with the arguments."""
         __tracebackhide__ = True
         try:
+            if self._untold:
+                kwargs = {**kwargs, **self._sizes(kwargs)}
             return self._call(*args, **kwargs)
         except CompileError as error:
             leaving(error)
@@ -69,15 +80,23 @@ class JaxFunction:
                 raise
             raise ArgumentError(problems) from error
 
-    def lower(self, *args: Any, **kwargs: Any) -> Any:
+    def lower(self, /, *args: Any, **kwargs: Any) -> Any:
         """As of what `jax.jit` returns."""
         return self._call.lower(*args, **kwargs)
+
+    def _sizes(self, given: Mapping[str, Any]) -> SizeValues:
+        """The sizes of a call, as numbers that JAX can keep functions by. Raises ArgumentError."""
+        problems: list[Diagnostic] = []
+        sizes = size_values({name: given[name] for name in self._untold if name in given}, problems)
+        if problems:
+            raise ArgumentError(problems)
+        return sizes
 
     def _parameters(self) -> tuple[Parameter, ...]:
         program = self.function.program
         return tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments)
 
-    def _traced(self, *args: Any, **kwargs: Any) -> Any:
+    def _traced(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call whose arrays JAX traces."""
         sizes = {name: kwargs[name] for name in self._untold if name in kwargs}
         arrays = {name: value for name, value in kwargs.items() if name not in sizes}
@@ -114,6 +133,10 @@ class JaxFunction:
         return self._derived
 
 
+#: Names are given one after another: JAX takes each once.
+_naming = threading.Lock()
+
+
 @cache
 def _result(names: tuple[str, ...]) -> Any:
     """The named tuple of several results, which exported programs know by its names."""
@@ -131,9 +154,15 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
 
 def _array(parameter: Parameter, value: Any) -> Any:
     """A value as an array; a list of Python's numbers is of the program's type, as one number is."""
-    if isinstance(value, list | tuple) and all(jnp.asarray(n).weak_type for n in jax.tree.leaves(value)):
+    if isinstance(value, list | tuple) and all(_is_real_number(n) for n in jax.tree.leaves(value)):
         return jnp.asarray(value, parameter.dtype)
     return jnp.asarray(value)
+
+
+def _is_real_number(value: Any) -> bool:
+    """Whether a value, which may be traced, came as a number of Python without an imaginary part."""
+    array = jnp.asarray(value)
+    return array.weak_type and array.dtype.kind in "biuf"
 
 
 def _unreadable(

@@ -13,7 +13,7 @@ import numpy as np
 
 from tadc.api.function import Function
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_arrays import Parameter, arrange, declared, shape_message
+from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared, shape_message
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
 from tadc.frontend.specialise import problems_at
@@ -52,11 +52,13 @@ def fitting(parameters: Sequence[Parameter], values: Sequence[Any]) -> list[Any]
     found: list[Any] = []
     for parameter, value in zip(parameters, values, strict=True):
         if isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape:
-            found.append(torch.tensor(value, dtype=ELEMENTS[parameter.type]))
-            continue
-        problem = _problem(parameter, value)
+            number = converted(parameter, value)
+            problem = number if isinstance(number, Diagnostic) else None
+            found.append(value if problem else torch.from_numpy(number))
+        else:
+            problem = _problem(parameter, value)
+            found.append(value)
         problems += [problem] if problem else []
-        found.append(value)
     if problems:
         raise ArgumentError(problems)
     return found

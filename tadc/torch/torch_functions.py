@@ -8,12 +8,13 @@ from typing import Any
 
 from tadc.api.function import Function
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.caller.boundary import leaving, public, usage
+from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
-from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch
+from tadc.torch.result_shapes import ELEMENTS
 from tadc.torch.tensor_arguments import fitting, in_order, sizes_of
 
 
@@ -37,6 +38,8 @@ class TorchFunction:
             self._result = namedtuple("Result", f.outputs, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
         self._op: Any = None
         self._direct: Any = None
+        #: The elements of scalars, by position.
+        self._scalars = {n: ELEMENTS[p.type] for n, p in enumerate(self.parameters) if not p.shape}
         if f.per_value is None and not f.program.unbound_sizes() and f.inputs:
             operator = operator_of(f)
             self._op, self._direct = operator.op, operator.direct
@@ -67,7 +70,7 @@ class TorchFunction:
                 found = self._op(*args)
             return found if self._result is None else self._result(*found)
         except Exception as error:
-            if isinstance(error, ArgumentError):
+            if isinstance(error, CompileError):
                 leaving(error)
                 raise
             other = error
@@ -80,13 +83,21 @@ class TorchFunction:
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `torch.compile` and `torch.export` see: the operator alone."""
         if self._op is None:
-            raise usage(
-                "the sizes of a function in a graph are told by its tensors", "use `f.at(sizes).torch`"
-            )
+            # What traces takes no error of tadc.
+            raise TypeError("the sizes of a function in a graph are told by its tensors: f.at(sizes).torch")
         if kwargs:
             args = (*args, *[kwargs[name] for name in self.inputs[len(args) :]])
+        if self._scalars:
+            args = tuple(self._scalar(n, value) for n, value in enumerate(args))
         found = self._op(*args)
         return found if self._result is None else self._result(*found)
+
+    def _scalar(self, position: int, value: Any) -> Any:
+        """A number as a tensor, where the program has a scalar."""
+        element = self._scalars.get(position)
+        if element is None or isinstance(value, torch.Tensor):
+            return value
+        return torch.full((), value, dtype=element, device="cpu")
 
     @public
     def module(self, **parameters: Any) -> Module:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -71,6 +73,7 @@ REFUSED: list[tuple[str, Callable[[Any], Any], str]] = [
     ("TAD0502", lambda f: f(X, v=W), "there is no argument `v`"),
     ("TAD0503", lambda f: f(jnp.ones((2, 3)), W), "`x` has 2 dimensions"),
     ("TAD0504", lambda f: f(X, jnp.ones(2, complex)), "complex128"),
+    ("TAD0504", lambda f: f(X, [1j, 2]), "complex128"),
     ("TAD0504", lambda f: f("x", W), "no array of numbers"),
     ("TAD0504", lambda f: f(X, {"w": W}), "no array of numbers"),
     ("TAD0507", lambda f: f(jnp.ones(1), jnp.ones(3)), "N"),
@@ -113,6 +116,18 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax, "__version_info__", (0, 4, 38))
     with pytest.raises(tadc.UsageError, match=r"needs JAX 0\.5\.0"):
         tadc.jax.wrap(tadc.function("x: f64; y = x"))
+
+
+def test_names_of_python() -> None:
+    f = tadc.function("self: f64[N]; fun: f64; lambda_[i] = fun*self[i]**2").jax
+    assert f(fun=2.0, self=jnp.arange(3.0)).tolist() == [0, 2, 8]
+    assert f.lower(fun=2.0, self=jnp.arange(3.0)).out_info.shape == (3,)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))])
+def test_copies(copied: Callable[[Any], Any]) -> None:
+    CONV.jax(X, W)
+    assert copied(CONV.jax)(X, W).y.tolist() == CONV.jax(X, W).y.tolist()
 
 
 def test_wrap() -> None:
@@ -177,8 +192,14 @@ def test_sizes_by_name() -> None:
     assert jax.jit(lambda x: f(x, N=4))(2.0).tolist() == [0, 2, 4, 6]
     assert jax.vmap(lambda x: f(x, N=2))(jnp.arange(3.0)).tolist() == [[0, 0], [0, 1], [0, 2]]
     assert jax.grad(lambda x: f(x, N=5).sum())(2.0) == 10
+    assert f(2.0, N=jnp.int32(2)).tolist() == [0, 2]
     with pytest.raises(tadc.ArgumentError, match="size `N` is missing"):
         f(2.0)
+    for wrong in ([3], 3.0, "3", -1):
+        with pytest.raises(tadc.ArgumentError, match="TAD0508"):
+            f(2.0, N=wrong)
+    with pytest.raises(tadc.ArgumentError, match="size `N` must be an integer"):
+        jax.jit(lambda x, n: f(x, N=n))(2.0, 3)
 
 
 def test_a_function_that_is_compiled_for_each_value() -> None:
@@ -201,6 +222,19 @@ def test_another_platform_is_refused() -> None:
     f = tadc.function("x: f64[N]; y[i] = 2*x[i]").jax
     with pytest.raises(tadc.UsageError, match="on the CPU"):
         tadc.jax.export(jax.jit(f), platforms=["cuda"])(jnp.ones(3))
+
+
+def test_functions_of_equal_results_are_wrapped_by_threads() -> None:
+    interval, count = sys.getswitchinterval(), 4
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            for n in range(10):
+                text = f"x: f32[N]; y{n}[i] = x[i]; z{n}[i] = x[i]"
+                fs = [tadc.function(text) for _ in range(count)]
+                assert len(set(pool.map(lambda f: f.jax._result, fs))) == 1
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_threads() -> None:

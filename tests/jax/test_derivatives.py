@@ -25,6 +25,7 @@ def plain(a: Any, d: Any) -> Any:
 
 
 F = tadc.function(TEXT)
+mul = tadc.function("a: f64[N]; d: f64[K]; f[i, k] = a[i] * d[k]").jax
 
 
 @pytest.fixture
@@ -90,6 +91,15 @@ def test_transformation(name: str, args: Args) -> None:
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_what_is_not_linear_has_no_transpose(args: Args) -> None:
+    a, d = args
+    linear = jax.linear_transpose(lambda a: mul(a, d), a[:, 0])
+    np.testing.assert_allclose(linear(jnp.ones((3, 6)))[0], jnp.broadcast_to(d.sum(), (3,)))
+    for h, given in ((F.jax, args), (lambda d: F.jax(a, d), [d]), (mul, [a[:, 0], d])):
+        with pytest.raises(tadc.UsageError, match="no transpose: it is not linear in"):
+            jax.linear_transpose(h, *given)(h(*given))
 
 
 def test_a_chain_of_functions_in_a_loop() -> None:

@@ -184,6 +184,52 @@ def test_pytorch() -> None:
         assert f(x, x).f.tolist() == [0, 1, 4]
 
 
+def test_a_tensor_with_a_tangent() -> None:
+    torch = pytest.importorskip("torch")
+    f, x = tadc.function(TEXT), torch.arange(3.0, dtype=torch.float64)
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        with pytest.raises(tadc.ArgumentError, match="requires a gradient or has a tangent"):
+            f(forward.make_dual(x, x), x)
+        assert f(x, x).f.tolist() == [0, 1, 4]
+        assert forward.unpack_dual(f.torch(forward.make_dual(x, x), x).f).tangent.tolist() == [0, 1, 4]
+
+
+def test_pytorch_sees_what_is_written() -> None:
+    torch = pytest.importorskip("torch")
+    out, x = torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64, requires_grad=True)
+    loss = (out * x).sum()
+    tadc.function("x: f64[N]; y[i] = 2*x[i]")(X, out=out)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    with torch.inference_mode():
+        out = torch.ones(3, dtype=torch.float64)
+        assert tadc.function("x: f64[N]; y[i] = 2*x[i]")(X, out=out).tolist() == (2 * X).tolist()
+
+
+class Broken:
+    """What says that it is an array and fails at all that it is asked."""
+
+    shape = (3,)
+
+    def __dlpack__(self, **_asked: Any) -> Any:
+        raise KeyError("nothing here")
+
+    def __dlpack_device__(self) -> Any:
+        raise SystemError
+
+    def __array_namespace__(self) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("value", [Broken(), jax.random.key(0)], ids=["broken", "key"])
+def test_an_array_that_fails(f: tadc.Function, value: Any) -> None:
+    with pytest.raises(tadc.ArgumentError, match="TAD0504"):
+        f(value, X)
+    with pytest.raises(tadc.ArgumentError, match="TAD0505"):
+        f(X, X, out={"f": value})
+
+
 def test_a_deleted_array_of_jax_is_named(f: tadc.Function) -> None:
     x = jnp.arange(3.0)
     x.delete()
@@ -321,7 +367,11 @@ def test_memory_lives_as_long_as_it_is_read() -> None:
 class TestStrict:
     """The array API and nothing else: `array_api_strict`."""
 
-    strict = pytest.importorskip("array_api_strict")
+    strict: Any
+
+    @pytest.fixture(autouse=True)
+    def library(self) -> None:
+        self.strict = pytest.importorskip("array_api_strict")
 
     def test_what_goes_in_comes_out(self, f: tadc.Function) -> None:
         x = self.strict.asarray(X)

@@ -107,6 +107,21 @@ def test_names_and_numbers(conv: tadc.Function) -> None:
     assert_alike(torch.autograd.grad(f.torch(x, alpha).y.sum(), alpha)[0], x.sum())
 
 
+def test_numbers_in_graphs_and_of_any_device() -> None:
+    f = tadc.function("x: f32[N]; a: f32; y[i] = a*x[i]")
+    g, x = f.torch, torch.ones(3)
+    for number in (2, 2.5):
+        compiled = torch.compile(lambda x, n=number: g(x, n), fullgraph=True, backend="aot_eager")
+        assert compiled(x).tolist() == [number] * 3
+        named = torch.compile(lambda x, n=number: g(a=n, x=x), fullgraph=True, backend="aot_eager")
+        assert named(x).tolist() == [number] * 3
+    with torch.device("meta"):
+        assert g(x, 2).tolist() == [2] * 3
+    for number in (10**400, 1e300):
+        with pytest.raises(tadc.ArgumentError, match="TAD0504"):
+            g(x, number)
+
+
 def test_sizes_by_name() -> None:
     f = tadc.function("size N; a: f64; y[i: N] = a*i")
     a = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
@@ -115,6 +130,11 @@ def test_sizes_by_name() -> None:
     assert torch.autograd.grad(y.sum(), a)[0] == 6
     with pytest.raises(tadc.ArgumentError, match="size `N` is missing"):
         f.torch(a.detach())
+    for wrong in ("3", 3.0, -1):
+        with pytest.raises(tadc.CompileError, match="TAD0508"):
+            f.torch(a.detach(), N=wrong)
+    with pytest.raises(Exception, match=r"f\.at\(sizes\)\.torch"):
+        torch.compile(lambda a: f.torch(a, N=3), fullgraph=True, backend="eager")(a.detach())
     nothing = tadc.function("size N; y[i: N] = 2.0*i")
     assert_alike(nothing.torch(N=3), torch.tensor([0.0, 2.0, 4.0], dtype=torch.float64))
 
