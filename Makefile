@@ -18,7 +18,7 @@ check: .venv/lint.stamp
 	$(PYTEST) $(CHECKED)
 
 test: .venv/test.stamp
-	@echo "tests: about four minutes on two cores (make check: one; make sweep: the long ones and the many alike)"
+	@echo "tests: about five minutes on two cores (make check: one; make sweep: the long ones and the many alike)"
 	$(PYTEST) --durations=5
 
 # What `make test` leaves out: long tests, and most of many that are alike.
