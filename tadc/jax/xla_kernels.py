@@ -16,17 +16,13 @@ from typing import Any
 
 import jax
 
-from tadc.api.execute import unit_of
 from tadc.api.function import Function, restored
-from tadc.api.recipes import Recipe
 from tadc.backend.cpu.jit import load
-from tadc.backend.disk_cache import configured
 from tadc.backend.object_code import object_code
 from tadc.caller.boundary import usage
 from tadc.compiler.compile_options import Options
-from tadc.frontend.source import Source
 from tadc.jax.handler import MESSAGE, dispatcher, handler
-from tadc.native.entry import entry_of, joined
+from tadc.native.framed_kernels import framed_kernel
 
 TARGET = "tadc"
 """The name by which XLA knows the handler."""
@@ -85,10 +81,9 @@ class Kernels:
         return found
 
     def _compiled(self, function: Function) -> int:
-        symbol, code = _code(function)
-        library = load(code, [symbol])
-        self._kept.append(library)
-        return library[symbol]
+        made = framed_kernel(function, "XLA", lambda interface, entry: handler(interface, entry.symbol))
+        self._kept.append(made.library)
+        return made.address
 
     def _publish(self) -> None:
         """Give the handler a table with all kernels. It may look into older ones meanwhile: they stay."""
@@ -123,24 +118,6 @@ _Missing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ct
 
 KERNELS = Kernels()
 """Those of this process."""
-
-
-def _code(function: Function) -> tuple[str, bytes]:
-    """The symbol and the object code of a kernel, from the disk or compiled. Raises CompileError."""
-    options = Options().storing(*_stored(function))
-    cache, recipe = configured(), Recipe(Source(_text_of(function)))
-    key = recipe.key("xla", repr(options), options.backend.tools())
-    found = cache and cache.get(key)
-    if found:
-        symbol, _, code = found.partition(b"\0")
-        return symbol.decode(), code
-    unit = unit_of(function.program, options)
-    entry = entry_of(unit.interface)
-    symbol, text = handler(unit.interface, entry.symbol)
-    code = object_code(joined(unit.llvm_ir, entry.text, text))
-    if cache:
-        cache.put(key, symbol.encode() + b"\0" + code)
-    return symbol, code
 
 
 def _text_of(function: Function) -> str:

@@ -11,6 +11,8 @@ otherwise:
     n > 0   extent n - 1 of `dims` is not as the program says
     -1      sizes for which the program has no meaning
     -2      there is not enough memory for what is in between
+
+It comes from `scratch_memory`, whose functions the code is to be loaded with.
 """
 
 from __future__ import annotations
@@ -22,20 +24,16 @@ from functools import cached_property
 
 from tadc.backend.cpu.processors import host
 from tadc.backend.runtime.interface import Interface
-from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.scratch import lay_out
+from tadc.native.scratch_memory import GIVE, TAKE
 
 _DECLARED = re.compile(r'declare [^@\n]*@("[^"]*"|[\w.$]+)\(')
 _DEFINED = re.compile(r'^define [^@\n]*@("[^"]*"|[\w.$]+)\(', re.M)
 
 EXCLUDED, NO_MEMORY = -1, -2
 """What is returned beside positions of extents."""
-
-KEPT = 64 << 20
-"""A kernel keeps a block of at most so many bytes from call to call: large blocks come from the system a page
-at a time, filled with zeros, which takes longer than many kernels."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class _Functions:
         given = [lines.put(f"load ptr, ptr {lines.word('%data', n)}") for n in range(len(tensors))]
         block = ""
         if self.interface.temporaries:
-            block = lines.put(f"call ptr @{self.quoted('take')}(i64 {scratch.bytes})")
+            block = lines.put(f'call ptr @"{TAKE}"(i64 {scratch.bytes})')
             is_null = lines.put(f"icmp eq ptr {block}, null")
             lines.do(f"br i1 {is_null}, label %no.memory, label %has.memory")
             lines.label("no.memory")
@@ -106,7 +104,7 @@ class _Functions:
         call = f'call void @"{self.interface.symbol}"({", ".join(arguments)})'
         self.rounded_as_usual(lines, call, place)
         if block:
-            lines.do(f"call void @{self.quoted('give')}(ptr {block})")
+            lines.do(f'call void @"{GIVE}"(ptr {block})')
         lines.do("ret i64 0")
         return self.function("entry", "ptr %data, ptr %dims", lines)
 
@@ -159,15 +157,12 @@ class _Functions:
         return f"define i64 @{self.quoted(name)}({parameters}) {{\nentry:\n{text}\n}}\n"
 
     def declarations(self) -> list[str]:
-        """What the functions call; memory for what is in between."""
+        """What the functions call."""
         found = [SATURATED]
         if self.is_x86:
             found += [f"declare void @llvm.x86.sse.{name}(ptr)" for name in ("stmxcsr", "ldmxcsr")]
         if self.interface.temporaries:
-            names = {name: self.quoted(name) for name in ("block", "take", "give")}
-            found.append(
-                _MEMORY.format(**names, line=ALIGNMENT, more=2 * ALIGNMENT, up=2 * ALIGNMENT - 1, kept=KEPT)
-            )
+            found += [f'declare ptr @"{TAKE}"(i64)', f'declare void @"{GIVE}"(ptr)']
         return found
 
     def quoted(self, name: str) -> str:
@@ -200,66 +195,3 @@ class _Functions:
         """Which of all extents tells a size."""
         before = self.interface.inputs[: source.argument]
         return sum(len(parameter.shape) for parameter in before) + source.dimension
-
-
-_MEMORY = """
-declare ptr @malloc(i64)
-declare void @free(ptr)
-@{block} = internal global ptr null
-; The block of the call before if nobody has it and it is large enough, else a new one; null without memory.
-define internal ptr @{take}(i64 %size) {{
-  %kept = atomicrmw xchg ptr @{block}, ptr null acquire
-  %is.none = icmp eq ptr %kept, null
-  br i1 %is.none, label %new, label %look
-look:
-  %size.at = getelementptr i64, ptr %kept, i64 -1
-  %room = load i64, ptr %size.at
-  %fits = icmp uge i64 %room, %size
-  br i1 %fits, label %found, label %small
-found:
-  ret ptr %kept
-small:
-  %old.at = getelementptr ptr, ptr %kept, i64 -2
-  %old = load ptr, ptr %old.at
-  call void @free(ptr %old)
-  br label %new
-new:
-  ; Before a block stand the address to free and its size.
-  %all = add i64 %size, {more}
-  %raw = call ptr @malloc(i64 %all)
-  %is.null = icmp eq ptr %raw, null
-  br i1 %is.null, label %no, label %made
-no:
-  ret ptr null
-made:
-  %begin = ptrtoint ptr %raw to i64
-  %up = add i64 %begin, {up}
-  %line = and i64 %up, -{line}
-  %skip = sub i64 %line, %begin
-  %aligned = getelementptr i8, ptr %raw, i64 %skip
-  %new.size.at = getelementptr i64, ptr %aligned, i64 -1
-  store i64 %size, ptr %new.size.at
-  %raw.at = getelementptr ptr, ptr %aligned, i64 -2
-  store ptr %raw, ptr %raw.at
-  ret ptr %aligned
-}}
-; Keeps a block for the next call, or frees it where it is large.
-define internal void @{give}(ptr %block) {{
-begin:
-  %size.at = getelementptr i64, ptr %block, i64 -1
-  %size = load i64, ptr %size.at
-  %is.large = icmp ugt i64 %size, {kept}
-  br i1 %is.large, label %drop, label %keep
-keep:
-  %other = atomicrmw xchg ptr @{block}, ptr %block release
-  %is.none = icmp eq ptr %other, null
-  br i1 %is.none, label %end, label %drop
-drop:
-  %gone = phi ptr [ %block, %begin ], [ %other, %keep ]
-  %raw.at = getelementptr ptr, ptr %gone, i64 -2
-  %raw = load ptr, ptr %raw.at
-  call void @free(ptr %raw)
-  br label %end
-end:
-  ret void
-}}"""

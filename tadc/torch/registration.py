@@ -14,15 +14,12 @@ from hashlib import sha256
 from keyword import iskeyword
 from typing import Any
 
-from tadc.api.execute import unit_of
 from tadc.api.function import Function
-from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import Library
-from tadc.backend.object_code import object_code
 from tadc.backend.runtime.interface import Interface
 from tadc.caller.boundary import usage
-from tadc.compiler.compile_options import Options
-from tadc.native.entry import entry_of, joined
+from tadc.native.entry import Entry
+from tadc.native.framed_kernels import framed_kernel
 from tadc.torch.boxed import boxed, boxed_symbol
 from tadc.torch.libtorch import externals, register
 from tadc.torch.pytorch import torch
@@ -77,16 +74,15 @@ def argument_names(inputs: Sequence[str]) -> list[str]:
 
 def add_kernel(name: str, f: Function) -> Interface:
     """Compile a function, and let the code compute both overloads on CPU tensors."""
-    options = Options(reverse=f.options.reverse).storing(f.options.materialize, f.options.memory_limit)
-    unit = unit_of(f.program, options)
-    entry = entry_of(unit.interface)
-    text = joined(unit.llvm_ir, entry.text, boxed(unit.interface, entry))
-    symbol = boxed_symbol(unit.interface)
-    code = load(object_code(text), [symbol], externals())
-    _KEPT.append(code)
-    register(name, code[symbol])
-    register(f"{name}.direct", code[symbol])
-    return unit.interface
+
+    def frame(interface: Interface, entry: Entry) -> tuple[str, str]:
+        return boxed_symbol(interface), boxed(interface, entry)
+
+    made = framed_kernel(f, f"PyTorch {torch.__version__}", frame, externals())
+    _KEPT.append(made.library)
+    register(name, made.address)
+    register(f"{name}.direct", made.address)
+    return made.interface
 
 
 def hand_on(name: str, op: Callable[..., Any]) -> None:

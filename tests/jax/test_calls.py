@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,7 +17,6 @@ import pytest
 
 import tadc
 import tadc.jax
-from tadc.backend.disk_cache import DiskCache
 from tadc.jax import xla_kernels as kernels
 
 CONV = tadc.function("x: f64[N]; w: f64[M]; y[i: N - M + 1] = sum{k} (w[k]*x[i + k]); s = sum{k} (w[k]**2)")
@@ -144,16 +142,6 @@ def test_one_kernel_for_all_sizes() -> None:
     assert len(kernels.KERNELS) == before + 1
     tadc.function("x: f64[N]; y[i] = 3*x[i] + 0.125").jax(jnp.ones(3))
     assert len(kernels.KERNELS) == before + 1  # the same text
-
-
-def test_a_kernel_from_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "configured", lambda: DiskCache(str(tmp_path), 1 << 20))
-    text, found = "x: f64[N]; y[i] = 7*x[i]", []
-    for _ in range(2):
-        monkeypatch.setattr(kernels, "KERNELS", kernels.Kernels())
-        found.append(kernels._code(tadc.function(text)))
-        monkeypatch.setattr(kernels, "unit_of", None)  # nothing is compiled the second time
-    assert found[0] == found[1]
 
 
 def test_shard_map_and_meshes() -> None:

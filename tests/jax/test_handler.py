@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 import tadc
-from tadc.api.execute import unit_of
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
-from tadc.compiler.compile_options import Options
 from tadc.jax.handler import INTERNAL, INVALID_ARGUMENT, dispatcher, handler
-from tadc.native.entry import entry_of, joined
+from tadc.native.framed_kernels import framed_kernel
 
 Words = ctypes.c_int64 * 32
 KEPT: list[Any] = []
@@ -58,12 +56,11 @@ def pointers(frame: Any, first: int, buffers: list[Any]) -> None:
 
 
 def kernel(text: str) -> Any:
-    unit = unit_of(tadc.function(text).program, Options())
-    entry = entry_of(unit.interface)
-    symbol, more = handler(unit.interface, entry.symbol)
-    library = load(object_code(joined(unit.llvm_ir, entry.text, more)), [symbol])
-    KEPT.append(library)
-    return HANDLER(library[symbol])
+    made = framed_kernel(
+        tadc.function(text), "XLA", lambda interface, entry: handler(interface, entry.symbol)
+    )
+    KEPT.append(made)
+    return HANDLER(made.address)
 
 
 def call(run: Any, inputs: list[Any], outputs: list[Any]) -> list[tuple[int, str]]:

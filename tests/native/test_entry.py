@@ -15,6 +15,7 @@ from tadc.api.execute import unit_of
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
 from tadc.compiler.compile_options import Options
+from tadc.native import scratch_memory
 from tadc.native.entry import EXCLUDED, entry_of, joined
 from tadc.native.scratch import slots_of
 
@@ -27,7 +28,7 @@ def code_of(f: tadc.Function) -> Code:
     unit = unit_of(f.program, Options())
     entry = entry_of(unit.interface)
     symbols = [entry.symbol, entry.shapes_symbol]
-    library = load(object_code(joined(unit.llvm_ir, entry.text)), symbols)
+    library = load(object_code(joined(unit.llvm_ir, entry.text)), symbols, scratch_memory.addresses())
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
     run, shapes = (kind(library[symbol]) for symbol in symbols)
     KEPT.append(library)

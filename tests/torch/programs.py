@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 import tadc
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: `make frameworks` installs it")
+
+#: Imported after the line above, which leaves out tests where PyTorch is not there.
+operators: Any = import_module("tadc.torch.operators")
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.torch.operators import Operator, operator_of
-from tests.torch.programs import assert_alike, torch
+from tests.torch.programs import assert_alike, operators, torch
 
 CONV = "x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])"
 
@@ -200,7 +199,7 @@ def test_extents_that_disagree() -> None:
 
 def test_a_kernel_refuses_by_itself(conv: tadc.Function) -> None:
     """As in a graph, where no Python is around it; what fails lets go of its tensors."""
-    op = operator_of(conv).op
+    op = operators.operator_of(conv).op
     x, w = doubles(9), doubles(3)
     for args, words in (
         ((x.float(), w), "the elements of `x` are no f64"),
@@ -209,7 +208,7 @@ def test_a_kernel_refuses_by_itself(conv: tadc.Function) -> None:
     ):
         with pytest.raises(RuntimeError, match=words):
             op(*args)
-    fixed = operator_of(tadc.function("x: f64[3]; y[i] = x[i]")).op
+    fixed = operators.operator_of(tadc.function("x: f64[3]; y[i] = x[i]")).op
     with pytest.raises(RuntimeError, match="dimension 0 of `x` does not fit"):
         fixed(x)
 
@@ -222,14 +221,14 @@ def test_there_is_too_little_memory() -> None:
 
 def test_only_gradients_that_are_asked_for_are_computed(conv: tadc.Function) -> None:
     asked: list[tuple[str, ...]] = []
-    derived = Operator.derived
+    derived = operators.Operator.derived
 
-    def noting(self: Operator, kind: str, names: tuple[str, ...]) -> Operator:
+    def noting(self: Any, kind: str, names: tuple[str, ...]) -> Any:
         asked.append((kind, *names))
         return derived(self, kind, names)
 
     x, w = doubles(9), doubles(3)
-    with mock.patch.object(Operator, "derived", noting):
+    with mock.patch.object(operators.Operator, "derived", noting):
         for names in (("x",), ("w",), ("x", "w")):
             inputs = {"x": x.clone(), "w": w.clone()}
             for name in names:
@@ -237,7 +236,7 @@ def test_only_gradients_that_are_asked_for_are_computed(conv: tadc.Function) -> 
             conv.torch(**inputs).sum().backward()
             assert [name for name in inputs if inputs[name].grad is not None] == list(names)
     assert asked == [("g", "x"), ("g", "w"), ("g", "x", "w")]
-    assert operator_of(conv).derived("g", ("x",)).outputs == ("dx",)
+    assert operators.operator_of(conv).derived("g", ("x",)).outputs == ("dx",)
 
 
 def test_results_that_nobody_reads_have_no_cotangent() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.torch.operators import operator_of
 from tests.backend.test_cuda import Library, fake_torch, gpu, on_gpu
 from tests.torch import programs
 
@@ -18,7 +17,7 @@ TEXT = "x: f64[3]; f[i] = x[i]**2; s = sum{i} (x[i])"
 
 
 def test_kernels_of_the_gpu_compute(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    operator = operator_of(tadc.function(TEXT))
+    operator = programs.operators.operator_of(tadc.function(TEXT))
     fake: Any = fake_torch(monkeypatch)
     y, s = operator._on_gpu(fake.Tensor(on_gpu([1, 2, 3]), requires_grad=True))
     assert type(y) is type(s) is fake.Tensor
@@ -27,7 +26,7 @@ def test_kernels_of_the_gpu_compute(gpu: Library, monkeypatch: pytest.MonkeyPatc
 
 
 def test_pytorch_gives_its_tensors_on_gpus_to_it() -> None:
-    name = operator_of(tadc.function(TEXT)).name
+    name = programs.operators.operator_of(tadc.function(TEXT)).name
     has: Any = programs.torch._C._dispatch_has_kernel_for_dispatch_key
     for key in ("CUDA", "CPU", "Autograd", "AutocastCPU", "AutocastCUDA", "Meta", "FuncTorchBatched"):
         assert has(f"tadc::{name}", key), key
