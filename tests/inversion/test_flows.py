@@ -49,7 +49,7 @@ def test_products(name: str) -> None:
     compare(inverse, arguments, dense_by_jax(flow.case, f, arguments))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", FLOWS)
 def test_functions_have_text(name: str) -> None:
     """What is printed is a program with the results of a call, of as many inputs."""
@@ -241,6 +241,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_steps_that_are_systems(name: str) -> None:
     case, kind = SYSTEMS[name]

@@ -48,6 +48,7 @@ def test_gradients(name: str) -> None:
     assert 0 <= residual < 1e-9
 
 
+@pytest.mark.sweep
 def test_memory_does_not_grow_with_steps() -> None:
     """Ten times the steps take the same memory; values come along, and second derivatives are right."""
     sizes = [{"N": 10, "T": steps} for steps in (1000, 10_000)]

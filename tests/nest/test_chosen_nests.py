@@ -103,7 +103,7 @@ def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
             arrays |= assert_same_in_parts(plain, nest, steps, item, arrays, {}, reads_more=False)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_chosen_nests_of_examples_are_right(name: str) -> None:
     """For all sizes, and for all ranges of threads."""

@@ -113,7 +113,7 @@ z[j] = sum{i} (d[i, j]**2)"""
     np.testing.assert_allclose(z, (d**2).sum(0), rtol=1e-13)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_bands(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of products at some distances, differentiated twice."""

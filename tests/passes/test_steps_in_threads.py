@@ -83,6 +83,7 @@ y[t: T] = sum{i} (v[t, i]*u[t, i])""",
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("known", [False, True])
 def test_steps_are_divided(name: str, known: bool) -> None:

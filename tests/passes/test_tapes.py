@@ -233,7 +233,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("slots", [0, 1, 5])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, slots: int) -> None:

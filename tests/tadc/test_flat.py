@@ -52,6 +52,7 @@ def test_a_vector_of_several_inputs_to_one_of_several_results() -> None:
     np.testing.assert_allclose(operator.T @ np.eye(25), np.asarray(expected).T, atol=1e-12)
 
 
+@pytest.mark.sweep
 def test_a_scalar_of_several_inputs() -> None:
     given = arrays()
     f = tadc.function(
