@@ -69,6 +69,8 @@ class JaxFunction:
         try:
             if self._untold:
                 kwargs = {**kwargs, **self._sizes(kwargs)}
+            if kwargs:
+                args, kwargs = self._by_position(args, kwargs)
             return self._call(*args, **kwargs)
         except CompileError as error:
             leaving(error)
@@ -82,7 +84,19 @@ class JaxFunction:
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Any:
         """As of what `jax.jit` returns."""
+        args, kwargs = self._by_position(args, kwargs)
         return self._call.lower(*args, **kwargs)
+
+    def _by_position(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arrays that are given by name, by position if none is missing: older versions of JAX have names of
+        their own there, as `fun`."""
+        left = self.function.inputs[len(args) :]
+        if not all(name in kwargs for name in left):
+            return args, kwargs
+        rest = {name: value for name, value in kwargs.items() if name not in left}
+        return (*args, *(kwargs[name] for name in left)), rest
 
     def _sizes(self, given: Mapping[str, Any]) -> SizeValues:
         """The sizes of a call, as numbers that JAX can keep functions by. Raises ArgumentError."""
