@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
 from tadc.native.entry import EXCLUDED, NO_MEMORY
-from tadc.native.ir_lines import Lines
+from tadc.native.ir_lines import Lines, text_constant
 
 INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 3, 8, 13
 """Codes of XLA_FFI_Error."""
@@ -217,8 +217,7 @@ class _Handler:
         found = lines.put(f'call i64 @"{self.entry}"(ptr {data}, ptr {dims})')
         self.report(found)
         fail = _FAIL.format(fail=self.named("fail"))
-        body = "\n".join(lines.lines)
-        function = f'define ptr @"{self.named("xla")}"(ptr %frame) {{\nentry:\n{body}\n}}\n'
+        function = lines.function(f'ptr @"{self.named("xla")}"(ptr %frame)', {})
         return "\n".join(self.constants) + fail + function
 
     def named(self, name: str) -> str:
@@ -234,22 +233,18 @@ class _Handler:
         """The buffers of tensors, if they have the types and ranks of these; the function ends if not."""
         lines = self.lines
         found: list[str] = []
-        self.require(lines.put(f"icmp eq i64 {self.load('i64', '%frame', count)}, {len(parameters)}"))
+        lines.require(
+            lines.put(f"icmp eq i64 {self.load('i64', '%frame', count)}, {len(parameters)}"), "other"
+        )
         array = self.load("ptr", "%frame", pointers) if parameters else ""
         for n, parameter in enumerate(parameters):
             buffer = lines.put(f"load ptr, ptr {lines.word(array, n)}")
             type, rank = self.load("i32", buffer, 16), self.load("i64", buffer, 32)
-            self.require(lines.put(f"icmp uge i64 {lines.put(f'load i64, ptr {buffer}')}, 48"))
-            self.require(lines.put(f"icmp eq i32 {type}, {_TYPES[parameter.type]}"))
-            self.require(lines.put(f"icmp eq i64 {rank}, {len(parameter.shape)}"))
+            lines.require(lines.put(f"icmp uge i64 {lines.put(f'load i64, ptr {buffer}')}, 48"), "other")
+            lines.require(lines.put(f"icmp eq i32 {type}, {_TYPES[parameter.type]}"), "other")
+            lines.require(lines.put(f"icmp eq i64 {rank}, {len(parameter.shape)}"), "other")
             found.append(buffer)
         return found
-
-    def require(self, condition: str) -> None:
-        """Go on where a condition holds."""
-        further = self.lines.fresh("next")
-        self.lines.do(f"br i1 {condition}, label %{further}, label %other")
-        self.lines.label(further)
 
     def report(self, found: str) -> None:
         """Return what the kernel says: nothing, or an error of XLA."""
@@ -275,8 +270,4 @@ class _Handler:
 
 def _constant(name: str, text: str) -> str:
     """A text that ends with a zero, as a global."""
-    data = text.encode() + b"\0"
-    shown = "".join(
-        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data
-    )
-    return f'@"{name}" = internal constant [{len(data)} x i8] c"{shown}"\n'
+    return f'@"{name}" = internal constant {text_constant(text)}\n'

@@ -51,7 +51,7 @@ def _sized(name: str, interface: Interface) -> str:
     is_none = lines.put(f"icmp eq i64 {scratch.bytes}, 0")
     more = lines.binary("add", scratch.bytes, str(ALIGNMENT))
     lines.do(f"ret i64 {lines.put(f'select i1 {is_none}, i64 0, i64 {more}')}")
-    return _function(f"i64 @{name}_scratch({', '.join(parameters)})", lines, {"bad.size": "i64 -1"})
+    return lines.function(f"i64 @{name}_scratch({', '.join(parameters)})", {"bad.size": "i64 -1"})
 
 
 def _called(name: str, interface: Interface) -> str:
@@ -71,7 +71,7 @@ def _called(name: str, interface: Interface) -> str:
     pointers = [f"ptr %p{n}" for n in range(len(tensors))]
     ends = {label: f"i32 {status.number}" for label, status in _ENDS.items()}
     head = f"i32 @{name}({', '.join([*pointers, 'ptr %scratch', *parameters])})"
-    return _function(head, lines, ends)
+    return lines.function(head, ends)
 
 
 _ENDS = {"bad.size": BAD_SIZE, "null": NULL, "no.scratch": NO_SCRATCH}
@@ -110,12 +110,3 @@ def _aligned(lines: Lines, pointer: Value) -> Value:
     begin = lines.put(f"ptrtoint ptr {pointer} to i64")
     skip = lines.binary("sub", lines.up_to(begin, ALIGNMENT), begin)
     return lines.put(f"getelementptr i8, ptr {pointer}, i64 {skip}")
-
-
-def _function(head: str, lines: Lines, ends: Mapping[str, str]) -> str:
-    """A function, with the blocks that those which refuse go to."""
-    body = "\n".join(lines.lines)
-    blocks = [
-        f"{label}:\n  ret {value}" for label, value in ends.items() if f"label %{label}\n" in f"{body}\n"
-    ]
-    return "\n".join([f"define {head} {{", "entry:", body, *blocks, "}", ""])

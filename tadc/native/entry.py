@@ -45,9 +45,9 @@ class Entry:
     text: str
 
 
-def entry_of(interface: Interface, *, checks_excluded: bool = True) -> Entry:
-    """The functions for a kernel. Sets of sizes that are excluded may have been looked at by the caller."""
-    made = _Functions(interface, checks_excluded)
+def entry_of(interface: Interface) -> Entry:
+    """The functions for a kernel."""
+    made = _Functions(interface)
     text = "\n".join([*made.declarations(), made.shapes(), made.entry(), ""])
     return Entry(f"{interface.symbol}.entry", f"{interface.symbol}.shapes", text)
 
@@ -69,7 +69,6 @@ def joined(*texts: str) -> str:
 @dataclass(frozen=True)
 class _Functions:
     interface: Interface
-    checks_excluded: bool
 
     def shapes(self) -> str:
         """The function that tells the extents of results."""
@@ -94,11 +93,7 @@ class _Functions:
         block = ""
         if self.interface.temporaries:
             block = lines.put(f'call ptr @"{TAKE}"(i64 {scratch.bytes})')
-            is_null = lines.put(f"icmp eq ptr {block}, null")
-            lines.do(f"br i1 {is_null}, label %no.memory, label %has.memory")
-            lines.label("no.memory")
-            lines.do(f"ret i64 {NO_MEMORY}")
-            lines.label("has.memory")
+            lines.require(lines.put(f"icmp ne ptr {block}, null"), "no.memory")
             given += [lines.put(f"getelementptr i8, ptr {block}, i64 {n}") for n in scratch.offsets]
         arguments = [f"ptr {n}" for n in given] + [f"i64 {sizes[n]}" for n in self.interface.sizes]
         call = f'call void @"{self.interface.symbol}"({", ".join(arguments)})'
@@ -138,8 +133,7 @@ class _Functions:
                 continue
             same = lines.put(f"icmp eq i64 {dims[position]}, {lines.form(extent, values)}")
             lines.require(same, checked[position])
-        if self.checks_excluded:
-            lines.require_outside(self.interface.excluded, values, "excluded")
+        lines.require_outside(self.interface.excluded, values, "excluded")
         return values
 
     def dims(self, lines: Lines) -> list[Value]:
@@ -148,13 +142,10 @@ class _Functions:
         return [lines.put(f"load i64, ptr {lines.word('%dims', n)}") for n in range(count)]
 
     def function(self, name: str, parameters: str, lines: Lines) -> str:
-        """A function, with the blocks that those which refuse go to."""
-        text = "\n".join(lines.lines)
-        ends = [(f"wrong{n}", n + 1) for n in range(len(self.extents))] + [("excluded", EXCLUDED)]
-        for label, code in ends:
-            if f"label %{label}\n" in text:
-                text += f"\n{label}:\n  ret i64 {code}"
-        return f"define i64 @{self.quoted(name)}({parameters}) {{\nentry:\n{text}\n}}\n"
+        """A function, which returns what it refuses for."""
+        ends = {f"wrong{n}": f"i64 {n + 1}" for n in range(len(self.extents))}
+        ends |= {"excluded": f"i64 {EXCLUDED}", "no.memory": f"i64 {NO_MEMORY}"}
+        return lines.function(f"i64 @{self.quoted(name)}({parameters})", ends)
 
     def declarations(self) -> list[str]:
         """What the functions call."""

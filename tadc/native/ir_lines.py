@@ -105,6 +105,15 @@ class Lines:
                 inside = self.put(f"and i1 {inside}, {self.holds(row, values)}")
             self.require(self.put(f"xor i1 {inside}, true"), failure)
 
+    def function(self, head: str, ends: Mapping[str, str]) -> str:
+        """A function of these lines; `ends` are what its last blocks return, of which those stay that lines
+        go to."""
+        body = "\n".join([*self.lines, ""])
+        blocks = "".join(
+            f"{end}:\n  ret {value}\n" for end, value in ends.items() if f"label %{end}\n" in body
+        )
+        return f"define {head} {{\nentry:\n{body}{blocks}}}\n"
+
     def larger(self, one: Value, other: Value) -> Value:
         """The larger of two numbers."""
         is_larger = self.put(f"icmp sgt i64 {one}, {other}")
@@ -119,6 +128,15 @@ class Lines:
         """Whether a form is 0, or not negative."""
         found = self.form(row.form, values)
         return self.put(f"icmp {'eq' if row.equality else 'sge'} i64 {found}, 0")
+
+
+def text_constant(text: str) -> str:
+    """The type and the value of a constant: the bytes of a text, with a zero behind."""
+    data = text.encode() + b"\0"
+    shown = "".join(
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data
+    )
+    return f'[{len(data)} x i8] c"{shown}"'
 
 
 TOO_MANY = 1 << 54

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from tadc.backend.runtime.host_arrays import DTYPES, Parameter, declared
 from tadc.backend.runtime.interface import Interface
 from tadc.native.entry import Entry
-from tadc.native.ir_lines import Lines, Value
+from tadc.native.ir_lines import Lines, Value, text_constant
 from tadc.torch.libtorch import cpu_number, element_number
 
 _NO_MEMORY, _EXCLUDED, _FAILED = -2, -1, -3
@@ -125,7 +125,9 @@ class _Boxed:
         self.inputs = interface.inputs
         self.outputs = interface.outputs
         self.extents = sum(len(p.shape) for p in self.inputs)
+        #: The blocks that return a code, and what those return that are for one place alone.
         self.failures: dict[int, str] = {}
+        self.ends: dict[str, str] = {}
 
     def text(self) -> str:
         most = max([1, *(len(p.shape) for p in (*self.inputs, *self.outputs))])
@@ -144,9 +146,8 @@ class _Boxed:
         self.make_outputs(lines, shapes, data)
         self.go_on(lines, lines.put(f'call i64 @"{self.entry.symbol}"(ptr {data}, ptr {dims})'))
         lines.do("ret i64 0")
-        ends = "".join(f"{label}:\n  ret i64 {code}\n" for code, label in self.failures.items())
-        body = "\n".join(lines.lines)
-        return f"define internal i64 @torch.box.compute(ptr %stack, ptr %made) {{\nentry:\n{body}\n{ends}}}\n"
+        ends = self.ends | {label: f"i64 {code}" for code, label in self.failures.items()}
+        return lines.function("internal i64 @torch.box.compute(ptr %stack, ptr %made)", ends)
 
     @property
     def result_extents(self) -> int:
@@ -202,19 +203,13 @@ class _Boxed:
 
     def require(self, lines: Lines, condition: Value, code: int) -> None:
         """Go on where a condition holds, else return the code."""
-        further = lines.fresh("next")
-        label = self.failures.setdefault(code, f"failure{len(self.failures)}")
-        lines.do(f"br i1 {condition}, label %{further}, label %{label}")
-        lines.label(further)
+        lines.require(condition, self.failures.setdefault(code, f"failure{len(self.failures)}"))
 
     def go_on(self, lines: Lines, code: Value) -> None:
         """Go on where a code is 0, else return it."""
-        further, wrong = lines.fresh("next"), lines.fresh("wrong")
-        is_well = lines.put(f"icmp eq i64 {code}, 0")
-        lines.do(f"br i1 {is_well}, label %{further}, label %{wrong}")
-        lines.label(wrong)
-        lines.do(f"ret i64 {code}")
-        lines.label(further)
+        wrong = lines.fresh("wrong")
+        self.ends[wrong] = f"i64 {code}"
+        lines.require(lines.put(f"icmp eq i64 {code}, 0"), wrong)
 
     def box(self) -> str:
         """The function that libtorch calls."""
@@ -243,15 +238,16 @@ class _Boxed:
         where = "i64 ptrtoint (ptr @torch.box.where to i64)"
         lines.do(f"musttail call void @aoti_torch_check(ptr null, {where}, {where}, i64 1, ptr {message})")
         lines.do("ret void")
-        name, body = boxed_symbol(self.interface), "\n".join(lines.lines)
         parameters = "ptr %stack, i64 %inputs, i64 %outputs, i64 %unused, ptr %unused2"
-        return f'{_LET_GO}define void @"{name}"({parameters}) {{\nentry:\n{body}\n}}\n'
+        return _LET_GO + lines.function(f'void @"{boxed_symbol(self.interface)}"({parameters})', {})
 
     def messages(self) -> str:
         """What exceptions say, by code."""
         texts = _texts(self.inputs)
-        found = [f"@torch.box.where = private constant {_string('tadc')}"]
-        found += [f"@torch.box.message{n} = private constant {_string(text)}" for n, text in enumerate(texts)]
+        found = [f"@torch.box.where = private constant {text_constant('tadc')}"]
+        found += [
+            f"@torch.box.message{n} = private constant {text_constant(text)}" for n, text in enumerate(texts)
+        ]
         table = ", ".join(f"ptr @torch.box.message{n}" for n in range(len(texts)))
         found.append(f"@torch.box.messages = private constant [{len(texts)} x ptr] [{table}]")
         return "\n".join([*found, ""])
@@ -284,9 +280,3 @@ def _texts(inputs: Sequence[Parameter]) -> list[str]:
     found += [f"tadc: the elements of `{p.name}` are no {p.type}; {declared(p)}" for p in inputs]
     found += [f"tadc: `{p.name}` does not have {len(p.shape)} dimensions; {declared(p)}" for p in inputs]
     return found
-
-
-def _string(text: str) -> str:
-    """A constant of LLVM IR that ends with a zero."""
-    data = text.encode() + b"\0"
-    return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
