@@ -85,6 +85,12 @@ class SizeSource:
     factor: int
     rest: Affine
 
+    def value(self, length: int, sizes: Mapping[str, int]) -> int:
+        """The symbol where the dimension is so long; `sizes` are those told before. All may be symbols of a
+        framework."""
+        rest = length - self.rest.evaluate(sizes)
+        return rest if self.factor == 1 else rest // self.factor
+
 
 def size_sources(shapes: Sequence[Shape]) -> tuple[SizeSource, ...]:
     """How the shapes of the arguments tell the size symbols, each once, in an order to go by.
@@ -117,7 +123,7 @@ def told_sizes(shapes: Sequence[Shape], found: Sequence[tuple[int, ...]], sizes:
     for source in size_sources([shape for shape, _ in pairs]):
         length = pairs[source.argument][1][source.dimension]
         if source.symbol not in sizes and source.rest.variables <= sizes.keys():
-            sizes[source.symbol] = (length - source.rest.evaluate(sizes)) // source.factor
+            sizes[source.symbol] = source.value(length, sizes)
 
 
 def required_text(excluded: Iterable[Constraint]) -> str:

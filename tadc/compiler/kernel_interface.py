@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import substituted
 from tadc.frontend.program import Program
+from tadc.frontend.specialise import problems_at
 from tadc.lattice.affine import Affine
 
 if TYPE_CHECKING:
+    from tadc.backend.runtime.call_sizes import SizeSymbols
+    from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
+
+
+def parameters_of(program: Program) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
+    """The inputs and the outputs, with types and shapes."""
+    from tadc.backend.runtime.host_arrays import Parameter
+
+    return (
+        tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments),
+        tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
+    )
+
+
+def size_symbols_of(program: Program) -> SizeSymbols:
+    """How shapes tell the sizes of a call, which are looked at once more where they may be excluded."""
+    from tadc.backend.runtime.call_sizes import SizeSymbols
+
+    recheck = partial(problems_at, program)
+    inputs, _ = parameters_of(program)
+    return SizeSymbols(program.sizes, inputs, program.excluded, recheck, dict(program.given))
 
 
 def interface_of(state: Compilation, program: Program) -> Interface:
@@ -22,8 +45,7 @@ def interface_of(state: Compilation, program: Program) -> Interface:
     names = {f"s{n}": Affine.var(name) for n, name in enumerate(program.sizes)}
     return Interface(
         state.symbol,
-        tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments),
-        tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
+        *parameters_of(program),
         tuple(
             Temporary(
                 Parameter(t.name, t.type, substituted(t.shape, names)), *t.span, *t.place, t.cotangent_of

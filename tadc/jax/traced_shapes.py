@@ -7,18 +7,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from jax import dtypes
 
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Parameter, declared, shape_problem
+from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import Extent
+from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
-from tadc.frontend.specialise import problems_at
-from tadc.lattice.affine import Affine
 
 Shape = tuple[Any, ...]
 """Extents are integers, or JAX's symbols in programs that are exported for all sizes."""
@@ -29,23 +28,20 @@ class Shapes:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.inputs = tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments)
-        self.outputs = tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs)
+        self.inputs, self.outputs = parameters_of(program)
         self._known: dict[tuple[Shape, ...], tuple[Shape, ...]] = {}
 
     @cached_property
     def symbols(self) -> SizeSymbols:
         """How shapes tell sizes."""
-        program = self.program
-        recheck = partial(problems_at, program)
-        return SizeSymbols(program.sizes, self.inputs, program.excluded, recheck, dict(program.given))
+        return size_symbols_of(self.program)
 
     def results(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         """The shapes of the results. Raises ArgumentError: all that is wrong with those of the arguments."""
         found = self._known.get(shapes)
         if found is None:
             sizes = self.sizes(shapes)
-            found = tuple(tuple(_value(extent, sizes) for extent in p.shape) for p in self.outputs)
+            found = tuple(shape_at(p.shape, sizes) for p in self.outputs)
             if len(self._known) < 256:
                 self._known[shapes] = found
         return found
@@ -60,8 +56,7 @@ class Shapes:
             return self.symbols.values(shapes, {})
         sizes: dict[str, Any] = {}
         for source in self.symbols.sources:
-            length = shapes[source.argument][source.dimension] - _value(source.rest, sizes)
-            sizes[source.symbol] = length if source.factor == 1 else length // source.factor
+            sizes[source.symbol] = source.value(shapes[source.argument][source.dimension], sizes)
         return sizes
 
     def in_question(self, shapes: tuple[Shape, ...]) -> Mapping[str, int] | None:
@@ -117,14 +112,3 @@ def _may_fit(parameter: Parameter, shape: Shape) -> bool:
     if len(shape) != len(parameter.shape):
         return False
     return not any(isinstance(shape[n], int) and shape[n] != size for n, size in parameter.numbers)
-
-
-def _value(form: Extent | Affine, sizes: Mapping[str, Any]) -> Any:
-    """The value of a form, where sizes may be symbols of JAX."""
-    if isinstance(form, int):
-        return form
-    total: Any = form.constant
-    for atom, factor in form.terms:
-        of = sizes[atom] if isinstance(atom, str) else _value(atom.numerator, sizes) // atom.denominator
-        total = total + factor * of
-    return total

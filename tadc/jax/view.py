@@ -23,6 +23,7 @@ from tadc.backend.runtime.call_sizes import size_missing
 from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
+from tadc.compiler.kernel_interface import parameters_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.size_values import SizeValues, size_values
 from tadc.jax.derived import Derived
@@ -107,8 +108,7 @@ class JaxFunction:
         return sizes
 
     def _parameters(self) -> tuple[Parameter, ...]:
-        program = self.function.program
-        return tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments)
+        return parameters_of(self.function.program)[0]
 
     def _traced(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call whose arrays JAX traces."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.interface import Interface
-from tadc.frontend.extents import Extent, size_sources
+from tadc.frontend.extents import shape_at, size_sources
 from tadc.torch.pytorch import torch
 
 #: Devices that functions compute on, and the one without elements.
@@ -31,24 +31,18 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
         _check(tensor.dim() == rank, f"`{parameter.name}` does not have {rank} dimensions", parameter)
     sizes = _sizes(interface, tensors)
     placed = next((tensor for tensor in tensors if tensor.device.type != "cpu"), tensors[0])
-    return [
-        placed.new_empty([_value(n, sizes) for n in p.shape], dtype=ELEMENTS[p.type])
-        for p in interface.outputs
-    ]
+    return [placed.new_empty(shape_at(p.shape, sizes), dtype=ELEMENTS[p.type]) for p in interface.outputs]
 
 
 def _sizes(interface: Interface, tensors: Sequence[Any]) -> Mapping[str, Any]:
     """The values of size symbols, all extents checked."""
     sizes: dict[str, Any] = {}
     for source in size_sources([p.shape for p in interface.inputs]):
-        length = tensors[source.argument].shape[source.dimension]
-        rest = length - source.rest.evaluate(sizes)
-        sizes[source.symbol] = rest // source.factor if source.factor != 1 else rest
+        sizes[source.symbol] = source.value(tensors[source.argument].shape[source.dimension], sizes)
         torch._check(sizes[source.symbol] >= 0, lambda: "tadc: a size is negative")
     for parameter, tensor in zip(interface.inputs, tensors, strict=True):
-        for d, extent in enumerate(parameter.shape):
-            what = f"dimension {d} of `{parameter.name}` does not fit"
-            _check(tensor.shape[d] == _value(extent, sizes), what, parameter)
+        for d, extent in enumerate(shape_at(parameter.shape, sizes)):
+            _check(tensor.shape[d] == extent, f"dimension {d} of `{parameter.name}` does not fit", parameter)
     for rows in interface.excluded:
         inside: Any = True
         for row in rows:
@@ -56,10 +50,6 @@ def _sizes(interface: Interface, tensors: Sequence[Any]) -> Mapping[str, Any]:
             inside = inside & (value == 0 if row.equality else value >= 0)
         torch._check(torch.sym_not(inside), lambda: "tadc: the program has no meaning for these sizes")
     return sizes
-
-
-def _value(extent: Extent, sizes: Mapping[str, Any]) -> Any:
-    return extent if isinstance(extent, int) else extent.evaluate(sizes)
 
 
 def _check(condition: Any, what: str, parameter: Parameter) -> None:

@@ -6,17 +6,15 @@ Codes as for arrays (`backend/runtime/host_arrays.py`): TAD0501 to TAD0504, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tadc.api.function import Function
-from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared, shape_message
+from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
-from tadc.frontend.specialise import problems_at
 from tadc.torch.pytorch import torch
 from tadc.torch.result_shapes import DEVICES, ELEMENTS
 
@@ -91,9 +89,6 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     return None
 
 
-def sizes_of(f: Function, parameters: Sequence[Parameter], tensors: Sequence[Any]) -> SizeValues:
+def sizes_of(f: Function, tensors: Sequence[Any]) -> SizeValues:
     """The sizes that tensors tell. Raises ArgumentError where they disagree or the program has no meaning."""
-    program = f.program
-    recheck = partial(problems_at, program)
-    symbols = SizeSymbols(program.sizes, parameters, program.excluded, recheck, dict(program.given))
-    return symbols.values([tuple(tensor.shape) for tensor in tensors], {})
+    return size_symbols_of(f.program).values([tuple(tensor.shape) for tensor in tensors], {})

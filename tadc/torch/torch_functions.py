@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tadc.api.function import Function
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
+from tadc.compiler.kernel_interface import parameters_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
@@ -32,6 +32,8 @@ class TorchFunction:
         self.function = f
         self.inputs = f.inputs
         self.outputs = f.outputs
+        #: The inputs, with types and shapes.
+        self.parameters, _ = parameters_of(f.program)
         self._at: dict[Function, TorchFunction] = {}
         self._result: Any = None
         if len(f.outputs) > 1:
@@ -111,11 +113,6 @@ class TorchFunction:
         """
         return Module(self, parameters)
 
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The inputs, with types and shapes."""
-        return tuple(Parameter(a.name, a.type, a.shape) for a in self.function.program.arguments)
-
     def _arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call with names, or of a function whose sizes tensors do not tell."""
         f = self.function
@@ -150,7 +147,7 @@ class TorchFunction:
         tensors = fitting(self.parameters, values)
         if any(made is not value for made, value in zip(tensors, values, strict=True)):
             return self(*tensors)
-        sizes = sizes_of(self.function, self.parameters, tensors)
+        sizes = sizes_of(self.function, tensors)
         if "has no meaning" in str(error) and sizes:
             return self._wrapped(self.function.at(sizes))(*args)
         if "too little memory" in str(error):
