@@ -40,12 +40,18 @@ def unit_of(f: tadc.Function, threads: str = "none", **how: Any) -> NativeUnit:
     return native_unit(f, derivatives_of(f, f.inputs, values=True), Options(**how), "k", threads)
 
 
+#: Code that threads of its own run, which go on until the process ends.
+KEPT: list[Any] = []
+
+
 class Library:
     """A unit in this process."""
 
     def __init__(self, unit: NativeUnit, externals: Mapping[str, int] | None = None) -> None:
         self.unit = unit
         self.code = load(unit.object(), unit.symbols, externals)
+        if unit.threads == "pool":
+            KEPT.append(self.code)
         self.parts = {part.name: part.interface for part in unit.parts}
 
     def function(self, name: str, result: Any) -> Any:
