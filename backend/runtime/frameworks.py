@@ -12,8 +12,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.backend.runtime.dlpack import CPU_DEVICE, CUDA_DEVICE, lent
-
 
 class Framework:
     """What differs between libraries; `module` is the one that the arrays belong to."""
@@ -252,6 +250,8 @@ class Lender(Framework):
 
     def to_write(self, value: Any) -> Any:
         """See Framework. A copy is read-only, since nobody would see what is written to it."""
+        from tadc.backend.runtime.dlpack import lent
+
         return lent(value)
 
 
@@ -334,8 +334,8 @@ def host_library(value: Any) -> Framework | None:
     return _LENDER if namespace is None else Standard(namespace)
 
 
-#: Devices of DLPack whose memory the host reads: its own, and that which CUDA and ROCm share with it.
-_HOST_DEVICES = (CPU_DEVICE, 3, 11, 13)
+#: Devices of DLPack whose memory CUDA and ROCm share with the host.
+_SHARED_DEVICES = (3, 11, 13)
 #: Those that others have, by the names of `dlpack.h`.
 _DEVICES = {
     2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU",
@@ -352,8 +352,10 @@ def device_kind(value: Any) -> int | None:
 
 def foreign_device(value: Any) -> str | None:
     """The device that an array says to lie on, where that is neither the host nor an NVIDIA GPU."""
+    from tadc.backend.runtime.dlpack import CPU_DEVICE, CUDA_DEVICE
+
     kind = device_kind(value)
-    if kind is None or kind in (*_HOST_DEVICES, CUDA_DEVICE):
+    if kind is None or kind in (CPU_DEVICE, CUDA_DEVICE, *_SHARED_DEVICES):
         return None
     return _DEVICES.get(kind, f"number {kind} of DLPack")
 
