@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -61,17 +61,10 @@ def given_schedule(source: Source | None, functions: Sequence[MapFunction]) -> G
             return apply_steps(plain, steps)
 
         check_steps(read, source, _of_cpu(steps) or problem_of(steps, item), made)
-        made_nest = made(steps)
-        number = _twice(steps, made_nest)
-        if number is not None:
-            text = "its last tile is moved back, in blocks of a reduction: elements would be joined twice"
-            help = "end tiles by `rest`, or put the blocks inside"
-            raise does_not_fit(text, read.spans[number], help, source)
-        moved = {loop.index for loop in loops_in(made_nest.body) if _moves_back(loop)}
-        number = _split_of(steps, moved) if item.marks.tape is not None else None
-        if number is not None:
-            text = "its last tile is moved back, but the map is computed again from later steps"
-            raise does_not_fit(text, read.spans[number], "end tiles by `rest`", source)
+        twice = _twice(steps, made(steps), item)
+        if twice is not None:
+            number, text, help = twice
+            raise does_not_fit(f"its last tile is moved back, {text}", read.spans[number], help, source)
         found |= {tensor.name: steps for tensor in item.tensors}
     return found
 
@@ -142,18 +135,21 @@ def _of_cpu(steps: Sequence[Step]) -> Problem | None:
     return None
 
 
-def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
-    """The number of a split whose tiles overlap inside of the blocks of a reduction."""
+def _twice(steps: Sequence[Step], nest: Nest, item: Map) -> Problem | None:
+    """The first split whose tiles overlap where no element may be computed twice."""
     cuts = {step.outer for step in steps if isinstance(step, Cut)}
     blocks = [loop for loop in loops_in(nest.body) if loop.index in cuts]
     inside = {inner.index for loop in blocks for inner in loops_in(loop.body) if _moves_back(inner)}
-    return _split_of(steps, inside)
-
-
-def _split_of(steps: Sequence[Step], tiles: Set[str]) -> int | None:
-    """The number of a split that makes one of these loops over tiles."""
-    splits = ((n, step) for n, step in enumerate(steps) if isinstance(step, Split))
-    return next((n for n, step in splits if step.outer in tiles), None)
+    moved = {loop.index for loop in loops_in(nest.body) if _moves_back(loop)}
+    joined = "in blocks of a reduction: elements would be joined twice"
+    reasons = [(inside, joined, "end tiles by `rest`, or put the blocks inside")]
+    if item.marks.tape is not None:
+        reasons.append((moved, "but the map is computed again from later steps", "end tiles by `rest`"))
+    for tiles, text, help in reasons:
+        for number, step in enumerate(steps):
+            if isinstance(step, Split) and step.outer in tiles:
+                return number, text, help
+    return None
 
 
 def _moves_back(loop: For) -> bool:
