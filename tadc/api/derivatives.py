@@ -232,6 +232,12 @@ def derivative_of(
     return derived
 
 
+def derived_for_framework(f: Function, mode: str, wrt: Sequence[str]) -> Function:
+    """A derivative of which nobody is warned: frameworks take some that nobody asked for."""
+    how = f.options
+    return Origin(f, Options(mode, tuple(wrt)).storing(how.materialize, how.memory_limit)).function()
+
+
 def _names(f: Function, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
     """The arguments to differentiate by; raises as `derive.resolve_wrt`."""
     names = f.inputs if wrt is None else (wrt,) if isinstance(wrt, str) else wrt

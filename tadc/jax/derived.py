@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tadc.api.function import Function, Origin, function_of
-from tadc.compiler.compile_options import Options
+from tadc.api.batches import batched
+from tadc.api.derivatives import derived_for_framework
+from tadc.api.function import Function, function_of
 from tadc.frontend.extents import size_sources, symbols_in
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import index_forms, reachable, tensors_read
@@ -58,7 +59,7 @@ class Derived:
 
         def make() -> Part:
             wrt = [self.function.inputs[n] for n in moving]
-            made = _derivative(self.function, "tangents", wrt)
+            made = derived_for_framework(self.function, "tangents", wrt)
             return trimmed(made, Base(self, {name: name for name in wrt}))
 
         return self._once(("tangents", moving), make)
@@ -74,8 +75,6 @@ class Derived:
         """The function over one more leading index of some inputs and of all outputs."""
 
         def make() -> Derived:
-            from tadc import batched
-
             return Derived(batched(self.function, [self.function.inputs[n] for n in which]))
 
         return self._once(("batched", which), make)
@@ -94,11 +93,11 @@ class Derived:
             found = self._by_base(self.base, [self.base.moves[name] for name in wrt], seen)
             if found is not None:
                 return found
-        return trimmed(_derivative(_with_outputs(self.function, seen), "vjp", wrt))
+        return trimmed(derived_for_framework(_with_outputs(self.function, seen), "vjp", wrt))
 
     def _by_base(self, base: Base, wrt: Sequence[str], seen: Sequence[int]) -> Part | None:
         """The gradient, if it reads no input that the tangents do not read."""
-        made = trimmed(_derivative(_with_outputs(base.of.function, seen), "vjp", wrt))
+        made = trimmed(derived_for_framework(_with_outputs(base.of.function, seen), "vjp", wrt))
         count, here = len(base.of.function.inputs), self.function.inputs
         names = [base.of.function.inputs[n] for n in made.take if n < count]
         if not set(names) <= set(here):
@@ -174,10 +173,3 @@ def _with(function: Function, **changes: Any) -> Function:
     """The function of a program with these changes."""
     program = replace(function.program, **changes)
     return function_of(lambda: program, None, function.options)
-
-
-def _derivative(function: Function, mode: str, wrt: Sequence[str]) -> Function:
-    """A derivative, of which nobody is warned: JAX takes some that nobody asked for."""
-    how = function.options
-    options = Options(mode, tuple(wrt), materialize=how.materialize, memory_limit=how.memory_limit)
-    return Origin(function, options).function()

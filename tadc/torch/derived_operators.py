@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tadc.api.batches import batched
-from tadc.api.derivatives import vjp
-from tadc.api.function import Function, Origin
-from tadc.compiler.compile_options import Options
+from tadc.api.derivatives import derived_for_framework, vjp
+from tadc.api.function import Function
 from tadc.torch.pytorch import torch
 from tadc.torch.registration import NAMESPACE
 
@@ -24,15 +23,9 @@ GRADIENTS, TANGENTS, BATCH = "g", "t", "b"
 _NAME = re.compile(r"(.+)_([gtb])(\d+(?:_\d+)*)")
 
 
-def _tangents(f: Function, wrt: Sequence[str]) -> Function:
-    """The tangents of the results alone, for tangents of some inputs."""
-    stored = Options("tangents", tuple(wrt)).storing(f.options.materialize, f.options.memory_limit)
-    return Origin(f, stored).function()
-
-
 _MAKERS: dict[str, Callable[[Function, Sequence[str]], Function]] = {
     GRADIENTS: vjp,
-    TANGENTS: _tangents,
+    TANGENTS: lambda f, names: derived_for_framework(f, "tangents", names),
     BATCH: batched,
 }
 
