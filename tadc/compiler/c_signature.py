@@ -7,6 +7,7 @@ tensors in between is an argument that no program names.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
@@ -55,6 +56,14 @@ def _factor(size: Extent) -> str:
     return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
+def prototype(begin: str, parameters: Sequence[str]) -> list[str]:
+    """A prototype in lines, which break between parameters and never within one."""
+    tied = ", ".join(parameter.replace(" ", _TIED) for parameter in parameters or ["void"])
+    whole, indent = f"{begin.replace(' ', _TIED)}({tied});", " " * (len(begin) + 1)
+    lines = textwrap.wrap(whole, _WIDTH, subsequent_indent=indent, break_long_words=False)
+    return [line.replace(_TIED, " ") for line in lines]
+
+
 @dataclass(frozen=True)
 class CSignature:
     """The parameters of a compiled function, in order: tensors that it reads, results, scratch, sizes.
@@ -69,21 +78,18 @@ class CSignature:
     sizes: tuple[str, ...]
     excluded: tuple[Domain, ...]
 
-    def declaration(self) -> str:
-        """As a header of C has it."""
+    def declaration(self) -> list[str]:
+        """As a header of C has it, in lines."""
         parameters = [
             *(p.declared(is_read=True) for p in self.read),
             *(p.declared(is_read=False) for p in (*self.written, *self.scratch)),
             *(f"int64_t {name}" for name in self.sizes),
         ]
-        return f"void {self.symbol}({', '.join(parameters) or 'void'});"
+        return prototype(f"void {self.symbol}", parameters)
 
     def text(self, comment: str) -> str:
         """The declaration and what must hold in a call, each line a comment that starts so."""
-        # Lines break between parameters, and never within one.
-        joined = self.declaration().replace(" ", _TIED).replace(f",{_TIED}", ", ")
-        begin = f"void {self.symbol}("
-        lines = textwrap.wrap(joined, _WIDTH, subsequent_indent=" " * len(begin), break_long_words=False)
+        lines = self.declaration()
         lines += [f"  {p.said()}" for p in self.read]
         lines += [f"  {p.said()}, written" for p in self.written]
         lines += [f"  {p.said()}, scratch of {p.bytes} bytes, of any content" for p in self.scratch]
@@ -91,7 +97,7 @@ class CSignature:
             holds = [f"{', '.join(self.sizes)} >= 0", *map(required_text, self.excluded)]
             lines.append(f"Sizes: {'; '.join(holds)}.")
         lines.append("Tensors are row-major without gaps. What is written, scratch too, overlaps nothing.")
-        return "".join(f"{comment} {line}\n".replace(_TIED, " ") for line in lines)
+        return "".join(f"{comment} {line}\n" for line in lines)
 
 
 def signature_of(function: Any, maps: MapFunction) -> CSignature:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.api.function import Function
 from tadc.caller.boundary import checked_function, public, usage
+from tadc.frontend.packages import install_command
 
 if TYPE_CHECKING:
     from tadc.jax.view import JaxFunction
@@ -82,9 +83,9 @@ def _require_jax() -> None:
     try:
         import jax
     except ImportError:
-        help = "install it: `pip install 'tadc-compiler[jax]'`"
+        help = f"install it: `{install_command('jax')}`"
         raise usage("`f.jax` needs JAX, which is not installed", help) from None
     if jax.__version_info__ < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        help = "install a newer one: `pip install 'tadc-compiler[jax]' --upgrade`"
+        help = f"install a newer one: `{install_command('jax')} --upgrade`"
         raise usage(f"`f.jax` needs JAX {oldest} or newer, and this is {jax.__version__}", help)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.thread_count import MOST
+from tadc.compiler.c_signature import Pointer, prototype
 from tadc.frontend.extents import required_text
 from tadc.native.c_names import parameter_names
 from tadc.native.checked import STATUSES
@@ -17,7 +17,6 @@ ABI = 1
 """The version of all that a header promises: it changes where code that follows an old header would be
 wrong."""
 
-_TYPES = {"f32": "float", "f64": "double"}
 _WIDTH = 100
 
 _RULES = """
@@ -100,10 +99,12 @@ def _declarations(part: Part) -> Iterator[str]:
         yield f"     {parameter}{written}{other}"
     yield from _holds(interface)
     sizes = [f"int64_t {names[name]}" for name in interface.sizes]
-    read = [f"const {_declared(p, names[p.name])}" for p in interface.inputs]
-    written = [_declared(p, names[p.name]) for p in interface.outputs]
-    yield from _prototype(f"int {part.name}", [*read, *written, "void *scratch", *sizes])
-    yield from _prototype(f"int64_t {part.name}_scratch", sizes or ["void"])
+    read, written = (
+        [Pointer(names[p.name], p.type, p.shape).declared(is_read=is_read) for p in parameters]
+        for parameters, is_read in ((interface.inputs, True), (interface.outputs, False))
+    )
+    yield from prototype(f"int {part.name}", [*read, *written, "void *scratch", *sizes])
+    yield from prototype(f"int64_t {part.name}_scratch", sizes)
 
 
 def _holds(interface: Interface) -> Iterator[str]:
@@ -114,16 +115,3 @@ def _holds(interface: Interface) -> Iterator[str]:
     if given:
         yield f"   Compiled for {', '.join(given)}."
     yield f"   Sizes: {'; '.join(holds)}. */" if holds else "   No sizes are left open. */"
-
-
-def _declared(parameter: Parameter, name: str) -> str:
-    return f"{_TYPES[parameter.type]} *{name}"
-
-
-def _prototype(begin: str, parameters: Sequence[str]) -> list[str]:
-    """A prototype, whose lines break between parameters."""
-    tied = [parameter.replace(" ", "\N{NO-BREAK SPACE}") for parameter in parameters]
-    indent = " " * (len(begin) + 1)
-    lines = textwrap.wrap(f"{begin}({', '.join(tied)});", _WIDTH, subsequent_indent=indent,
-                          break_long_words=False)  # fmt: skip
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

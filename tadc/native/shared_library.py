@@ -12,9 +12,8 @@ from pathlib import Path
 
 from tadc.backend.backend_errors import backend_error
 from tadc.backend.cpu.processors import host, processor_of
+from tadc.frontend.packages import install_command
 from tadc.native.unit import NativeUnit
-
-EXTRA = "tadc-compiler[so]"
 
 
 def shared_library(unit: NativeUnit) -> bytes:
@@ -53,7 +52,7 @@ def _linker(architecture: str) -> Sequence[str]:
         "a shared library needs a linker, and there is none",
         [f"`{wanted}` is not in PATH, and `ziglang` is not installed"],
         [
-            f"install a C compiler, or `pip install '{EXTRA}'`",
+            f"install a C compiler, or `{install_command('so')}`",
             "`--emit lib` writes a static library without any tool",
         ],
     )

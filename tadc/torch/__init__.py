@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 
 from tadc.api.function import Function
 from tadc.caller.boundary import checked_function, public, usage
+from tadc.frontend.packages import install_command
 
 if TYPE_CHECKING:
     from tadc.torch.torch_functions import TorchFunction
-
-EXTRA = "tadc-compiler[torch]"
 
 
 @public
@@ -35,12 +34,12 @@ def wrap(f: Function) -> TorchFunction:
         import_module("torch")
     except ImportError as error:
         note = f"Python says: {error}"
-        raise usage("PyTorch is not installed", f"`pip install '{EXTRA}'` brings it", note) from None
+        raise usage("PyTorch is not installed", f"`{install_command('torch')}` brings it", note) from None
     from tadc.torch.libtorch import missing
 
     reason = missing()
     if reason:
-        help = f"`pip install '{EXTRA}'` brings one that has"
+        help = f"`{install_command('torch')}` brings one that has"
         raise usage("this PyTorch has no stable C ABI, which is there from 2.9 on", help, reason)
     from tadc.torch.torch_functions import TorchFunction
 

@@ -14,8 +14,8 @@ import pytest
 import tadc
 import tadc.cli
 from tadc.backend.cpu.processors import PROCESSORS
+from tadc.frontend.packages import install_command
 from tadc.native.c_names import is_symbol, parameter_names
-from tadc.native.shared_library import EXTRA
 
 TEXT = "x: f64[N]; y[i] = 2*x[i]"
 
@@ -141,7 +141,7 @@ def test_without_tools(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "TAD0711" in done.stderr
     assert "`cc`" in done.stderr
-    assert EXTRA in done.stderr
+    assert install_command("so") in done.stderr
     assert not (tmp_path / "f.so").exists()
 
 
