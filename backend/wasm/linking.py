@@ -125,10 +125,10 @@ def _counted(content: bytes) -> bytes:
     return leb(len(content)) + content
 
 
-def leb(value: int) -> bytes:
-    """A number that is not negative, in LEB128."""
+def leb(value: int, end: int = 0x80) -> bytes:
+    """A number that is not negative, in LEB128; the last group is below `end`."""
     found = bytearray()
-    while value >= 0x80:
+    while value >= end:
         found.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*found, value])
@@ -136,11 +136,7 @@ def leb(value: int) -> bytes:
 
 def sleb(value: int) -> bytes:
     """A number that is not negative, in LEB128 with a sign."""
-    found = bytearray()
-    while value >= 0x40:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*found, value])
+    return leb(value, 0x40)
 
 
 def _padded(value: int) -> bytes:

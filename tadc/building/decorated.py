@@ -24,7 +24,14 @@ class TensorType:
     shape: tuple[SizeLike, ...]
 
 
-class f64(Tensor):
+class _ElementType(Tensor):
+    """A type of elements as an annotation, alone or with a shape."""
+
+    def __class_getitem__(cls, shape: SizeLike | tuple[SizeLike, ...]) -> TensorType:
+        return TensorType(cls.__name__, shape if isinstance(shape, tuple) else (shape,))
+
+
+class f64(_ElementType):
     """The type of a parameter of a `tadc.kernel`: `tadc.f64[3, N]`, `tadc.f64` of a scalar.
 
     >>> import tadc
@@ -36,11 +43,8 @@ class f64(Tensor):
     array([3., 6.])
     """
 
-    def __class_getitem__(cls, shape: SizeLike | tuple[SizeLike, ...]) -> TensorType:
-        return TensorType(cls.__name__, shape if isinstance(shape, tuple) else (shape,))
 
-
-class f32(Tensor):
+class f32(_ElementType):
     """The type of a parameter of a `tadc.kernel`, as `tadc.f64` is.
 
     >>> import tadc
@@ -51,9 +55,6 @@ class f32(Tensor):
     >>> total
     <tadc.Function (x: f32[N]) -> (total: f32)>
     """
-
-    def __class_getitem__(cls, shape: SizeLike | tuple[SizeLike, ...]) -> TensorType:
-        return TensorType(cls.__name__, shape if isinstance(shape, tuple) else (shape,))
 
 
 @overload
