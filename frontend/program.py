@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.extents import Extent, Shape, size_sources
+from tadc.frontend.extents import Extent, Shape, as_form, size_sources
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Domain, ElementType, Term, Terms, tensors_read
-from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.affine import Affine, Constraint, Lookup, box
 
 
 def allowed(excluded: Iterable[Domain], extents: Container[Extent]) -> Domain:
@@ -24,8 +25,33 @@ def allowed(excluded: Iterable[Domain], extents: Container[Extent]) -> Domain:
 
 
 @dataclass(frozen=True)
+class Inspected:
+    """How an index array follows from others, which the caller passes: an inspector makes it, once a call.
+
+    Elements of an index array of several dimensions are numbered row by row. `of` names one array, or several
+    of one shape whose elements are compared as tuples.
+
+    - `ptr` of `src: index[E] in N` is `index[N + 1] in E + 1 increasing`: how many elements are less than v.
+      Of two arrays in N and M it is `index[N, M + 1]`: how many pairs are less than (u, v).
+    - `perm` is `index[E]`: the subscript `axis` of the q-th element, in order of value, then of place: a
+      stable sort. So the places e with `src[e] = v` are `perm[q]` for `ptr[v] <= q < ptr[v + 1]`.
+    - `owner` of `ptr: index[N + 1] in E + 1 increasing` is `index[E] in N + 1`: the n with
+      `ptr[n] <= e < ptr[n + 1]`, or N where there is none.
+    - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
+    """
+
+    kind: Literal["ptr", "perm", "owner", "taken"]
+    of: tuple[str, ...]
+    axis: int = 0
+
+
+@dataclass(frozen=True)
 class Argument:
-    """A tensor that the caller passes; shape () is a scalar."""
+    """A tensor that the caller passes; shape () is a scalar.
+
+    One of the type `i32` is an index array: its elements are at least 0 and less than `below`, and do not
+    fall along its only dimension if it is `increasing`. What is `inspected` is not passed.
+    """
 
     name: str
     type: ElementType
@@ -33,6 +59,19 @@ class Argument:
     span: Span | Place | None = None
     cotangent_of: str = ""  # the output whose cotangent this is
     tangent_of: str = ""  # the argument whose tangent this is
+    below: Extent | None = None
+    increasing: bool = False
+    inspected: Inspected | None = None
+
+    @property
+    def is_index_array(self) -> bool:
+        """Whether its elements are indices, by which there is no derivative."""
+        return self.below is not None
+
+    def lookup(self, at: Iterable[Affine]) -> Affine:
+        """An element of an index array, as a form."""
+        assert self.below is not None
+        return Affine.atom(Lookup(self.name, tuple(at), as_form(self.below)))
 
 
 @dataclass(frozen=True)
@@ -100,6 +139,10 @@ class Program:
             return self
         made = (d if body is d.body else replace(d, body=body) for d, body in pairs)
         return replace(self, definitions=tuple(made))
+
+    def index_arrays(self) -> dict[str, Argument]:
+        """The arguments that are index arrays, by name."""
+        return {a.name: a for a in self.arguments if a.is_index_array}
 
     def shapes(self) -> dict[str, Shape]:
         """Shapes by tensor name."""

@@ -21,7 +21,7 @@ from tadc.frontend.limits import MAX_TERMS, too_large
 from tadc.frontend.source import Place, Span
 from tadc.lattice.affine import Affine, Constraint
 
-ElementType = str  # "f32" or "f64"
+ElementType = str  # "f32" or "f64"; "i32" of index arrays, which no term reads
 Domain = tuple[Constraint, ...]
 Where = Span | Place
 

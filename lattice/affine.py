@@ -1,18 +1,18 @@
 """Quasi-affine integer forms: `2*i - 3*k + (i + j) // 2 + 1`, exact at any magnitude.
 
 A form is a sum of integer multiples of atoms plus a constant. An atom is a variable
-(an index or a size symbol) or a floor division, the only quasi-affine atom: `e % c`
-is `e - c*(e // c)`. Forms are immutable values, equal when they read the same.
+(an index or a size symbol), a floor division (`e % c` is `e - c*(e // c)`), or a lookup: an element
+of an index array, `src[e]`. Forms are immutable values, equal when they read the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 
-Atom = "str | Floor"
+Atom = "str | Floor | Lookup"
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,21 @@ class Floor:
         """Where it stands among the atoms of a form."""
         return (1, str(self))
 
+    @property
+    def parts(self) -> tuple[Affine, ...]:
+        """The forms in it."""
+        return (self.numerator,)
+
+    def over(self, parts: tuple[Affine, ...]) -> Affine:
+        """The form that it is over other parts."""
+        return parts[0].floordiv(self.denominator)
+
+    @property
+    def facts(self) -> tuple[Affine, ...]:
+        """The forms that are at least 0: the remainder and what it is less than the denominator."""
+        rest = self.numerator - Affine.atom(self) * self.denominator
+        return (rest, self.denominator - 1 - rest)
+
     def __str__(self) -> str:
         numerator = str(self.numerator)
         lone = len(self.numerator.terms) == 1 and not self.numerator.constant
@@ -51,11 +66,58 @@ class Floor:
         return f"{numerator} // {self.denominator}" if plain else f"({numerator}) // {self.denominator}"
 
 
-def _term_order(term: tuple[str | Floor, int]) -> tuple[int, str]:
+@dataclass(frozen=True)
+class Lookup:
+    """The atom `array[at]`: an element of an index array, which is one of `0..below - 1`.
+
+    Of its value nothing else is known. `below` is a form of sizes.
+    """
+
+    array: str
+    at: tuple[Affine, ...]
+    below: Affine
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.array, self.at))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The variables below this atom, at any depth, and the sizes that bound it."""
+        return self.below.variables.union(*(form.variables for form in self.at))
+
+    @cached_property
+    def order(self) -> tuple[int, str]:
+        """Where it stands among the atoms of a form."""
+        return (2, str(self))
+
+    @property
+    def parts(self) -> tuple[Affine, ...]:
+        """The forms in it."""
+        return (*self.at, self.below)
+
+    def over(self, parts: tuple[Affine, ...]) -> Affine:
+        """The form that it is over other parts."""
+        return Affine.atom(Lookup(self.array, parts[:-1], parts[-1]))
+
+    @property
+    def facts(self) -> tuple[Affine, ...]:
+        """The forms that are at least 0: it lies between its bounds."""
+        value = Affine.atom(self)
+        return (value, self.below - 1 - value)
+
+    def __str__(self) -> str:
+        return f"{self.array}[{', '.join(map(str, self.at))}]" if self.at else self.array
+
+
+def _term_order(term: tuple[str | Floor | Lookup, int]) -> tuple[int, str]:
     return _order(term[0])
 
 
-def _order(atom: str | Floor) -> tuple[int, str]:
+def _order(atom: str | Floor | Lookup) -> tuple[int, str]:
     """Variables first, by name; then floors, by how they read."""
     return (0, atom) if isinstance(atom, str) else atom.order
 
@@ -65,10 +127,10 @@ class Affine:
 
     __slots__ = ("_variables", "constant", "hashed", "terms")
 
-    terms: tuple[tuple[str | Floor, int], ...]
+    terms: tuple[tuple[str | Floor | Lookup, int], ...]
     constant: int
 
-    def __init__(self, terms: tuple[tuple[str | Floor, int], ...], constant: int) -> None:
+    def __init__(self, terms: tuple[tuple[str | Floor | Lookup, int], ...], constant: int) -> None:
         """Take terms that are sorted, distinct and non-zero; `Affine.of` takes any."""
         self.terms = terms
         self.constant = constant
@@ -76,7 +138,7 @@ class Affine:
         self._variables: frozenset[str] | None = None
 
     @staticmethod
-    def of(coefficients: Mapping[str | Floor, int], constant: int = 0) -> Affine:
+    def of(coefficients: Mapping[str | Floor | Lookup, int], constant: int = 0) -> Affine:
         """Build the form with these coefficients by atom."""
         kept = [term for term in coefficients.items() if term[1]]
         if len(kept) > 1:
@@ -94,7 +156,7 @@ class Affine:
         return Affine(((name, 1),), 0)
 
     @staticmethod
-    def atom(atom: str | Floor) -> Affine:
+    def atom(atom: str | Floor | Lookup) -> Affine:
         """Build the form that is one atom."""
         return Affine(((atom, 1),), 0)
 
@@ -158,8 +220,8 @@ class Affine:
             raise ValueError(f"floor division by {divisor}")
         if divisor == 1:
             return self
-        whole: dict[str | Floor, int] = {}
-        rest: dict[str | Floor, int] = {}
+        whole: dict[str | Floor | Lookup, int] = {}
+        rest: dict[str | Floor | Lookup, int] = {}
         for atom, k in self.terms:
             quotient, remainder = divmod(k, divisor)
             # Only exact multiples leave: `(3*i) // 2` stays one atom for the reader.
@@ -187,7 +249,7 @@ class Affine:
         """The remainder in `0..divisor - 1`."""
         return self - self.floordiv(divisor) * divisor
 
-    def coefficient(self, atom: str | Floor) -> int:
+    def coefficient(self, atom: str | Floor | Lookup) -> int:
         """The factor of an atom at the top level; 0 if it is not there."""
         for other, k in self.terms:
             if other == atom:
@@ -201,12 +263,12 @@ class Affine:
 
     @property
     def is_linear(self) -> bool:
-        """Whether there is no floor."""
+        """Whether every atom is a variable."""
         return all(isinstance(atom, str) for atom, _ in self.terms)
 
     @property
     def variables(self) -> frozenset[str]:
-        """All variables, those below floors included."""
+        """All variables, those inside other atoms included."""
         if self._variables is None:
             names: set[str] = set()
             for atom, _ in self.terms:
@@ -217,15 +279,24 @@ class Affine:
             self._variables = frozenset(names)
         return self._variables
 
-    def floors(self) -> Iterable[Floor]:
-        """All floor atoms, inner ones after the ones that hold them."""
+    def inner_atoms(self) -> Iterator[Floor | Lookup]:
+        """All atoms that are no variables, inner ones after the ones that hold them."""
         for atom, _ in self.terms:
-            if isinstance(atom, Floor):
+            if not isinstance(atom, str):
                 yield atom
-                yield from atom.numerator.floors()
+                for part in atom.parts:
+                    yield from part.inner_atoms()
+
+    def floors(self) -> Iterator[Floor]:
+        """All floor atoms, inner ones after the ones that hold them."""
+        return (atom for atom in self.inner_atoms() if isinstance(atom, Floor))
+
+    def lookups(self) -> Iterator[Lookup]:
+        """All lookups, inner ones after the ones that hold them."""
+        return (atom for atom in self.inner_atoms() if isinstance(atom, Lookup))
 
     def substitute(self, mapping: Mapping[str, Affine]) -> Affine:
-        """Replace variables everywhere, floors included."""
+        """Replace variables everywhere, inside other atoms too."""
         if self.variables.isdisjoint(mapping):
             return self
         if len(self.terms) == 1 and (name := self.terms[0][0]).__class__ is str:
@@ -233,7 +304,7 @@ class Affine:
             k = self.terms[0][1]
             result = (form if k == 1 else form * k) + self.constant
             return self if result == self else result
-        total: dict[str | Floor, int] = {}
+        total: dict[str | Floor | Lookup, int] = {}
         constant = self.constant
         for atom, k in self.terms:
             if isinstance(atom, str):
@@ -241,7 +312,7 @@ class Affine:
             elif atom.variables.isdisjoint(mapping):
                 form = None
             else:
-                form = atom.numerator.substitute(mapping).floordiv(atom.denominator)
+                form = atom.over(tuple(part.substitute(mapping) for part in atom.parts))
             if form is None:
                 total[atom] = total.get(atom, 0) + k
                 continue
@@ -251,16 +322,16 @@ class Affine:
         result = Affine.of(total, constant)
         return self if result == self else result
 
-    def replace(self, rule: Callable[[str | Floor], Affine | None]) -> Affine:
-        """Replace atoms top-down; where `rule` gives None a floor is searched inside."""
-        total: dict[str | Floor, int] = {}
+    def replace(self, rule: Callable[[str | Floor | Lookup], Affine | None]) -> Affine:
+        """Replace atoms top-down; where `rule` gives None an atom is searched inside."""
+        total: dict[str | Floor | Lookup, int] = {}
         constant = self.constant
         for atom, k in self.terms:
             form = rule(atom)
-            if form is None and isinstance(atom, Floor):
-                numerator = atom.numerator.replace(rule)
-                if numerator is not atom.numerator:
-                    form = numerator.floordiv(atom.denominator)
+            if form is None and not isinstance(atom, str):
+                parts = tuple(part.replace(rule) for part in atom.parts)
+                if any(new is not old for new, old in zip(parts, atom.parts, strict=True)):
+                    form = atom.over(parts)
             if form is None:
                 total[atom] = total.get(atom, 0) + k
                 continue
@@ -271,13 +342,16 @@ class Affine:
         return self if result == self else result
 
     def evaluate(self, point: Mapping[str, int]) -> int:
-        """The value at a point that binds every variable."""
+        """The value at a point that binds every variable.
+
+        A lookup has the value that the point gives its text, as `src[e]`.
+        """
         total = self.constant
         for atom, k in self.terms:
-            if isinstance(atom, str):
-                total += k * point[atom]
-            else:
+            if isinstance(atom, Floor):
                 total += k * (atom.numerator.evaluate(point) // atom.denominator)
+            else:
+                total += k * point[atom if isinstance(atom, str) else str(atom)]
         return total
 
     def __str__(self) -> str:
@@ -297,7 +371,7 @@ class Affine:
     __repr__ = __str__
 
 
-def _signed(atom: str | Floor, k: int) -> str:
+def _signed(atom: str | Floor | Lookup, k: int) -> str:
     sign = "-" if k < 0 else "+"
     name = f"({atom})" if isinstance(atom, Floor) else atom
     return f"{sign} {name}" if abs(k) == 1 else f"{sign} {abs(k)}*{name}"
