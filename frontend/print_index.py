@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import Bound
 
 #: How tightly a printed expression holds together; a looser one needs parentheses.
@@ -102,13 +102,13 @@ def _parts(form: Affine) -> tuple[list[_Part], int]:
     rest = form
     atoms = [atom for atom, _ in form.terms if isinstance(atom, Floor)]
     # An atom inside another one's numerator may be part of that one's remainder.
-    for atom in sorted(atoms, key=lambda a: -len(list(a.numerator.floors()))):
+    for atom in sorted(atoms, key=lambda a: -len(list(a.numerator.inner_atoms()))):
         found = _remainder(rest, atom)
         if found:
             factor, inner, divisor = found
             rest -= (inner - Affine.atom(atom) * divisor) * factor
             remainders.append(_Part(factor, f"{_operand(inner)} % {divisor}", False))
-    parts = [_Part(k, a if isinstance(a, str) else _quotient(a), isinstance(a, str)) for a, k in rest.terms]
+    parts = [_Part(k, _atom(atom), not isinstance(atom, Floor)) for atom, k in rest.terms]
     return parts + remainders, rest.constant
 
 
@@ -130,6 +130,12 @@ def _remainder(form: Affine, atom: Floor) -> tuple[int, Affine, int] | None:
 def _holds(whole: int, part: int) -> bool:
     """Whether `part` taken away leaves less of the same sign."""
     return whole * part > 0 and abs(whole) >= abs(part)
+
+
+def _atom(atom: str | Floor | Lookup) -> str:
+    if isinstance(atom, Lookup):
+        return f"{atom.array}[{', '.join(map(form_text, atom.at))}]" if atom.at else atom.array
+    return atom if isinstance(atom, str) else _quotient(atom)
 
 
 def _quotient(atom: Floor) -> str:
