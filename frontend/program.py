@@ -157,6 +157,10 @@ class Program:
         """The arguments that are index arrays, by name."""
         return {a.name: a for a in self.arguments if a.is_index_array}
 
+    def differentiable(self) -> tuple[str, ...]:
+        """The names of the arguments by which there are derivatives."""
+        return tuple(a.name for a in self.arguments if not a.is_index_array)
+
     def shapes(self) -> dict[str, Shape]:
         """Shapes by tensor name."""
         return {t.name: t.shape for t in (*self.arguments, *self.definitions)}
