@@ -40,8 +40,11 @@ def form_level(form: Affine) -> int:
 
 
 def condition_text(row: Constraint) -> str:
-    """`form = 0` or `form >= 0` with every term on the side where it is positive."""
-    parts, constant = _parts(row.form)
+    """`form = 0` or `form >= 0` with every term on the side where it is positive.
+
+    Of an equality that says what an element of an index array is, this stands on the left.
+    """
+    parts, constant = _parts(faced(row).form)
     left = [p for p in parts if p.factor > 0]
     right = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
     if row.equality:
@@ -55,6 +58,12 @@ def condition_text(row: Constraint) -> str:
     if right and constant == -1:
         return f"{_sum_text(left, 0)} > {_sum_text(right, 0)}"
     return f"{_sum_text(left, max(constant, 0))} >= {_sum_text(right, max(-constant, 0))}"
+
+
+def faced(row: Constraint) -> Constraint:
+    """An equality with the first element of an index array in it taken once or more, not less than never."""
+    first = next((k for atom, k in row.form.terms if isinstance(atom, Lookup)), 0)
+    return Constraint(-row.form, equality=True) if row.equality and first < 0 else row
 
 
 def conditions_text(rows: Sequence[Constraint]) -> str:
@@ -102,13 +111,13 @@ def _parts(form: Affine) -> tuple[list[_Part], int]:
     rest = form
     atoms = [atom for atom, _ in form.terms if isinstance(atom, Floor)]
     # An atom inside another one's numerator may be part of that one's remainder.
-    for atom in sorted(atoms, key=lambda a: -len(list(a.numerator.inner_atoms()))):
+    for atom in sorted(atoms, key=lambda a: -len(list(a.numerator.floors()))):
         found = _remainder(rest, atom)
         if found:
             factor, inner, divisor = found
             rest -= (inner - Affine.atom(atom) * divisor) * factor
             remainders.append(_Part(factor, f"{_operand(inner)} % {divisor}", False))
-    parts = [_Part(k, _atom(atom), not isinstance(atom, Floor)) for atom, k in rest.terms]
+    parts = [_Part(k, _atom_text(a), not isinstance(a, Floor)) for a, k in rest.terms]
     return parts + remainders, rest.constant
 
 
@@ -132,14 +141,19 @@ def _holds(whole: int, part: int) -> bool:
     return whole * part > 0 and abs(whole) >= abs(part)
 
 
-def _atom(atom: str | Floor | Lookup) -> str:
-    if isinstance(atom, Lookup):
-        return f"{atom.array}[{', '.join(map(form_text, atom.at))}]" if atom.at else atom.array
-    return atom if isinstance(atom, str) else _quotient(atom)
+def _atom_text(atom: str | Floor | Lookup) -> str:
+    match atom:
+        case str():
+            return atom
+        case Floor():
+            return f"{_operand(atom.numerator)} // {atom.denominator}"
+        case Lookup():
+            return element_text(atom.array, atom.at)
 
 
-def _quotient(atom: Floor) -> str:
-    return f"{_operand(atom.numerator)} // {atom.denominator}"
+def element_text(tensor: str, indices: Sequence[Affine]) -> str:
+    """An element of a tensor; a scalar's name alone."""
+    return f"{tensor}[{', '.join(map(form_text, indices))}]" if indices else tensor
 
 
 def _sum_text(parts: Sequence[_Part], constant: int, times: str = "*") -> str:

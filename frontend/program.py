@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.extents import Extent, Shape, as_form, size_sources
+from tadc.frontend.extents import Extent, Shape, as_form, size_sources, type_text
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Domain, ElementType, Term, Terms, tensors_read
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
@@ -64,6 +64,11 @@ class Argument:
     inspected: Inspected | None = None
 
     @property
+    def declared_type(self) -> str:
+        """The type as a declaration states it."""
+        return type_text(self.type, self.shape, self.below, increasing=self.increasing)
+
+    @property
     def is_index_array(self) -> bool:
         """Whether its elements are indices, by which there is no derivative."""
         return self.below is not None
@@ -96,6 +101,11 @@ class Definition:
     tangent_of: str = ""  # the output whose tangent this is
     order: Affine | None = None
     cotangent_of: str = ""  # the tensor in between whose cotangent this is
+
+    @property
+    def declared_type(self) -> str:
+        """The type as a declaration states it."""
+        return type_text(self.type, self.shape)
 
     def in_order(self) -> Definition:
         """The definition, without an order if it does not read itself."""
@@ -159,6 +169,7 @@ class Program:
     @cached_property
     def _size_facts(self) -> Domain:
         extents = {size for t in (*self.arguments, *self.definitions) for size in t.shape}
+        extents |= {a.below for a in self.arguments if a.below is not None}
         return tuple(Constraint(Affine.var(name)) for name in self.sizes) + allowed(self.excluded, extents)
 
     def facts(self, definition: Definition) -> Domain:

@@ -23,7 +23,7 @@ def shadow(
         names = [name for row in current for name in sorted(row.form.variables - kept)]
         if not names:
             return irredundant(current, facts)
-        # A variable leaves once it is in no other atom; those leave as variables of their own, outer ones first.
+        # A variable leaves once it is in no other atom; those leave as variables, outer ones first.
         name = min(dict.fromkeys(names), key=lambda n: sum(n in row.form.variables for row in current))
         current = project(name, without_inner([name], current, facts), facts)
         if NEVER in current:
