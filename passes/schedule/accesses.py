@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
+from tadc.passes.schedule.fibres import steps_between
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -33,9 +33,6 @@ IRREGULAR = None
 
 GUARD, INDEX_NUMBER, LOOKUP = "guard", "index number", "lookup"
 """The names of operations that are no functions."""
-
-USUAL_FIBRE = 12
-"""So many steps, about, has a reduction between elements of an index array, if nothing is known of these."""
 
 
 @dataclass(frozen=True)
@@ -287,16 +284,8 @@ class Accesses:
     def trips(self, name: str, rows: Sequence[Constraint]) -> int:
         """About how many values an index of a reduction takes."""
         most = min(extent(self.ranges[name]), _distance(name, rows))
-        bounds = [row.form for row in rows if row.form.coefficient(name)]
-        arrays = {lookup.array for form in bounds for lookup in form.lookups()}
-        return min(most, *(self.fibre(self.tensors[array]) for array in arrays)) if arrays else most
-
-    def fibre(self, array: Tensor) -> int:
-        """About how many values there are from one element of an index array to the next."""
-        places = math.prod(size.constant if size.is_constant else 0 for size in array.shape)
-        if array.below is None or not array.below.is_constant or places < 2:
-            return USUAL_FIBRE
-        return -(-array.below.constant // (places - 1)) if array.increasing else USUAL_FIBRE
+        between = steps_between(name, (row.form for row in rows), self.tensors)
+        return most if between is None else min(most, between)
 
     def factors(self, name: str) -> tuple[str, ...]:
         """Of a product its operands; of a square its base, twice; nothing of another value."""
