@@ -32,6 +32,7 @@ CODES: dict[str, str] = {
     "TAD0210": "an intermediate that is declared",
     "TAD0211": "a name used as what it is not",
     "TAD0212": "a size that needs a value",
+    "TAD0213": "an index array that cannot be one",
     # Shapes, ranges and index maps.
     "TAD0301": "wrong number of indices",
     "TAD0302": "a read out of range",

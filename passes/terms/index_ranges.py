@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.polyhedron import implied
 
 
@@ -86,6 +86,8 @@ def _greatest(form: Affine, known: Ranges, sizes: frozenset[str]) -> Affine | No
             if most is None:
                 return None
             value = most.floordiv(atom.denominator) if k > 0 else (-most).floordiv(atom.denominator)
+        elif isinstance(atom, Lookup):
+            value = atom.below - 1 if k > 0 else ZERO
         elif atom in sizes:
             value = Affine.var(atom)
         else:
