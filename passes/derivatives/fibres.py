@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.extents import Extent, as_form, extent
 from tadc.frontend.program import Argument, Definition, Inspected, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, index_forms, operands, reachable
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
 from tadc.lattice.polyhedron import implied
 from tadc.passes.derivatives.cancel import Canceller
@@ -98,6 +98,10 @@ class Arrays:
             "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
         )
 
+    def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
+        """The values of a form of lookups."""
+        return self.make("values", tuple(of), 0, shape, below, form=form)
+
     def below(self, name: str) -> Extent:
         """The number that elements are less than."""
         below = self[name].below
@@ -106,11 +110,14 @@ class Arrays:
 
     def make(
         self, kind: str, of: tuple[str, ...], axis: int, shape: Iterable[Affine], below: Affine,
-        increasing: bool = False,
+        increasing: bool = False, form: Affine | None = None,
     ) -> Argument:  # fmt: skip
         """An array of the inspector's."""
-        rank = len(self[of[0]].shape)
-        number = str(axis) if kind == "perm" and rank > 1 else ""
+        number = str(axis) if kind == "perm" and len(self[of[0]].shape) > 1 else ""
+        if kind == "values":
+            same = (a.inspected for a in self.made.values() if a.inspected and a.inspected.of == of)
+            others = [i.form for i in same if i.form is not None]
+            number = str(others.index(form) if form is not None and form in others else len(others))
         name = ".".join((*of, kind + number))
         if name not in self.made:
             self.made[name] = Argument(
@@ -119,7 +126,7 @@ class Arrays:
                 tuple(map(extent, shape)),
                 below=extent(below),
                 increasing=increasing,
-                inspected=Inspected(kind, of, axis),  # type: ignore[arg-type]
+                inspected=Inspected(kind, of, axis, form),  # type: ignore[arg-type]
             )
         return self.made[name]
 
@@ -330,7 +337,49 @@ class _Sum:
 
     def joined(self) -> Term | None:
         """`i[e] + j[e] = b`: an index array of the sums."""
+        for row in self.rows:
+            if not row.equality or not _lookups(row.form, self.own):
+                continue
+            moving = Affine(tuple((a, k) for a, k in row.form.terms if not self.own.isdisjoint(_names(a))), 0)
+            lookup = self.sums(moving)
+            if lookup is None:
+                continue
+            form, least = lookup
+            equal = Constraint(form + least + (row.form - moving), equality=True)
+            rows = tuple(equal if other is row else other for other in self.rows)
+            return self.reduction(self.binders, rows, self.body)
         return None
+
+    def sums(self, form: Affine) -> tuple[Affine, Affine] | None:
+        """A lookup of an index array of the values of a form, and what they are at least more than it.
+
+        None where the form depends on other indices, or on one whose range is not known.
+        """
+        names = [name for name in self.binders if name in form.variables]
+        extents = {name: self.extent(name) for name in names}
+        sizes = frozenset(self.arrays.program.sizes)
+        if None in extents.values() or not form.variables <= sizes | set(names):
+            return None
+        least, most = ZERO, ZERO
+        for atom, k in form.terms:
+            if isinstance(atom, Floor):
+                return None
+            size = atom.below if isinstance(atom, Lookup) else extents[atom]
+            assert size is not None
+            least, most = (least, most + (size - 1) * k) if k > 0 else (least + (size - 1) * k, most)
+        places = {name: Affine.var(f"#{n}") for n, name in enumerate(names)}
+        of = tuple(dict.fromkeys(lookup.array for lookup in form.lookups()))
+        shape = [size for size in extents.values() if size is not None]
+        array = self.arrays.values(of, form.substitute(places) - least, shape, most - least + 1)
+        return array.lookup(list(map(Affine.var, names))), least
+
+    def extent(self, name: str) -> Affine | None:
+        """A form of sizes that an index is less than, where it is at least 0."""
+        variable, sizes = Affine.var(name), frozenset(self.arrays.program.sizes)
+        if not any(implied(variable, (row, *self.facts)) for row in self.rows if not row.equality):
+            return None
+        above = (row.form + variable + 1 for row in self.rows if row.form.coefficient(name) == -1)
+        return next((form for form in above if form.variables <= sizes), None)
 
     # -- what is left ------------------------------------------------------------------------------
 
@@ -393,6 +442,10 @@ class _Sum:
 
 def _put(given: dict[Lookup, Affine]) -> Callable[[str | Floor | Lookup], Affine | None]:
     return lambda atom: given.get(atom) if isinstance(atom, Lookup) else None
+
+
+def _names(atom: str | Floor | Lookup) -> frozenset[str]:
+    return frozenset((atom,)) if isinstance(atom, str) else atom.variables
 
 
 def _lookups(form: Affine, own: frozenset[str]) -> list[Lookup]:
