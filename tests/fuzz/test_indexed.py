@@ -99,7 +99,7 @@ def _features(program: SizedProgram, sizes: Sizes) -> Iterator[str]:
             yield from {"stride" for atom, c in form.terms if c > 1 and atom in lookups}
         if isinstance(node, Read) and any(map(_holds_one, node.indices)):
             yield from {"diagonal"} if len(set(node.indices)) < len(node.indices) else ()
-        if isinstance(node, Sum) and node.where:
+        if isinstance(node, Sum):
             yield from {node.kind, node.style}
 
 
