@@ -13,6 +13,18 @@ ATTRIBUTES = {
         "affine map",
         "its extents, over the sizes, which are the index arguments in order",
     ),
+    "tad.below": (
+        "an argument of i32",
+        "affine map",
+        "its elements are at least 0 and less than this form of the sizes",
+    ),
+    "tad.increasing": ("an argument of i32", "unit", "its elements do not fall along its dimension"),
+    "tad.inspected": (
+        "an argument of i32",
+        "array",
+        "the caller does not pass it: an inspector makes it; its kind, the axis, and the names of the arrays "
+        "that it follows from",
+    ),
     "tad.excluded": ("a function", "array of integer sets", "sizes for which calls are refused"),
     "tad.cotangent_of": ("an argument", "string", "the output that it is the cotangent of"),
     "tad.gradient_of": ("a result", "string", "the argument that it is the gradient by"),

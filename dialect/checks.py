@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import takewhile
 from typing import Any
 
-from tadc.dialect.index_maps import NotAffine, box_extents, parse_set
+from tadc.dialect.index_maps import NotAffine, box_extents, parse_map, parse_set
 from tadc.dialect.mlir import ir
 
 
@@ -74,7 +75,10 @@ def check_box(op: Any, kind: Any, domain: ir.Attribute) -> bool:
 def check_reduction(
     op: Any, types: Sequence[ir.Type], domain: ir.Attribute, body: ir.Region, last: str = "tad.yield"
 ) -> bool:
-    """Floats over a set that binds the region's arguments, its symbols the op's operands."""
+    """Floats over a set that binds the region's arguments, its symbols the op's operands.
+
+    Further dimensions of the set are the lookups that the region begins with.
+    """
     if not all(check_float(op, type) for type in types):
         return False
     if not check_set(op, domain, None, len(op.operation.operands)):
@@ -82,7 +86,26 @@ def check_reduction(
     dims = parse_set(str(domain)).dims
     if not dims:
         return error(op, "must bind at least one index")
-    return check_region(op, body, dims, last)
+    bound = dims
+    if len(body.blocks) == 1:
+        first = takewhile(lambda made: made.operation.name == "tad.lookup", body.blocks[0].operations)
+        bound = max(dims - len(list(first)), min(len(body.blocks[0].arguments), dims), 1)
+    return check_region(op, body, bound, last)
+
+
+def is_index_array(type: ir.Type) -> bool:
+    """Whether a type is a tensor of i32."""
+    return isinstance(type, ir.RankedTensorType) and str(type.element_type) == "i32"
+
+
+def check_subscripts(op: Any, kind: Any, at: ir.Attribute) -> bool:
+    """A map from the index operands, which follow the tensor, to its subscripts."""
+    found, given = parse_map(str(at)), len(op.operation.operands) - 1
+    if (found.dims, found.symbols) != (given, 0):
+        return error(op, f"map must take the {given} indices given as its dimensions")
+    if len(found.forms) != kind.rank:
+        return error(op, f"map yields {len(found.forms)} subscripts but {kind} has rank {kind.rank}")
+    return True
 
 
 def affine(verifier: Callable[[Any], bool]) -> Callable[[Any], bool]:

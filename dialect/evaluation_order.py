@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from tadc.dialect.index_maps import Name
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -27,11 +28,11 @@ Wanted = tuple[Term, str]
 
 @dataclass
 class Scope:
-    """A region being filled: values made there, and the indices it binds."""
+    """A region being filled: values made there, the indices it binds, and lookups made there or bound."""
 
     outer: Scope | None
     point: Any
-    indices: dict[str, Any] = field(default_factory=dict[str, Any])
+    indices: dict[Name, Any] = field(default_factory=dict[Name, Any])
     values: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
 
     def value(self, term: Term, type: str) -> Any | None:
@@ -43,14 +44,14 @@ class Scope:
             scope = scope.outer
         return None
 
-    def index(self, name: str) -> Any:
-        """The value of an index."""
+    def index(self, name: Name) -> Any | None:
+        """The value of an index or a lookup, bound or made here or further out."""
         scope: Scope | None = self
         while scope:
-            if name in scope.indices:
-                return scope.indices[name]
+            if (found := scope.indices.get(name)) is not None:
+                return found
             scope = scope.outer
-        raise KeyError(name)
+        return None
 
 
 def schedule(root: Term, type: str, scope: Scope) -> list[Wanted]:

@@ -1,19 +1,20 @@
 """Affine forms to and from MLIR's affine maps and integer sets.
 
 Attributes are read from their text: the bindings give no access to an integer set's
-constraints. Dimensions read as variables `d0, d1, …`, symbols as `s0, s1, …`.
+constraints. Dimensions read as variables `d0, d1, …`, symbols as `s0, s1, …`. An element of an index array,
+`src[e]`, is a value to them as an index is: it has a dimension or a symbol of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine, Constraint, Floor, box
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, box
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class IndexSet:
     symbols: int
     constraints: tuple[Constraint, ...]
 
+
+Name = str | Lookup
+"""What a dimension or a symbol stands for."""
 
 _HEAD = re.compile(r"affine_(?:map|set)<\(([^)]*)\)(?:\[([^\]]*)\])? *(?:->|:) *\((.*)\)>\Z", re.S)
 _TOKEN = re.compile(r"\s*(floordiv|ceildiv|mod|[ds]\d+|\d+|[()+*-])")
@@ -147,29 +151,30 @@ def box_extents(found: IndexSet) -> list[Affine] | None:
     return extents if wanted == set(found.constraints) else None
 
 
-def reading_order(form: Affine) -> list[tuple[str | Floor, int]]:
+def reading_order(form: Affine) -> list[tuple[str | Floor | Lookup, int]]:
     """The terms of a form as they are written: positive ones first, outer indices before inner."""
     return sorted(form.terms, key=lambda term: (term[1] < 0, _depth(term[0])))
 
 
-def in_order(forms: Iterable[Affine]) -> list[str]:
-    """The variables of forms in the order in which their text names them."""
-    seen: dict[str, None] = {}
+def in_order(forms: Iterable[Affine]) -> list[Name]:
+    """The variables and lookups of forms in the order in which their text names them; not what these hold."""
+    seen: dict[Name, None] = {}
     for form in forms:
         for atom, _ in reading_order(form):
-            seen.update(dict.fromkeys([atom] if isinstance(atom, str) else in_order([atom.numerator])))
+            seen.update(dict.fromkeys(in_order([atom.numerator]) if isinstance(atom, Floor) else [atom]))
     return list(seen)
 
 
-def _depth(atom: str | Floor) -> tuple[int, str]:
-    if isinstance(atom, Floor):
-        return min(map(_depth, atom.variables))
+def _depth(atom: str | Floor | Lookup) -> tuple[int, str]:
+    if not isinstance(atom, str):
+        inner = {name for part in atom.parts for name in part.variables}
+        return min(map(_depth, inner), default=(-(10**9), str(atom)))
     # A bound index is named by its height, `$0` the innermost; others stand outside all sums.
     return (-int(atom[1:]), "") if atom[0] == "$" else (-(10**9), atom)
 
 
-def spell(form: Affine, names: dict[str, str]) -> str:
-    """MLIR's spelling of a form, its variables renamed; raises IndexOverflow beyond 64 bits."""
+def spell(form: Affine, names: Mapping[Name, str]) -> str:
+    """MLIR's spelling of a form, its variables and lookups renamed; raises IndexOverflow beyond 64 bits."""
     parts: list[str] = []
     for atom, k in reading_order(form):
         if isinstance(atom, Floor):
@@ -188,17 +193,17 @@ def _fit(value: int) -> int:
     return value
 
 
-def _space(dims: Sequence[str], symbols: Sequence[str]) -> tuple[str, dict[str, str]]:
-    names = {name: f"d{i}" for i, name in enumerate(dims)}
+def _space(dims: Sequence[Name], symbols: Sequence[Name]) -> tuple[str, dict[Name, str]]:
+    names: dict[Name, str] = {name: f"d{i}" for i, name in enumerate(dims)}
     names |= {name: f"s{i}" for i, name in enumerate(symbols)}
     head = f"({', '.join(f'd{i}' for i in range(len(dims)))})"
     return (head + f"[{', '.join(f's{i}' for i in range(len(symbols)))}]" if symbols else head), names
 
 
 def map_attribute(
-    forms: Sequence[Affine], dims: Sequence[str], context: ir.Context, symbols: Sequence[str] = ()
+    forms: Sequence[Affine], dims: Sequence[Name], context: ir.Context, symbols: Sequence[Name] = ()
 ) -> Any:
-    """The affine map of forms over named variables."""
+    """The affine map of forms over variables and lookups."""
     head, names = _space(dims, symbols)
     body = ", ".join(spell(form, names) for form in forms)
     return ir.Attribute.parse(f"affine_map<{head} -> ({body})>", context)
@@ -206,11 +211,11 @@ def map_attribute(
 
 def set_attribute(
     constraints: Sequence[Constraint],
-    dims: Sequence[str],
+    dims: Sequence[Name],
     context: ir.Context,
-    symbols: Sequence[str] = (),
+    symbols: Sequence[Name] = (),
 ) -> Any:
-    """The integer set of constraints over named variables."""
+    """The integer set of constraints over variables and lookups."""
     head, names = _space(dims, symbols)
     rows = [f"{spell(c.form, names)} {'==' if c.equality else '>='} 0" for c in constraints]
     return ir.Attribute.parse(f"affine_set<{head} : ({', '.join(rows)})>", context)

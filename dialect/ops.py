@@ -17,7 +17,9 @@ from tadc.dialect.checks import (
     check_float,
     check_reduction,
     check_region,
+    check_subscripts,
     error,
+    is_index_array,
 )
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.mlir import LOCK, check_bindings, ext, ir, irdl
@@ -171,8 +173,11 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
 
         %0 = tad.sum (%k, %l) in {0 <= %k <= 4, %k < %i, %l == %k + 1} -> f64 {
         %3 = tad.sum (%k_0) [%j, %i] in {%k_0 * 2 >= %i + 3, %k_0 <= %j} -> f64 {
+        %4 = tad.sum (%e) at (%t = %src[%e] : tensor<?xi32>) in {%t == %n, 0 <= %e < %E} -> f64 {
 
     - `domain` binds an index at least, one for each block argument; its symbols are the operands `outer`.
+    - It may have more dimensions: these are the `tad.lookup`s that the body begins with, as many as needed.
+      A lookup in a set has to be in range where the rows without it hold.
     - The result is f32 or f64. The body ends with `tad.yield`.
     """
 
@@ -279,15 +284,36 @@ class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
     @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
-        found, kind = parse_map(str(self.at)), self.tensor.type
-        given = len(self.operation.operands) - 1
-        if (found.dims, found.symbols) != (given, 0):
-            return error(self, f"map must take the {given} indices given as its dimensions")
-        if len(found.forms) != kind.rank:
-            return error(self, f"map yields {len(found.forms)} subscripts but {kind} has rank {kind.rank}")
+        kind = self.tensor.type
+        if not check_subscripts(self, kind, self.at):
+            return False
         if self.element.type != kind.element_type:
             return error(self, f"result must be {kind.element_type}, got {self.element.type}")
-        return True
+        return check_float(self, self.element.type)
+
+
+class LookupOp(Tad.Operation, name="lookup"):
+    """The element `array[at(indices)]` of an index array, as an index.
+
+        %t = tad.lookup %src[%e + 1] : tensor<?xi32>
+
+    - `at` is as for `tad.read`. That it stays in range is proven where the index is used (TAD0607): where it
+      does not, it may be any index.
+    - The elements are i32. The array is an argument of the function, with `tad.below`.
+    - It stays where it is, since a set may speak of it.
+    """
+
+    position: ext.Result[ir.IndexType]
+    array: ext.Operand[ir.RankedTensorType]
+    indices: Sequence[ext.Operand[ir.IndexType]]
+    at: ir.AffineMapAttr
+
+    @affine
+    def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
+        if not is_index_array(self.array.type):
+            return error(self, f"array must be a tensor of i32, got {self.array.type}")
+        return check_subscripts(self, self.array.type, self.at)
 
 
 class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
@@ -396,5 +422,6 @@ class YieldsOp(Tad.Operation, name="yields", traits=[ir.IsTerminatorTrait, ext.P
         return True
 
 
-for _op in (MapOp, MapsOp, ScanOp, SumOp, SumsOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp, YieldsOp):
+_TRAILING = [MapOp, MapsOp, ScanOp, SumOp, SumsOp, ReduceOp, GuardOp, ReadOp, LookupOp, IndexOp, ApplyOp]
+for _op in [*_TRAILING, YieldsOp]:
     trailing_variadic(_op)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tadc.dialect.checks import is_index_array
+from tadc.dialect.index_arrays import bound_of, inspected, is_increasing
 from tadc.dialect.index_maps import parse_map
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
@@ -142,7 +144,11 @@ class _Reader:
     def claim(self, key: str, values: Any, otherwise: str) -> list[str]:
         """Names of arguments or results: as attributes say, else their locations, else made up."""
         said = self.attribute_texts(key, "tad.name", len(values))
-        return [self.free(name or name_of(value.location), otherwise) for name, value in zip(said, values)]
+        names: list[str] = []
+        for name, value in zip(said, values, strict=True):
+            made = key == "arg_attrs" and inspected(self.function, value) is not None
+            names.append(self.free(name or name_of(value.location), otherwise, is_made=made))
+        return names
 
     def attribute_texts(self, key: str, name: str, count: int) -> list[str]:
         """A text attribute of every argument or result, empty where there is none."""
@@ -156,18 +162,29 @@ class _Reader:
                 raise UnsupportedIR(f"'{name}' must be a string, got {text}", self.function.location)
         return ["" if text is None else text.value for text in texts]
 
-    def free(self, wish: str, otherwise: str) -> str:
-        """Claim a name: the wish where a program can have it, else the first free one like it."""
-        name = first_free(wish if is_legal(wish) else otherwise, self.taken, self.spoken)
+    def free(self, wish: str, otherwise: str, *, is_made: bool = False) -> str:
+        """Claim a name: the wish where a program can have it, else the first free one like it.
+
+        An array that is made of others may have a name with dots, `src.ptr`.
+        """
+        fits = all(map(is_legal, wish.split("."))) if is_made else is_legal(wish)
+        name = first_free(wish if fits else otherwise, self.taken, self.spoken)
         self.taken.add(name)
         return name
 
     def argument(self, value: Any, name: str, cotangent_of: str, tangent_of: str) -> Argument:
-        kind = self.element_type(value.type, self.function.location)
-        self.inside.names[value] = name
-        forms = argument_shape(self.function, value)
+        function, place = self.function, place_of(value.location)
+        kind = "i32" if is_index_array(value.type) else self.element_type(value.type, function.location)
+        forms, below = argument_shape(function, value), bound_of(function, value)
         shape = tuple(extent(form.substitute(self.size_names())) for form in forms)
-        return Argument(name, kind, shape, place_of(value.location), cotangent_of, tangent_of)
+        self.inside.names[value] = name
+        if below is None:
+            return Argument(name, kind, shape, place, cotangent_of, tangent_of)
+        below = self.inside.below[value] = below.substitute(self.size_names())
+        return Argument(
+            name, kind, shape, place, cotangent_of, tangent_of, extent(below),
+            is_increasing(function, value), inspected(function, value),
+        )  # fmt: skip
 
     def element_type(self, type: Any, location: Any) -> str:
         if not isinstance(type, ir.RankedTensorType):

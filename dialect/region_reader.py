@@ -8,12 +8,13 @@ from typing import Any
 from tadc.dialect import scalar_ops
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
+from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
 from tadc.frontend.literals import literal
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Const, Term, Terms
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Lookup
 
 
 class UnsupportedIR(Exception):
@@ -33,6 +34,8 @@ class RegionReader:
     names: dict[Any, str] = field(default_factory=dict[Any, str])
     indices: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     values: dict[Any, Term] = field(default_factory=dict[Any, Term])
+    #: What the elements of index arrays are less than.
+    below: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     #: The numbers of sums that one operation computes.
     together: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
     #: Whether the region computes several tensors: one that only others of them read is a value, and rounded.
@@ -61,6 +64,9 @@ class RegionReader:
         name, place = operation.name, place_of(operation.location)
         if name == "tad.index":
             self.indices[operation.results[0]] = self.forms(operation, operation.operands)[0]
+            return
+        if name == "tad.lookup":
+            self.indices[operation.results[0]] = self.lookup(operation)
             return
         if name == "arith.cmpf" or (name == "arith.constant" and not _is_float(operation)):
             return  # read where they are used: by a select, by an integer power
@@ -123,6 +129,14 @@ class RegionReader:
             )
         return found
 
+    def lookup(self, operation: Any) -> Affine:
+        """What an element of an index array stands for."""
+        array, *indices = operation.operands
+        if array not in self.below:
+            raise UnsupportedIR("an index array must be an argument with 'tad.below'", operation.location)
+        at = tuple(self.forms(operation, indices))
+        return Affine.atom(Lookup(self.names[array], at, self.below[array]))
+
     def indexed(self, operation: Any, place: Place | None) -> Term:
         """Read an operation of ours that gives a scalar."""
         match operation.name:
@@ -154,9 +168,12 @@ class RegionReader:
         found = parse_set(str(operation.attributes["domain"]))
         block = operation.regions[0].blocks[0]
         binders = [self.terms.fresh("s") for _ in block.arguments]
-        for argument, binder in zip(block.arguments, binders, strict=True):
-            self.indices[argument] = Affine.var(binder)
-        mapping = {f"d{i}": Affine.var(b) for i, b in enumerate(binders)}
+        bound = list(block.arguments)
+        self.indices |= zip(bound, map(Affine.var, binders), strict=True)
+        for lookup in lookups_of(operation):
+            self.scalar(lookup)
+            bound.append(lookup.results[0])
+        mapping = {f"d{i}": self.index(v, operation) for i, v in enumerate(bound)}
         mapping |= {f"s{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
         rows = [c.substitute(mapping) for c in found.constraints]
         hints = [name_of(a.location) for a in block.arguments]

@@ -30,15 +30,37 @@ def argument_shape(function: Any, argument: Any) -> Forms:
     if type.has_static_shape:
         return tuple(Affine.const(size) for size in type.shape)
     wanted = [None if type.is_dynamic_dim(n) else type.get_dim_size(n) for n in range(type.rank)]
-    try:
-        listed: Any = ir.ArrayAttr(function.attributes["arg_attrs"])
-        about: Any = ir.DictAttr(listed[argument.arg_number])
-        found = parse_map(str(about["tad.shape"]))
-    except (KeyError, ValueError):
-        raise UnsupportedIR(f"the shape of {type} needs a map 'tad.shape'", argument.location) from None
-    said = [form.constant if form.is_constant else None for form in found.forms]
-    if (found.dims, found.symbols) != (0, len(sizes_of(function))) or said != wanted:
+    forms = forms_of_sizes(function, argument, "tad.shape")
+    if forms is None:
+        raise UnsupportedIR(f"the shape of {type} needs a map 'tad.shape'", argument.location)
+    if [form.constant if form.is_constant else None for form in forms] != wanted:
         raise UnsupportedIR(f"'tad.shape' is no shape of {type} over the sizes", argument.location)
+    return forms
+
+
+def said_of(function: Any, argument: Any, name: str) -> Any | None:
+    """An attribute of an argument, if it has it."""
+    if "arg_attrs" not in function.attributes:
+        return None
+    listed: Any = ir.ArrayAttr(function.attributes["arg_attrs"])
+    about: Any = ir.DictAttr(listed[argument.arg_number])
+    return about[name] if name in about else None
+
+
+def forms_of_sizes(function: Any, argument: Any, name: str) -> Forms | None:
+    """The forms of an attribute of an argument; None where it has none.
+
+    Raises UnsupportedIR where it is no map of the sizes.
+    """
+    said = said_of(function, argument, name)
+    if said is None:
+        return None
+    try:
+        found = parse_map(str(said))
+    except ValueError:
+        raise UnsupportedIR(f"'{name}' must be a map of the sizes, got {said}", argument.location) from None
+    if (found.dims, found.symbols) != (0, len(sizes_of(function))):
+        raise UnsupportedIR(f"'{name}' is no map of the sizes: {said}", argument.location)
     return found.forms
 
 

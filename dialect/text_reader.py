@@ -35,6 +35,7 @@ class _Op:
     operands: Sequence[Token] = ()
     types: Sequence[str] = ()
     result_type: str = ""
+    place: str = ""
     attributes: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
     def give(self, key: str, value: str, token: Token) -> None:
@@ -114,6 +115,8 @@ class _Reader(Cursor):
     def sum_op(self, op: _Op) -> None:
         binders, places = self.binders()
         space = self.space([b.text for b in binders])
+        lookups = self.lookups() if self.accept("at") else []
+        space.binders = [*(space.binders or ()), *(f"%{lookup.result}" for lookup in lookups)]
         self.expect("in")
         self.set(op, "domain", space)
         self.discardable(op)
@@ -122,6 +125,24 @@ class _Reader(Cursor):
         op.types = ["index"] * len(op.operands)
         self.open(op, binders, places)
         self.region(op, self.close)
+        for lookup in lookups:
+            self.out.put(f" %{lookup.result} = ", lookup.token.start)
+            self.call_and_finish(lookup)
+
+    def lookups(self) -> list[_Op]:
+        """`(%t = %src[%e] : tensor<?xi32>)`, which the body begins with."""
+        self.expect("(")
+        found: list[_Op] = []
+        while not self.accept(")"):
+            if found:
+                self.expect(",")
+            name = self.expect_kind("value", "an index such as `%t`")
+            self.expect("=")
+            found.append(_Op(Token("word", "tad.lookup", name.start, name.end), name.text[1:]))
+            self.element(found[-1])
+            found[-1].result_type = "index"
+            found[-1].place = self.given_location()
+        return found
 
     def reduce_op(self, op: _Op) -> None:
         kind = self.expect_kind("string", 'a kind such as `"max"`')
@@ -226,6 +247,19 @@ class _Reader(Cursor):
     # -- ops without regions -------------------------------------------------------------------
 
     def read_op(self, op: _Op) -> None:
+        self.element(op)
+        op.result_type = element_type(op.types[0])
+        if not op.result_type:
+            raise TextError("expected a tensor type such as `tensor<3x4xf64>`", self.tokens[self.at - 1])
+        self.call_and_finish(op)
+
+    def lookup_op(self, op: _Op) -> None:
+        self.element(op)
+        op.result_type = "index"
+        self.call_and_finish(op)
+
+    def element(self, op: _Op) -> None:
+        """`%a[%i, %j + 1] : tensor<3x8xf64>`."""
         tensor = self.expect_kind("value", "a tensor such as `%a`")
         opened = self.at
         self.expect("[")
@@ -240,10 +274,6 @@ class _Reader(Cursor):
         self.expect(":")
         kind = self.type()
         op.operands, op.types = [tensor, *indices], [kind, *["index"] * len(indices)]
-        op.result_type = element_type(kind)
-        if not op.result_type:
-            raise TextError("expected a tensor type such as `tensor<3x4xf64>`", self.tokens[self.at - 1])
-        self.call_and_finish(op)
 
     def index_op(self, op: _Op) -> None:
         space = Space()
@@ -299,8 +329,8 @@ class _Reader(Cursor):
         if op.attributes:
             self.out.put("}", op.attributes[-1][1])
         text = f" : ({', '.join(op.types)}) -> {op.result_type}"
-        if not self.tokens.is_at(self.at, "loc", "("):
-            text += self.location(op.token, op.result)
+        if op.place or not self.tokens.is_at(self.at, "loc", "("):
+            text += op.place or self.location(op.token, op.result)
         self.out.put(text, op.token.start)
         self.out.skip_to(self.tokens[self.at - 1].end, keep_lines=True)
 
@@ -356,6 +386,7 @@ OPS: dict[str, Callable[[_Reader, _Op], None]] = {
     "tad.reduce": _Reader.reduce_op,
     "tad.guard": _Reader.guard,
     "tad.read": _Reader.read_op,
+    "tad.lookup": _Reader.lookup_op,
     "tad.index": _Reader.index_op,
     "tad.value_of": _Reader.value_of,
     "tad.apply": _Reader.apply,
@@ -371,6 +402,12 @@ def element_type(type: str) -> str:
     """The element type of a plain tensor type, else nothing."""
     match = re.fullmatch(r"tensor<(?:[\d?]+x)*([a-z]\w*)>", type.replace(" ", ""))
     return match.group(1) if match else ""
+
+
+def dimensions_of(set: str) -> int:
+    """The number of dimensions of an integer set; 0 of an alias."""
+    match = re.match(r"affine_set<\(([^)]*)\)", set)
+    return len(match.group(1).split(",")) if match and match.group(1).strip() else 0
 
 
 def box_attribute(type: str, rank: int) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.text_indices import Cursor, TextError
-from tadc.dialect.text_reader import box_attribute, element_type
+from tadc.dialect.text_reader import box_attribute, dimensions_of, element_type
 from tadc.dialect.text_spelling import Speller
 from tadc.dialect.text_tokens import Rebuilt, Tokens
 
@@ -119,6 +119,7 @@ class _Writer:
             "tad.reduce": self.reduce_op,
             "tad.guard": self.guard,
             "tad.read": self.read,
+            "tad.lookup": self.read,
             "tad.index": self.index,
             "tad.value_of": self.value_of,
             "tad.apply": self.apply,
@@ -180,8 +181,25 @@ class _Writer:
     def sum_op(self, op: _Op, kind: str = "") -> None:
         binders, names, body = self.region(op)
         op.check_indices()
-        outer, domain = self.domain(op.take("domain"), op.operands, names)
-        self.open(op, f"{kind}({', '.join(binders)}) {outer}in {domain}", body)
+        domain = op.take("domain")
+        lookups: list[str] = []
+        for _ in range(dimensions_of(domain) - len(names)):
+            name, text, body = self.lookup(body)
+            names.append(name)
+            lookups.append(text)
+        outer, domain = self.domain(domain, op.operands, names)
+        at = f"at ({', '.join(lookups)}) " if lookups else ""
+        self.open(op, f"{kind}({', '.join(binders)}) {outer}{at}in {domain}", body)
+
+    def lookup(self, start: int) -> tuple[str, str, int]:
+        """The name of what an operation at a token looks up, how that is written, and the token after it."""
+        name = self.tokens[start].text
+        made = _Generic(self.tokens, start + 2).op()
+        made.check(made.name == "tad.lookup")
+        end = made.end
+        if self.tokens.is_at(end, "loc", "("):
+            end = self.tokens.partner[end + 1] + 1
+        return name, f"{name} = {self.element(made)} {self.tokens.flat(made.end, end)}".rstrip(), end
 
     def reduce_op(self, op: _Op) -> None:
         kind = op.take("kind")
@@ -252,14 +270,18 @@ class _Writer:
     # -- ops without regions -------------------------------------------------------------------
 
     def read(self, op: _Op) -> None:
+        self.line(op, self.element(op))
+
+    def element(self, op: _Op) -> str:
+        """What a read of a tensor or a lookup reads."""
         op.check(bool(op.operands) and not op.regions)
         op.check_indices(1)
         tensor, indices, kind = op.operands[0], op.operands[1:], op.operand_types[0]
-        op.check(element_type(kind) == op.result_type)
+        op.check(element_type(kind) == ("i32" if op.name == "tad.lookup" else op.result_type))
         at = op.take("at")
         forms = self.speller.map(at, indices)
         where = f"[{', '.join(indices)}] at {at}" if forms is None else f"[{forms}]"
-        self.line(op, f"{tensor}{where}{op.discardable} : {kind}")
+        return f"{tensor}{where}{op.discardable} : {kind}"
 
     def index(self, op: _Op) -> None:
         op.check_indices()

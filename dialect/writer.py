@@ -3,7 +3,8 @@
 One function for a program: arguments and results carry their names as `tad.name`; each
 definition is a `tad.map`, a recurrence a `tad.scan`. A region holds what it always evaluates,
 operations before the regions that use them; what only a branch or a sum needs stays in
-there, so no read leaves the guard that protects it.
+there, so no read leaves the guard that protects it. An element of an index array is looked up once in a
+region, and where one further out has it, not again.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Any
 
 from tadc.dialect import scalar_ops
 from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
-from tadc.dialect.index_maps import in_order, map_attribute, set_attribute
+from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
+from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.ops import load_dialect
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Extent, as_form, is_static
 from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
-from tadc.frontend.program import Definition, Program
+from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.source import Place, Span
 from tadc.frontend.terms import (
     Apply,
@@ -33,7 +35,7 @@ from tadc.frontend.terms import (
     integer_exponent,
     is_bound,
 )
-from tadc.lattice.affine import box
+from tadc.lattice.affine import Affine, box
 
 
 def new_module(program: Program) -> Any:
@@ -63,6 +65,7 @@ class _Writer:
         self.program = program
         self.context = context
         self.types = {"f32": ir.F32Type.get(context), "f64": ir.F64Type.get(context)}
+        self.types["i32"] = ir.IntegerType.get_signless(32, context)
         self.index_type = ir.IndexType.get(context)
         self.tensors: dict[str, Any] = {}
         self.location = ir.Location.unknown(context)
@@ -81,11 +84,7 @@ class _Writer:
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
             "arg_attrs": ir.ArrayAttr.get(
-                [
-                    self.about(a.name, a.shape, cotangent=a.cotangent_of, tangent=a.tangent_of)
-                    for a in program.arguments
-                ]
-                + [self.about(name) for name in program.sizes]
+                [*map(self.about_argument, program.arguments), *map(self.about, program.sizes)]
             ),
             "res_attrs": ir.ArrayAttr.get(
                 [self.about(d.name, gradient=d.gradient_of, tangent=d.tangent_of) for d in outputs]
@@ -101,7 +100,7 @@ class _Writer:
         given = list(block.arguments)
         self.tensors = dict(zip((a.name for a in program.arguments), given, strict=False))
         point = ir.InsertionPoint(block)
-        sizes = dict(zip(program.sizes, given[len(tensors) :], strict=True))
+        sizes = dict[Name, Any](zip(program.sizes, given[len(tensors) :], strict=True))
         self.outermost = Scope(None, point, sizes)
         for definition in program.definitions:
             self.tensors[definition.name] = self.definition(definition, point)
@@ -114,14 +113,32 @@ class _Writer:
         dims = [size if isinstance(size, int) else dynamic for size in shape]
         return ir.RankedTensorType.get(dims, self.types[type])
 
-    def about(self, name: str, shape: Sequence[Extent] = (), **roles: str) -> Any:
-        """A name, whose cotangent, gradient or tangent it is, and a shape that depends on sizes."""
+    def about(self, name: str, **roles: str) -> Any:
+        """A name, and whose cotangent, gradient or tangent it is."""
         entries = {"tad.name": ir.StringAttr.get(name)}
         entries |= {f"tad.{role}_of": ir.StringAttr.get(of) for role, of in roles.items() if of}
-        if not is_static(shape):
-            forms = [as_form(size) for size in shape]
-            entries["tad.shape"] = map_attribute(forms, (), self.context, self.program.sizes)
         return ir.DictAttr.get(entries)
+
+    def about_argument(self, argument: Argument) -> Any:
+        """What is said of a result, a shape that depends on sizes, and what is known of an index array."""
+        said = self.about(argument.name, cotangent=argument.cotangent_of, tangent=argument.tangent_of)
+        entries: dict[str, Any] = {entry.name: entry.attr for entry in said}
+        if not is_static(argument.shape):
+            entries["tad.shape"] = self.of_sizes(argument.shape)
+        if argument.below is not None:
+            entries["tad.below"] = self.of_sizes([argument.below])
+        if argument.increasing:
+            entries["tad.increasing"] = ir.UnitAttr.get()
+        if (made := argument.inspected) is not None:
+            axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), made.axis)
+            entries["tad.inspected"] = ir.ArrayAttr.get(
+                [ir.StringAttr.get(made.kind), axis, *map(ir.StringAttr.get, made.of)]
+            )
+        return ir.DictAttr.get(entries)
+
+    def of_sizes(self, extents: Sequence[Extent]) -> Any:
+        """The map from the sizes to extents."""
+        return map_attribute([as_form(size) for size in extents], (), self.context, self.program.sizes)
 
     def definition(self, definition: Definition, point: Any) -> Any:
         rows = box(definition.indices, definition.shape)
@@ -135,7 +152,7 @@ class _Writer:
         operation = self.create(
             "tad.map" if order is None else "tad.scan",
             type,
-            [self.outermost.index(n) for n in sizes],
+            [self.index(n, self.outermost) for n in sizes],
             attributes,
             point,
             regions=1,
@@ -203,17 +220,14 @@ class _Writer:
                 value = ir.FloatAttr.get(result, float(term.value))
                 return self.create("arith.constant", result, [], {"value": value}, point)
             case IndexValue():
-                names = sorted(term.form.variables)
+                names = in_order([term.form])
                 attributes = {"at": map_attribute([term.form], names, self.context)}
                 index = self.create(
-                    "tad.index", self.index_type, [scope.index(n) for n in names], attributes, point
+                    "tad.index", self.index_type, [self.index(n, scope) for n in names], attributes, point
                 )
                 return self.create("tad.value_of", result, [index.results[0]], {}, point)
             case Read():
-                names = in_order(term.indices)
-                attributes = {"at": map_attribute(term.indices, names, self.context)}
-                values = [self.tensors[term.tensor], *(scope.index(n) for n in names)]
-                return self.create("tad.read", result, values, attributes, point)
+                return self.element("tad.read", result, term.tensor, term.indices, scope)
             case Apply():
                 return self.apply(term, type, scope)
             case Reduce():
@@ -224,6 +238,24 @@ class _Writer:
                 return self.select(term, type, scope)
             case _:
                 raise TypeError(f"no such term: {term}")
+
+    def element(self, name: str, result: Any, tensor: str, at: Sequence[Affine], scope: Scope) -> Any:
+        """A read of a tensor, or a lookup."""
+        names = in_order(at)
+        values = [self.tensors[tensor], *(self.index(n, scope) for n in names)]
+        attributes = {"at": map_attribute(at, names, self.context)}
+        place = self.location if name == "tad.read" else ir.Location.name("t", self.location)
+        return self.create(name, result, values, attributes, scope.point, location=place)
+
+    def index(self, name: Name, scope: Scope) -> Any:
+        """The value of an index, or of a lookup, made in this region if it is not there."""
+        found = scope.index(name)
+        if found is None:
+            if isinstance(name, str):
+                raise KeyError(name)
+            made = self.element("tad.lookup", self.index_type, name.array, name.at, scope)
+            found = scope.indices[name] = made.results[0]
+        return found
 
     def apply(self, term: Apply, type: str, scope: Scope) -> Any:
         values = [self.emit(t, wanted, scope) for t, wanted in always_evaluated(term, type)]
@@ -239,21 +271,23 @@ class _Writer:
         return self.create("tad.apply", result, values, {"fn": ir.StringAttr.get(term.function)}, point)
 
     def reduce(self, term: Reduce, type: str, scope: Scope) -> Any:
-        outer = [n for n in in_order([c.form for c in term.domain]) if n not in term.binders]
-        domain = set_attribute(term.domain, term.binders, self.context, outer)
-        values = [scope.index(n) for n in outer]
+        own, outer = own_lookups(term.domain, term.binders)
+        domain = set_attribute(term.domain, [*term.binders, *own], self.context, outer)
+        values = [self.index(n, scope) for n in outer]
         attributes, name = {"domain": domain}, "tad.sum"
         if term.kind != "sum":
             attributes, name = {"kind": ir.StringAttr.get(term.kind), **attributes}, "tad.reduce"
         operation = self.create(name, self.types[type], values, attributes, scope.point, regions=1)
         inner = self.region(operation, 0, scope, term.binders, term.hints)
+        for lookup in own:
+            self.index(lookup, inner)
         self.body(term.body, type, inner)
         return operation
 
     def guard(self, term: Guard, type: str, scope: Scope) -> Any:
         names = in_order([c.form for c in term.conditions])
         where = set_attribute(term.conditions, names, self.context)
-        values = [scope.index(n) for n in names]
+        values = [self.index(n, scope) for n in names]
         operation = self.create(
             "tad.guard", self.types[type], values, {"where": where}, scope.point, regions=2
         )

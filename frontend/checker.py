@@ -13,7 +13,7 @@ from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.extents import Extent, size_sources
+from tadc.frontend.extents import INDEX_LIMIT, Extent, size_sources
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
@@ -101,7 +101,16 @@ class _Checker:
                 continue
             self.names.known[name] = meaning
             if isinstance(statement, syntax.Declare) and isinstance(meaning, Tensor):
-                self.arguments.append(Argument(name, meaning.type, meaning.shape, statement.span))
+                self.arguments.append(
+                    Argument(
+                        name,
+                        meaning.type,
+                        meaning.shape,
+                        statement.span,
+                        below=meaning.below,
+                        increasing=statement.increasing is not None,
+                    )
+                )
         told = {found.symbol for found in size_sources([a.shape for a in self.arguments])}
         for problem in self.sizes.untold(told | self.module.unread):
             self.reporter.add(problem)
@@ -132,7 +141,40 @@ class _Checker:
             return None
         check_extent(statement.name, shape, statement.element_type, statement.span)
         dims = tuple(expr.span for expr in statement.shape)
-        return Tensor(statement.name, statement.element_type, shape, statement.span, dims, is_argument=True)
+        below = self._below(statement) if statement.below is not None else None
+        return Tensor(
+            statement.name,
+            statement.element_type,
+            shape,
+            statement.span,
+            dims,
+            is_argument=True,
+            below=below,
+        )
+
+    def _below(self, statement: syntax.Declare) -> Extent:
+        """What the elements of an index array are below. Raises Rejected where it is declared badly."""
+        assert statement.below is not None
+        name = statement.name
+        below = self._size(statement.below, declares=True)
+        if below is None:
+            raise Rejected
+        if isinstance(below, int) and below > INDEX_LIMIT:
+            label = f"more than {INDEX_LIMIT}"
+            message = f"the elements of `{name}` are beyond 32 bits"
+            raise Rejected(error("TAD0213", message, statement.below.span, label))
+        if statement.increasing is not None and len(statement.shape) != 1:
+            label = f"`{name}` has {counted(len(statement.shape), 'dimension')}"
+            message = "only an index array of one dimension is `increasing`"
+            raise Rejected(error("TAD0213", message, statement.increasing, label))
+        if name in self.names.outputs:
+            helps = [
+                "an index array is an argument: leave out its definition",
+                f"a tensor that is computed has floating numbers: `{name}: f64[…]`",
+            ]
+            message = f"`{name}` is defined, so it is no index array"
+            raise Rejected(error("TAD0213", message, statement.type_span, "declared as one", helps=helps))
+        return below
 
     def _size(
         self, expr: syntax.Expr, indices: Collection[str] = (), *, declares: bool = False

@@ -32,6 +32,7 @@ CODES: dict[str, str] = {
     "TAD0210": "an intermediate that is declared",
     "TAD0211": "a name used as what it is not",
     "TAD0212": "a size that needs a value",
+    "TAD0213": "an index array that cannot be one",
     # Shapes, ranges and index maps.
     "TAD0301": "wrong number of indices",
     "TAD0302": "a read out of range",
@@ -73,6 +74,7 @@ CODES: dict[str, str] = {
     "TAD0508": "a value that is no size",
     "TAD0509": "what is no number of threads",
     "TAD0510": "what a function of tadc does not take",
+    "TAD0511": "an element of an index array that is out of range or out of order",
     # IR, passes and pipelines.
     "TAD0601": "a text that is no IR",
     "TAD0602": "a module that is no valid IR",

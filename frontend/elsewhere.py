@@ -24,9 +24,7 @@ def _write(text: str) -> Hint:
 
 # -- types ---------------------------------------------------------------------------------
 
-_INTEGERS = (
-    "int integer uint size_t long short char i8 i16 i32 i64 u8 u16 u32 u64 int8 int16 int32 int64 index nat"
-)
+_INTEGERS = "int integer uint size_t long short char i8 i16 i32 i64 u8 u16 u32 u64 int8 int16 int32 int64 nat"
 _COMPLEX = "complex complex64 complex128 c32 c64 c128 cfloat cdouble ComplexF64"
 _SMALL = "f16 float16 half bf16 bfloat16 f8 fp16 fp8"
 _OTHERS = "bool boolean str string object"
@@ -38,7 +36,10 @@ _FLOATS = {
 #: Element types of other languages.
 TYPES: dict[str, Hint] = {
     **{
-        name: Hint("elements are floating numbers; an integer that a call gives, as a length, is `size N`")
+        name: Hint(
+            "elements are floating numbers; indices that read other tensors are `src: index[E] in N`,"
+            " and an integer that a call gives, as a length, is `size N`"
+        )
         for name in _INTEGERS.split()
     },
     **{

@@ -8,7 +8,7 @@ from tadc.frontend.cursor import SyntaxStop, describe, reserved_helps
 from tadc.frontend.diagnostics import Edit
 from tadc.frontend.elsewhere import CALLS, FOLLOWING, LIST, STATEMENTS, Hint, whole_number
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
-from tadc.frontend.lexer import RESERVED, Token
+from tadc.frontend.lexer import INCREASING, RESERVED, Token
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import closest, did_you_mean
@@ -133,8 +133,10 @@ class ExpressionParser(Complaints):
             label = "cannot stand in an expression"
             helps = reserved_helps(token.text)
             self.report("TAD0106", f"`{token.text}` is reserved", token.span, label, helps=helps)
-        elif following in ("name", "number", "pi") and (
-            closest(token.text, FUNCTIONS) or CALLS.get(token.text, _NOTHING).text
+        elif (
+            following in ("name", "number", "pi")
+            and self.peek().text != INCREASING
+            and (closest(token.text, FUNCTIONS) or CALLS.get(token.text, _NOTHING).text)
         ):
             return self._unknown_call(token)
         return syntax.Name(token.span, token.text)
@@ -222,10 +224,8 @@ class ExpressionParser(Complaints):
         """The rest of `sum{k}_lo^hi (e)`."""
         kind = token.text
         self.enter("{", helps=[f"name the index: `{kind}{{k}} (…)`, as in `{kind}{{k}} (x[k])`"])
-        specs = [self.index_spec()]
-        while self.another(",", ";"):
-            specs.append(self.index_spec())
-        self.leave("`,`, `:`")
+        specs, conditions = self._indices_where()
+        self.leave("`and`" if conditions else "`,`, `:`")
         self.bind(len(specs), self.since(token.start), "indices at one place")
         self.inward(token.span)
         lower: tuple[Expr, ...] = ()
@@ -245,7 +245,29 @@ class ExpressionParser(Complaints):
             body = self._group()
         self.bound -= len(specs)
         self.regions -= 1
-        return syntax.Reduce(self.since(token.start), kind, tuple(specs), lower, upper, body)
+        return syntax.Reduce(self.since(token.start), kind, tuple(specs), lower, upper, body, conditions)
+
+    def _indices_where(self) -> tuple[list[syntax.IndexSpec], tuple[syntax.Relation, ...]]:
+        """Read `i, j: 5`, `e: dst[e] = n and e < 3` or `e: E: dst[e] = n`: indices and conditions."""
+        specs: list[syntax.IndexSpec] = []
+        while not specs or self.another(",", ";"):
+            token = self.name("an index")
+            size, named = None, self.since(token.start)
+            if self.accept(":"):
+                start = self.peek().start
+                size = self.expression()
+                if self.peek().kind in RELATIONS:
+                    specs.append(syntax.IndexSpec(named, token.text, None))
+                    return specs, self._conditions(self._related(start, size))
+            specs.append(syntax.IndexSpec(self.since(token.start), token.text, size))
+        return specs, self._conditions(self._relation()) if self.accept(":") else ()
+
+    def _conditions(self, first: syntax.Relation) -> tuple[syntax.Relation, ...]:
+        """Read the rest of `c and c`."""
+        found = [first]
+        while self.accept("and"):
+            found.append(self._relation())
+        return tuple(found)
 
     def _bare_body(self, reduction: str) -> Expr:
         """The body of a reduction without parentheses; where it is one term, these are an edit."""
@@ -328,9 +350,7 @@ class ExpressionParser(Complaints):
         at, bracket = self.peek(), self.peek().kind == "(" and self.is_relation_inside()
         if bracket:
             self.enter("(")
-        conditions = [self._relation()]
-        while self.accept("and"):
-            conditions.append(self._relation())
+        conditions = self._conditions(self._relation())
         if bracket:
             self.leave("`and`")
         end = self._last_end(self.position)
@@ -340,7 +360,7 @@ class ExpressionParser(Complaints):
         then = self._branch("then", token, bare)
         otherwise = self._branch("else", token, bare)
         self.regions -= 1
-        node = syntax.If(self.since(token.start), tuple(conditions), then, otherwise)
+        node = syntax.If(self.since(token.start), conditions, then, otherwise)
         if bare:
             self.bare_branches(bare)
         if not braced or bracket:
@@ -386,9 +406,15 @@ class ExpressionParser(Complaints):
         if self.peek().text == "not" and "not" not in self.tensors:
             self.unexpected("a comparison", [FOLLOWING["not"].help])
         left = self.expression()
+        self.nesting -= 1
+        return self._related(start, left)
+
+    def _related(self, start: int, left: Expr) -> syntax.Relation:
+        """The rest of a relation behind its left side."""
         token = self.peek()
         if token.kind not in RELATIONS:
             self.unexpected("an operator or one of `= != < <= > >=`")
+        self.deeper()
         self.advance()
         right = self.expression()
         self.nesting -= 1

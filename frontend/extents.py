@@ -13,6 +13,8 @@ Shape = tuple[Extent, ...]
 #: The values of a size symbol are below this: no array has more elements along a dimension, and
 #: index forms with coefficients up to 2**22 stay 64-bit integers.
 SIZE_LIMIT = 2**40
+#: The elements of index arrays are below this: they are held in 32 bits.
+INDEX_LIMIT = 2**31
 
 
 def extent(form: Affine) -> Extent:
@@ -70,9 +72,12 @@ def shape_text(shape: Iterable[Extent]) -> str:
     return ", ".join(map(extent_text, shape))
 
 
-def type_text(type: str, shape: Shape) -> str:
-    """`f64[3, N]`, as declarations have it; a scalar's type alone."""
-    return type + (f"[{shape_text(shape)}]" if shape else "")
+def type_text(type: str, shape: Shape, below: Extent | None = None, *, increasing: bool = False) -> str:
+    """`f64[3, N]`, as declarations have it; a scalar's type alone; `index[E] in N` of an index array."""
+    sizes = f"[{shape_text(shape)}]" if shape else ""
+    if below is None:
+        return type + sizes
+    return f"index{sizes} in {extent_text(below)}" + (" increasing" if increasing else "")
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,19 @@ class IndexReader:
     """Turns the expressions of one kind of place (`what`) into forms.
 
     `what` is "tensor index", "bound of the sum", "condition" or "index expression";
-    `text` gives the source text of a span.
+    `text` gives the source text of a span, `lookup` the form of an element of an index array, None for
+    what is none; where it is not given, nothing is looked up.
     """
 
-    def __init__(self, names: Names, scope: Scope, text: Callable[[Span], str], what: str) -> None:
+    def __init__(
+        self,
+        names: Names,
+        scope: Scope,
+        text: Callable[[Span], str],
+        what: str,
+        lookup: Callable[[syntax.Subscript], Affine | None] = lambda read: None,
+    ) -> None:
+        self.lookup = lookup
         self.names = names
         self.scope = scope
         self.text = text
@@ -80,7 +89,10 @@ class IndexReader:
             case syntax.Unary():
                 return -self.read(expr.operand)
             case syntax.Subscript():
-                raise Rejected(self._value(expr.span, expr.tensor))
+                found = self.lookup(expr)
+                if found is None:
+                    raise Rejected(self._value(expr.span, expr.tensor))
+                return found
             case syntax.Call():
                 raise Rejected(self._call(expr))
             case syntax.Reduce():
@@ -94,7 +106,10 @@ class IndexReader:
             raise Rejected(self.names.unbound(name, expr.span, self.scope, self.what))
         match self.names.resolve(name, expr.span, self.scope):
             case Tensor():
-                raise Rejected(self._value(expr.span, name))
+                found = self.lookup(syntax.Subscript(expr.span, name, expr.span, ()))
+                if found is None:
+                    raise Rejected(self._value(expr.span, name))
+                return found
             case Size() as size:
                 return size.form
             case index:
@@ -187,7 +202,10 @@ class IndexReader:
     def _value(self, span: Span, tensor: str) -> Diagnostic:
         helps: list[str] = []
         if self.what == "tensor index":
-            helps = ["to pick an element by a value, sum over all: `sum{j} (select(y[i] = j, x[j], 0))`"]
+            helps = [
+                f"an array of indices is declared as one: `{tensor}: index[…] in N`",
+                "to pick an element by a value, sum over all: `sum{j} (select(y[i] = j, x[j], 0))`",
+            ]
         message = f"{self.what} depends on a value"
         return error("TAD0307", message, span, f"`{tensor}` is a tensor", helps=helps)
 

@@ -24,6 +24,8 @@ KEYWORDS = frozenset({"let", "size", "sum", "if", "then", "else", "select", "and
 ELEMENT_TYPES = ("f32", "f64")
 #: Begins a recurrence before a brace; elsewhere it is a name like others.
 SCAN = "scan"
+#: The words of a declaration of an index array; elsewhere they are names like others.
+INDEX, IN, INCREASING = "index", "in", "increasing"
 #: Words that name no tensor, size or index.
 RESERVED = KEYWORDS | {*ELEMENT_TYPES, *ALIASES, "out"} | {f.name for f in FUNCTIONS.values() if f.reserved}
 

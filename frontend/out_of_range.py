@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic, Edit
-from tadc.frontend.extents import Extent, as_form, extent, extent_text, shape_text
+from tadc.frontend.extents import Extent, as_form, extent, extent_text, type_text
 from tadc.frontend.index_expr import LONG
 from tadc.frontend.index_sets import set_text
+from tadc.frontend.print_index import form_text
 from tadc.frontend.proof import Point, TooManyCases, joined, values, violation
 from tadc.frontend.report import error
 from tadc.frontend.scope import Scope, Tensor
@@ -28,8 +29,8 @@ class Access:
     dimension: int
     read: syntax.Subscript
     form: Affine
-    scope: Scope
     context: Context
+    scope: Scope
     text: Callable[[Span], str]
 
     @property
@@ -73,10 +74,18 @@ def check_access(access: Access) -> list[Domain] | Diagnostic:
 def index_set(form: Affine, context: Context, scope: Scope) -> list[str]:
     """The indices that bear on a form, and what is known of them besides their ranges, as a note."""
     facts, names = joined(form, context)
-    spoken = {index.key: Affine.var(index.name) for index in scope.indices.values()}
+    spoken = spoken_names(context, scope)
     own = [index.name for index in scope.indices.values() if index.key in names]
     rows = [fact.substitute(spoken) for fact in facts]
     return [f"its indices run over {set_text(own, rows)}"] if own else []
+
+
+def spoken_names(context: Context, scope: Scope) -> dict[str, Affine]:
+    """The variables of a context as a person writes them: indices, and the elements of index arrays."""
+    spoken = {index.key: Affine.var(index.name) for index in scope.indices.values()}
+    for name, lookup in context.lookups.items():
+        spoken[name] = Affine.atom(lookup).substitute(spoken)
+    return spoken
 
 
 def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
@@ -127,11 +136,15 @@ def point_text(form: Affine, context: Context, scope: Scope, point: Point) -> st
         for fact in clause:
             if not names.isdisjoint(fact.form.variables):
                 names |= fact.form.variables
+    looked_up = [name for name in context.lookups if name in names]
+    names = names.union(*(form.variables for name in looked_up for form in context.lookups[name].at))
     # A constant index fails wherever it is read: any point shows it.
     shown = [index for index in scope.indices.values() if not names or index.key in names]
     sizes = [name for name in point if name in context.sizes and name in (names or point)]
     parts = [f"{name} = {point[name]}" for name in sizes]
-    return ", ".join(parts + [f"{index.name} = {point[index.key]}" for index in shown])
+    parts += [f"{index.name} = {point[index.key]}" for index in shown]
+    spoken = spoken_names(context, scope)
+    return ", ".join(parts + [f"{form_text(spoken[name])} = {point[name]}" for name in looked_up])
 
 
 def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[str]:
@@ -149,7 +162,7 @@ def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[st
         if past and tensor.is_argument:
             shape = list(tensor.shape)
             shape[access.dimension] = found[1] + 1
-            options.append(f"declare `{tensor.name}: {tensor.type}[{shape_text(shape)}]`")
+            options.append(f"declare `{tensor.name}: {type_text(tensor.type, tuple(shape), tensor.below)}`")
     if not options and size and access.form.variables:
         index, read = access.text(access.span), access.text(access.read.span)
         if len(read) <= LONG:

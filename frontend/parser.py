@@ -10,7 +10,7 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Edit
 from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
-from tadc.frontend.lexer import ELEMENT_TYPES, RESERVED, SCAN, Token
+from tadc.frontend.lexer import ELEMENT_TYPES, IN, INCREASING, INDEX, RESERVED, SCAN, Token
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import correction, did_you_mean
@@ -188,6 +188,8 @@ class _Parser(ExpressionParser):
             return self._define(name.start, is_let=False)
         self.name("a tensor")
         self.advance()
+        if self.peek().text == INDEX:
+            return self._index_array(name)
         element_type, type_span = self._element_type(name)
         if self.peek().kind in ("(", "<"):
             helps = [f"sizes stand in brackets: `{name.text}: f64[3]`"]
@@ -198,6 +200,23 @@ class _Parser(ExpressionParser):
         if self.peek().kind == "=":
             self._declared_with_value(name, shape)
         return syntax.Declare(self.since(name.start), name.text, name.span, element_type, type_span, shape)
+
+    def _index_array(self, name: Token) -> syntax.Declare:
+        """The rest of `src: index[E] in N`, `ptr: index[N + 1] in E + 1 increasing`, `s: index in N`."""
+        word = self.advance()
+        shape = self.index_list() if self.peek().kind == "[" else ()
+        self.bind(len(shape), name.span, f"dimensions of `{name.text}`")
+        self.bound = 0
+        if self.peek().text != IN:
+            sizes = self.text(self.since(word.start))
+            self.unexpected(
+                f"`{IN}`", [f"it states what its elements are below: `{name.text}: {sizes} in N`"]
+            )
+        self.advance()
+        below = self.expression()
+        increasing = self.advance().span if self.peek().text == INCREASING else None
+        span = self.since(name.start)
+        return syntax.Declare(span, name.text, name.span, "i32", word.span, shape, below, increasing)
 
     def _declared_with_value(self, name: Token, shape: tuple[syntax.Expr, ...]) -> NoReturn:
         """`x: f64 = 3`."""

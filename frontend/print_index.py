@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import Bound
 
 #: How tightly a printed expression holds together; a looser one needs parentheses.
@@ -40,8 +40,11 @@ def form_level(form: Affine) -> int:
 
 
 def condition_text(row: Constraint) -> str:
-    """`form = 0` or `form >= 0` with every term on the side where it is positive."""
-    parts, constant = _parts(row.form)
+    """`form = 0` or `form >= 0` with every term on the side where it is positive.
+
+    Of an equality that says what an element of an index array is, this stands on the left.
+    """
+    parts, constant = _parts(faced(row).form)
     left = [p for p in parts if p.factor > 0]
     right = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
     if row.equality:
@@ -55,6 +58,12 @@ def condition_text(row: Constraint) -> str:
     if right and constant == -1:
         return f"{_sum_text(left, 0)} > {_sum_text(right, 0)}"
     return f"{_sum_text(left, max(constant, 0))} >= {_sum_text(right, max(-constant, 0))}"
+
+
+def faced(row: Constraint) -> Constraint:
+    """An equality with the first element of an index array in it taken once or more, not less than never."""
+    first = next((k for atom, k in row.form.terms if isinstance(atom, Lookup)), 0)
+    return Constraint(-row.form, equality=True) if row.equality and first < 0 else row
 
 
 def conditions_text(rows: Sequence[Constraint]) -> str:
@@ -108,7 +117,7 @@ def _parts(form: Affine) -> tuple[list[_Part], int]:
             factor, inner, divisor = found
             rest -= (inner - Affine.atom(atom) * divisor) * factor
             remainders.append(_Part(factor, f"{_operand(inner)} % {divisor}", False))
-    parts = [_Part(k, a if isinstance(a, str) else _quotient(a), isinstance(a, str)) for a, k in rest.terms]
+    parts = [_Part(k, _atom_text(a), not isinstance(a, Floor)) for a, k in rest.terms]
     return parts + remainders, rest.constant
 
 
@@ -132,8 +141,19 @@ def _holds(whole: int, part: int) -> bool:
     return whole * part > 0 and abs(whole) >= abs(part)
 
 
-def _quotient(atom: Floor) -> str:
-    return f"{_operand(atom.numerator)} // {atom.denominator}"
+def _atom_text(atom: str | Floor | Lookup) -> str:
+    match atom:
+        case str():
+            return atom
+        case Floor():
+            return f"{_operand(atom.numerator)} // {atom.denominator}"
+        case Lookup():
+            return element_text(atom.array, atom.at)
+
+
+def element_text(tensor: str, indices: Sequence[Affine]) -> str:
+    """An element of a tensor; a scalar's name alone."""
+    return f"{tensor}[{', '.join(map(form_text, indices))}]" if indices else tensor
 
 
 def _sum_text(parts: Sequence[_Part], constant: int, times: str = "*") -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.index_sets import limit
+from tadc.frontend.print_index import faced
 from tadc.frontend.program import Program
 from tadc.frontend.terms import (
     Apply,
@@ -140,28 +142,38 @@ class Speller:
             boxed = self._boxed(term, hints, rows, inner, facts)
             if boxed is not None:
                 return boxed
+        known, groups = facts, list[_Group]()
         try:
-            loops, inside, outside = _loops(binders, rows, facts)
+            for names_, rows_ in _in_turn(binders, rows):
+                group = _group(names_, rows_, known)
+                known = (*known, *group.rows)
+                groups.append(group)
         except EliminationLimit:
             raise limit(term, binders, rows) from None
-        known = (*facts, *outside, *(row for _, bounds in loops for row in bounds), *inside)
         body = self.spell(term.body, inner, known)
-        nothing = self._constant(REDUCTIONS[term.kind].nothing)
-        if inside:
-            body = self.terms.guard(inside, body, nothing)
-        for name, bounds in reversed(loops):
-            made = self.terms.reduce([name], bounds, body, kind=term.kind, hints=[hints[name]])
+        for group in reversed(groups):
+            body = self._loops(term.kind, group, hints, body)
+        return body
+
+    def _loops(self, kind: str, group: _Group, hints: dict[str, str], body: Term) -> Term:
+        """Reductions over one index each around a body."""
+        nothing = self._constant(REDUCTIONS[kind].nothing)
+        if group.inside:
+            body = self.terms.guard(group.inside, body, nothing)
+        for name, bounds in reversed(group.loops):
+            made = self.terms.reduce([name], bounds, body, kind=kind, hints=[hints[name]])
             # In one order, so that equal sets are one.
             bounds = sorted(made.domain, key=str)
-            body = self.terms.reduce(made.binders, bounds, made.body, kind=term.kind, hints=made.hints)
-        return self.terms.guard(outside, body, nothing) if outside else body
+            body = self.terms.reduce(made.binders, bounds, made.body, kind=kind, hints=made.hints)
+        return self.terms.guard(group.outside, body, nothing) if group.outside else body
 
     def _boxed(
         self, term: Reduce, hints: dict[str, str], rows: Domain, names: _Names, facts: Domain
     ) -> Term | None:
         """One reduction over a box around the set, the rest of it behind a guard; None without a box."""
         own = set(hints)
-        sizes = box_sizes(list(hints), rows)
+        ranging, held = told_apart(list(hints), rows)
+        sizes = box_sizes(list(hints), ranging)
         if sizes is not None and all(size.variables <= self.sizes for size in sizes):
             body = self.spell(term.body, names, (*facts, *rows))
             return self.terms.reduce(list(hints), rows, body, kind=term.kind, hints=list(hints.values()))
@@ -176,7 +188,8 @@ class Speller:
             variable = Affine.var(name)
             sides += [at_least_zero(variable), at_least_zero(max(upper - lower, -1) - variable)]
             moved[name] = variable + lower
-        left = [row.substitute(moved) for row in rows if not any(_is_limit(row, name) for name in hints)]
+        left = [row.substitute(moved) for row in ranging if not any(_is_limit(row, name) for name in hints)]
+        sides += [faced(row.substitute(moved)) for row in held]
         inside = [row for row in left if row.form.variables & own]
         outside = [row for row in left if not row.form.variables & own]
         inner = {name: form.substitute(moved) for name, form in names.items()}
@@ -188,28 +201,91 @@ class Speller:
         return self.terms.guard(outside, made, nothing) if outside else made
 
 
-_Loop = tuple[str, list[Constraint]]
+def told_apart(
+    binders: Sequence[str], domain: Iterable[Constraint]
+) -> tuple[list[Constraint], list[Constraint]]:
+    """The rows of a domain that say ranges of its indices, and those that text says as conditions.
 
-
-def _loops(
-    binders: Sequence[str], rows: Domain, facts: Domain
-) -> tuple[list[_Loop], Sequence[Constraint], Sequence[Constraint]]:
-    """Indices with the rows of their bounds, outermost first, and the guards inside and outside of them.
-
-    What text says gives the same again, whatever else is known: its rows stay, without those that follow.
+    Those hold an element of an index array at one of the indices, or state that an index is such an element.
     """
-    if len(binders) == 1 and _is_range(rows, binders[0]):
-        settled = _settled(binders[0], rows)
+    own = set(binders)
+    ranging: list[Constraint] = []
+    held: list[Constraint] = []
+    for row in domain:
+        looked_up = _looked_up(row)
+        states = row.equality and bool(looked_up) and not own.isdisjoint(row.form.variables)
+        (held if states or not own.isdisjoint(looked_up) else ranging).append(row)
+    return ranging, held
+
+
+def _looked_up(row: Constraint) -> set[str]:
+    """The variables that elements of index arrays in a row depend on; their sizes too."""
+    return set[str]().union(*(atom.variables for atom in row.form.lookups()))
+
+
+def _in_turn(binders: Sequence[str], rows: Domain) -> list[tuple[list[str], list[Constraint]]]:
+    """Binders in groups, outermost first: the i of a bound `ptr[i] <= e` before the e."""
+
+    def is_bounded(name: str) -> bool:
+        return any(
+            not row.equality
+            and row.form.coefficient(name)
+            and name not in (at := _looked_up(row))
+            and at & own
+            for row in rows
+        )
+
+    own = set(binders)
+    inner = [name for name in binders if is_bounded(name)]
+    outer = [name for name in binders if name not in inner]
+    if not inner or not outer:
+        return [(list(binders), list(rows))]
+    last = [row for row in rows if not row.form.variables.isdisjoint(inner)]
+    return [(outer, [row for row in rows if row not in last]), (inner, last)]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Indices with the rows of their bounds and conditions, outermost first, and the guards around."""
+
+    loops: tuple[tuple[str, list[Constraint]], ...]
+    inside: Sequence[Constraint]
+    outside: Sequence[Constraint]
+
+    @property
+    def rows(self) -> Domain:
+        """What holds inside of it."""
+        return (*self.outside, *(row for _, bounds in self.loops for row in bounds), *self.inside)
+
+
+def _group(binders: Sequence[str], rows: Sequence[Constraint], facts: Domain) -> _Group:
+    """How text says the set.
+
+    What it says gives the same again, whatever else is known: its rows stay, without those that follow.
+    """
+    ranging, held = told_apart(binders, rows)
+    if len(binders) == 1 and _is_range(ranging, binders[0]):
+        settled = _settled(binders[0], ranging)
         needed = irredundant(settled, facts)
-        return [(binders[0], needed if _is_range(needed, binders[0]) else settled)], (), ()
-    nest = loop_nest(binders, rows, facts)
-    loops: list[_Loop] = []
+        loops = [(binders[0], needed if _is_range(needed, binders[0]) else settled)]
+        return _Group(_held_by(loops, held), (), ())
+    nest = loop_nest(binders, ranging, facts)
+    loops = list[tuple[str, list[Constraint]]]()
     for level in nest.levels:
         variable = Affine.var(level.name)
         bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
         bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
         loops.append((level.name, _settled(level.name, bounds)))
-    return loops, nest.inside, nest.outside
+    return _Group(_held_by(loops, held), nest.inside, nest.outside)
+
+
+def _held_by(
+    loops: Sequence[tuple[str, list[Constraint]]], held: Sequence[Constraint]
+) -> tuple[tuple[str, list[Constraint]], ...]:
+    """The loops, each with the conditions that are known in it first."""
+    for row in map(faced, held):
+        next(rows for name, rows in reversed(loops) if name in row.form.variables).append(row)
+    return tuple(loops)
 
 
 def _is_signed(value: int | float) -> bool:

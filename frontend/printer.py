@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.frontend.extents import extent_text, required_text, type_text
+from tadc.frontend.extents import extent_text, required_text
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
@@ -20,12 +20,13 @@ from tadc.frontend.print_index import (
     SIGN,
     SUM,
     conditions_text,
+    element_text,
     form_level,
     form_text,
     lower_text,
     upper_text,
 )
-from tadc.frontend.printable import box_sizes, printable
+from tadc.frontend.printable import box_sizes, printable, told_apart
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.recurrences import type_of_others
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
@@ -65,7 +66,7 @@ def size_conditions_text(program: Program) -> str:
 def _print_program(program: Program) -> str:
     declared = [*program.arguments, *program.outputs]
     lines = [f"size {name}" for name in program.unbound_sizes()]
-    lines += [f"{t.name}: {type_text(t.type, t.shape)}" for t in declared]
+    lines += [f"{t.name}: {t.declared_type}" for t in declared]
     if lines and program.definitions:
         lines.append("")
     taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
@@ -163,8 +164,7 @@ def _items(term: Term, scope: Scope) -> tuple[int, list[Item]]:
             form = term.form.substitute(scope.names)
             return form_level(form), [form_text(form, " * ")]
         case Read():
-            forms = [form_text(form.substitute(scope.names)) for form in term.indices]
-            return ATOM, [f"{term.tensor}[{', '.join(forms)}]" if forms else term.tensor]
+            return ATOM, [element_text(term.tensor, [f.substitute(scope.names) for f in term.indices])]
         case Apply():
             return _apply(term, scope)
         case Reduce():
@@ -212,14 +212,17 @@ def _reduce(term: Reduce, scope: Scope) -> list[Item]:
     inner = bind(term, scope)
     names = [str(inner.names[name]) for name in term.binders]
     body = Job(term.body, SUM, inner)
-    if len(names) > 1:
-        sizes = [
-            form_text(size.substitute(scope.names)) for size in box_sizes(term.binders, term.domain) or ()
-        ]
-        specs = [f"{name}: {size}" for name, size in zip(names, sizes, strict=True)]
-        return [f"{term.kind}{{{', '.join(specs)}}} (", body, ")"]
-    level = level_of(names[0], [row.substitute(inner.names) for row in term.domain])
-    return [f"{term.kind}{{{names[0]}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
+    ranging, held = told_apart(term.binders, term.domain)
+    where = conditions_text([row.substitute(inner.names) for row in held])
+    sizes = box_sizes(term.binders, ranging) if held or len(names) > 1 else None
+    # Else the size depends on an index, and is stated as a bound.
+    if sizes is not None and not any(size.variables & scope.names.keys() for size in sizes):
+        texts = [form_text(size.substitute(scope.names)) for size in sizes]
+        specs = ", ".join(f"{name}: {size}" for name, size in zip(names, texts, strict=True))
+        return [f"{term.kind}{{{specs}{f': {where}' if held else ''}}} (", body, ")"]
+    indices = f"{names[0]}: {where}" if held else names[0]
+    level = level_of(names[0], [row.substitute(inner.names) for row in ranging])
+    return [f"{term.kind}{{{indices}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
 
 
 def bind(term: Reduce, scope: Scope) -> Scope:

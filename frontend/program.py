@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.extents import Extent, Shape, as_form, size_sources
+from tadc.frontend.extents import Extent, Shape, as_form, size_sources, type_text
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Domain, ElementType, Term, Terms, tensors_read
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
@@ -37,12 +37,15 @@ class Inspected:
       stable sort. So the places e with `src[e] = v` are `perm[q]` for `ptr[v] <= q < ptr[v + 1]`.
     - `owner` of `ptr: index[N + 1] in E + 1 increasing` is `index[E] in N + 1`: the n with
       `ptr[n] <= e < ptr[n + 1]`, or N where there is none.
+    - `values` of some arrays is an index array of any shape: its element at `#0, #1, …` is `form`, an index
+      form of these, of sizes and of lookups of the arrays. A lookup that is out of range counts as 0.
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
     """
 
-    kind: Literal["ptr", "perm", "owner", "taken"]
+    kind: Literal["ptr", "perm", "owner", "values", "taken"]
     of: tuple[str, ...]
     axis: int = 0
+    form: Affine | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ class Argument:
     below: Extent | None = None
     increasing: bool = False
     inspected: Inspected | None = None
+
+    @property
+    def declared_type(self) -> str:
+        """The type as a declaration states it."""
+        return type_text(self.type, self.shape, self.below, increasing=self.increasing)
 
     @property
     def is_index_array(self) -> bool:
@@ -96,6 +104,11 @@ class Definition:
     tangent_of: str = ""  # the output whose tangent this is
     order: Affine | None = None
     cotangent_of: str = ""  # the tensor in between whose cotangent this is
+
+    @property
+    def declared_type(self) -> str:
+        """The type as a declaration states it."""
+        return type_text(self.type, self.shape)
 
     def in_order(self) -> Definition:
         """The definition, without an order if it does not read itself."""
@@ -144,6 +157,10 @@ class Program:
         """The arguments that are index arrays, by name."""
         return {a.name: a for a in self.arguments if a.is_index_array}
 
+    def differentiable(self) -> tuple[str, ...]:
+        """The names of the arguments by which there are derivatives."""
+        return tuple(a.name for a in self.arguments if not a.is_index_array)
+
     def shapes(self) -> dict[str, Shape]:
         """Shapes by tensor name."""
         return {t.name: t.shape for t in (*self.arguments, *self.definitions)}
@@ -159,6 +176,7 @@ class Program:
     @cached_property
     def _size_facts(self) -> Domain:
         extents = {size for t in (*self.arguments, *self.definitions) for size in t.shape}
+        extents |= {a.below for a in self.arguments if a.below is not None}
         return tuple(Constraint(Affine.var(name)) for name in self.sizes) + allowed(self.excluded, extents)
 
     def facts(self, definition: Definition) -> Domain:

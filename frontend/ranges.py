@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend import syntax
@@ -64,6 +64,7 @@ class RangeUses:
                 for spec in expr.indices:
                     if (outer := bound.get(spec.name)) is not None:
                         outer.hidden_by = outer.hidden_by or spec
+                pending += [(e, bound) for e in reversed((*expr.lower, *expr.upper))]
                 bound = {**bound, **fresh}
             pending += [(child, bound) for child in reversed(_values_below(expr))]
 
@@ -86,8 +87,10 @@ def _collect(read: syntax.Subscript, bound: Mapping[str, Uses], names: Names) ->
 
 
 def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
-    """The operands of an expression that may hold reads."""
+    """The operands of an expression that may hold reads, but for the bounds of a reduction."""
     match expr:
+        case syntax.Subscript():
+            return expr.indices
         case syntax.Unary():
             return (expr.operand,)
         case syntax.Binary():
@@ -95,13 +98,17 @@ def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
         case syntax.Call():
             return expr.arguments
         case syntax.Reduce():
-            return (expr.body,)
+            return (*_sides(expr.conditions), expr.body)
         case syntax.If():
-            return (expr.then, expr.otherwise)
+            return (*_sides(expr.conditions), expr.then, expr.otherwise)
         case syntax.Select():
             return (expr.condition.lhs, expr.condition.rhs, expr.then, expr.otherwise)
         case _:
             return ()
+
+
+def _sides(relations: Sequence[syntax.Relation]) -> list[syntax.Expr]:
+    return [side for relation in relations for side in (relation.lhs, relation.rhs)]
 
 
 def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str], kind: str = "") -> Extent:

@@ -42,12 +42,32 @@ class ReadChecker:
     def form(self, expr: syntax.Expr, what: str, setting: Setting) -> Affine | None:
         """The form of an index expression; `what` is as in `IndexReader`."""
         try:
-            form = IndexReader(self.names, setting.scope, self.reporter.text, what).read(expr)
+            reader = IndexReader(
+                self.names, setting.scope, self.reporter.text, what, lambda read: self.lookup(read, setting)
+            )
+            form = reader.read(expr)
             check_magnitude(form, what, expr.span, setting)
         except Rejected as problem:
             self.reporter.add(problem)
             return None
         return form
+
+    def lookup(self, expr: syntax.Subscript, setting: Setting) -> Affine | None:
+        """The form of an element of an index array; None for a read of something else.
+
+        Raises Rejected, which is reported, where it is not in range.
+        """
+        if expr.tensor in setting.scope.indices:
+            return None
+        if expr.tensor not in self.names.index_arrays:
+            return None
+        if expr.tensor in self.names.outputs:
+            raise Rejected
+        found = self.element(expr, setting)
+        if found is None:
+            raise Rejected
+        tensor, forms = found
+        return tensor.lookup(forms)
 
     def condition(self, relation: syntax.Relation, setting: Setting) -> Condition | None:
         """A relation of an `if`."""
@@ -76,7 +96,7 @@ class ReadChecker:
         for dimension, form in enumerate(found):
             if form is not None:
                 access = Access(
-                    tensor, dimension, expr, form, setting.scope, setting.context, self.reporter.text
+                    tensor, dimension, expr, *setting.context.naming(form), setting.scope, self.reporter.text
                 )
                 found_sizes = check_access(access)
                 if isinstance(found_sizes, Diagnostic):
@@ -93,7 +113,8 @@ class ReadChecker:
         recurrence = self.recurrence
         if recurrence is None or tensor.name != recurrence.name:
             return True
-        read = OwnRead(recurrence, forms, span, setting.scope, setting.context, self.reporter.text)
+        distance, context = setting.context.naming(recurrence.steps_back(forms) - 1)
+        read = OwnRead(recurrence, forms, distance, span, setting.scope, context, self.reporter.text)
         found_sizes = check_earlier(read)
         if isinstance(found_sizes, Diagnostic):
             self.reporter.add(found_sizes)
@@ -122,7 +143,7 @@ class ReadChecker:
 
 def check_magnitude(form: Affine, what: str, span: Span, setting: Setting) -> None:
     """Raise Rejected where a form may leave the 64-bit integers."""
-    if not fits_64_bits(form, setting.context):
+    if not fits_64_bits(*setting.context.naming(form)):
         raise Rejected(error("TAD0309", f"{what} is beyond 64 bits", span))
 
 

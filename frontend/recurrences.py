@@ -16,7 +16,7 @@ from math import gcd
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.out_of_range import index_set, point_text
+from tadc.frontend.out_of_range import index_set, point_text, spoken_names
 from tadc.frontend.print_index import form_text
 from tadc.frontend.program import Definition
 from tadc.frontend.proof import TooManyCases, violation
@@ -48,6 +48,7 @@ class OwnRead:
 
     recurrence: Recurrence
     forms: list[Affine]
+    distance: Affine  # how many steps more than one it is back, at least 0 if it is computed before
     span: Span
     scope: Scope
     context: Context
@@ -66,7 +67,7 @@ def check_earlier(read: OwnRead) -> list[Domain] | Diagnostic:
 
     Where that depends on the sizes, the sets of sizes for which it is not.
     """
-    distance, context = read.recurrence.steps_back(read.forms) - 1, read.context
+    distance, context = read.distance, read.context
     try:
         point = violation(distance, context)
         if point is None:
@@ -88,7 +89,7 @@ def check_earlier(read: OwnRead) -> list[Domain] | Diagnostic:
 
 def _not_earlier(read: OwnRead, distance: Affine, point: Mapping[str, int]) -> Diagnostic:
     recurrence = read.recurrence
-    spoken = {index.key: Affine.var(index.name) for index in read.scope.indices.values()}
+    spoken = spoken_names(read.context, read.scope)
     order = form_text(recurrence.order)
     if not recurrence.order.terms:
         return error(
@@ -123,7 +124,7 @@ def not_affine(span: Span) -> Diagnostic:
         "TAD0317",
         "the order of a recurrence is not affine",
         span,
-        "a floor division or a remainder",
+        "a floor division, a remainder or an element of an index array",
         helps=["the order is a sum of integer multiples of indices: `scan{t}`, `scan{-t}`, `scan{i + j}`"],
     )
 
@@ -168,5 +169,7 @@ def type_of_others(definition: Definition) -> ElementType:
 
 
 def types_of(known: Mapping[str, object]) -> dict[str, ElementType]:
-    """The element types of tensors among what names mean."""
-    return {name: found.type for name, found in known.items() if isinstance(found, Tensor)}
+    """The element types of tensors of numbers among what names mean."""
+    return {
+        name: found.type for name, found in known.items() if isinstance(found, Tensor) and found.below is None
+    }

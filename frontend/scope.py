@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic, Edit
 from tadc.frontend.elsewhere import VALUES
-from tadc.frontend.extents import Shape
+from tadc.frontend.extents import Extent, Shape, as_form
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
 from tadc.frontend.tree import walk
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Lookup
 
 #: Extents, strides and offsets are signed 64-bit integers.
 INT64_MAX = 2**63 - 1
@@ -22,7 +22,10 @@ INT64_MAX = 2**63 - 1
 
 @dataclass(frozen=True)
 class Tensor:
-    """An argument, or a definition above; `dims` are the places that give its sizes."""
+    """An argument, or a definition above; `dims` are the places that give its sizes.
+
+    The elements of an index array are `below` an extent.
+    """
 
     name: str
     type: ElementType
@@ -30,6 +33,13 @@ class Tensor:
     span: Span
     dims: tuple[Span, ...]
     is_argument: bool
+    below: Extent | None = None
+
+    def lookup(self, at: Iterable[Affine]) -> Affine | None:
+        """An element as a form, if it is an index array."""
+        if self.below is None:
+            return None
+        return Affine.atom(Lookup(self.name, tuple(at), as_form(self.below)))
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,8 @@ class Names:
         self.sites: dict[str, Site] = {}
         #: Declarations that a definition follows, by name.
         self.outputs: dict[str, syntax.Declare] = {}
+        #: The names that are declared as index arrays.
+        self.index_arrays: set[str] = set()
         #: Statements that define a name once more, by identity.
         self.repeated: set[int] = set()
         #: Size symbols that multiply an index or divide one, and where: forms have no such terms.
@@ -117,6 +129,8 @@ class Names:
                 self.sites[name] = Site(kind, span, verb, integer=_integer(statement))
                 if isinstance(statement, syntax.Declare):
                     declared[name] = statement
+                    if statement.below is not None:
+                        self.index_arrays.add(name)
                 if name.startswith("_"):
                     reporter.add(_underscore(name, span, kind))
             elif isinstance(statement, syntax.Define) and name in declared and name not in self.outputs:

@@ -19,7 +19,7 @@ from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
 from tadc.frontend.tree import walk
 
-_BYTES = {"f32": 4, "f64": 8}
+_BYTES = {"f32": 4, "f64": 8, "i32": 4}
 
 
 class SizeReader:

@@ -10,7 +10,7 @@ from tadc.frontend.checker import check
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import substituted
 from tadc.frontend.parser import parse
-from tadc.frontend.program import Program
+from tadc.frontend.program import Argument, Program
 from tadc.frontend.size_values import refused, size_values
 from tadc.frontend.sizes import unknown_size
 from tadc.frontend.source import Source
@@ -46,7 +46,7 @@ def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
     terms = program.terms
     return replace(
         program,
-        arguments=tuple(replace(a, shape=substituted(a.shape, forms)) for a in program.arguments),
+        arguments=tuple(_argument(a, forms) for a in program.arguments),
         definitions=tuple(
             replace(d, shape=substituted(d.shape, forms), body=terms.substitute(d.body, forms))
             for d in program.definitions
@@ -55,6 +55,13 @@ def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
         excluded=tuple(excluded),
         given=tuple(given.items()),
     )
+
+
+def _argument(argument: Argument, values: Mapping[str, Affine]) -> Argument:
+    below = argument.below
+    if below is not None:
+        (below,) = substituted([below], values)
+    return replace(argument, shape=substituted(argument.shape, values), below=below)
 
 
 def problems_at(program: Program, sizes: Mapping[str, int]) -> list[Diagnostic] | None:

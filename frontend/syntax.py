@@ -89,23 +89,27 @@ class IndexSpec(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce(Node):
-    """`sum{k}_lo^hi (e)`. `lower` holds several forms for `max [..; ..]`, none if not given."""
-
-    kind: str
-    indices: tuple[IndexSpec, ...]
-    lower: tuple[Expr, ...]
-    upper: tuple[Expr, ...]
-    body: Expr
-
-
-@dataclass(frozen=True, slots=True)
 class Relation(Node):
     """`e op e` with op one of `= != < <= > >=`."""
 
     operator: str
     lhs: Expr
     rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Node):
+    """`sum{k}_lo^hi (e)`, `sum{k: c and c} (e)`.
+
+    `lower` holds several forms for `max [..; ..]`, none if not given.
+    """
+
+    kind: str
+    indices: tuple[IndexSpec, ...]
+    lower: tuple[Expr, ...]
+    upper: tuple[Expr, ...]
+    body: Expr
+    conditions: tuple[Relation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +137,18 @@ Expr = Number | Pi | Name | Subscript | Unary | Binary | Call | Reduce | If | Se
 
 @dataclass(frozen=True, slots=True)
 class Declare(Node):
-    """`x: f32[3, N]`; shape () for a scalar. An argument, or an output defined later."""
+    """`x: f32[3, N]`; shape () for a scalar. An argument, or an output defined later.
+
+    An index array, `src: index[E] in N increasing`, states what its elements are below.
+    """
 
     name: str
     name_span: Span
     element_type: str
     type_span: Span
     shape: tuple[Expr, ...]
+    below: Expr | None = None
+    increasing: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

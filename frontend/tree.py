@@ -21,7 +21,8 @@ def children(node: Node) -> list[tuple[str, Node]]:
             below = [("index", spec) for spec in node.indices]
             lower = [("lower", e) for e in node.lower]
             upper = [("upper", e) for e in node.upper]
-            return [*below, *lower, *upper, ("", node.body)]
+            conditions = [("if", c) for c in node.conditions]
+            return [*below, *conditions, *lower, *upper, ("", node.body)]
         case syntax.If():
             conditions = [("if", c) for c in node.conditions]
             return [*conditions, ("then", node.then), ("else", node.otherwise)]
@@ -30,7 +31,8 @@ def children(node: Node) -> list[tuple[str, Node]]:
         case syntax.IndexSpec():
             return [("", node.size)] if node.size else []
         case syntax.Declare():
-            return [("size", e) for e in node.shape]
+            below = [("below", node.below)] if node.below is not None else []
+            return [*(("size", e) for e in node.shape), *below]
         case syntax.Define():
             order = [("scan", node.order)] if node.order is not None else []
             return [*order, *(("index", spec) for spec in node.indices), ("", node.body)]

@@ -25,6 +25,7 @@ from tadc.frontend.sizes import SizeReader
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.polyhedron import cleared
 
 #: The most conditions of one `if`; each `!=` makes a guard of its own below the others.
 MAX_CONDITIONS = 100
@@ -124,6 +125,8 @@ class ValueReader:
             case Tensor() as tensor:
                 if tensor.shape:
                     raise Rejected(rank_error(tensor, 0, expr.span))
+                if (looked_up := tensor.lookup(())) is not None:
+                    return Value(self.terms.index(looked_up, expr.span), looked_up)
                 if not self.reads.is_earlier(tensor, [], expr.span, setting):
                     raise Rejected
                 return Value(self.terms.read(tensor.name, (), tensor.type, expr.span))
@@ -133,6 +136,8 @@ class ValueReader:
         if found is None:
             return None
         tensor, forms = found
+        if (looked_up := tensor.lookup(forms)) is not None:
+            return Value(self.terms.index(looked_up, expr.span), looked_up)
         return Value(self.terms.read(tensor.name, forms, tensor.type, expr.span))
 
     # -- operators -------------------------------------------------------------------------
@@ -201,12 +206,35 @@ class ValueReader:
             domain += rows or []
             indices.pop(spec.name, None)
             indices[spec.name] = Index(spec.name, key, node.kind)
-        body = self.read(node.body, Setting(replace(setting.scope, indices=indices), context))
-        if body is None or not legal:
+        inside = Setting(replace(setting.scope, indices=indices), context)
+        rows, inside = self._where(node, inside)
+        body = self.read(node.body, inside)
+        if body is None or not legal or rows is None:
             return None
+        domain += rows
         hints = [spec.name for spec in node.indices]
         term = self.terms.reduce(keys, domain, body.term, kind=node.kind, hints=hints, span=node.span)
         return Value(term)
+
+    def _where(self, node: syntax.Reduce, inside: Setting) -> tuple[list[Constraint] | None, Setting]:
+        """The rows of the conditions of a reduction, None if one is rejected, and where they hold."""
+        rows: list[Constraint] = []
+        found = [self.reads.condition(relation, inside) for relation in node.conditions]
+        for relation, condition in zip(node.conditions, found, strict=True):
+            if condition is None:
+                continue
+            if relation.operator == "!=":
+                nothing = "0" if node.kind == "sum" else "1" if node.kind == "prod" else "…"
+                text = self.reporter.text(relation.span).replace("!=", "=")
+                helps = [f"choose in its body: `if {{{text}}} then ({nothing}) else (…)`"]
+                message = f"`!=` in the indices of a {node.kind}"
+                self.reporter.add(error("TAD0111", message, relation.span, "two ranges", helps=helps))
+                continue
+            rows += [cleared(row) for row in condition.holds]
+        if len(rows) < len(node.conditions):
+            return None, replace(inside, context=inside.context.unknown())
+        known = [condition for condition in found if condition is not None]
+        return rows, replace(inside, context=where_all_hold(inside.context, known))
 
     def _range(
         self, node: syntax.Reduce, position: int, key: str, outside: Setting, context: Context

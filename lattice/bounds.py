@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.polyhedron import (
     NEVER,
-    floor_facts,
+    atom_facts,
     irredundant,
     is_empty,
     normalised,
@@ -116,7 +116,7 @@ def _eliminate(
     current = list(rows)
     for name in reversed(binders):
         # Rows made for this loop can have it inside a floor, which leaves as a variable of its own.
-        current = without_floors([name], current, facts)
+        current = without_inner([name], current, facts)
         rows_of[name] = [row for row in current if row.form.coefficient(name)]
         current = project(name, current, facts)
         if NEVER in current:
@@ -124,8 +124,10 @@ def _eliminate(
     return rows_of
 
 
-def project(atom: str | Floor, rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:
-    """The rational shadow of the rows along a variable or a floor atom, pruned. Raises EliminationLimit."""
+def project(
+    atom: str | Floor | Lookup, rows: Sequence[Constraint], facts: Sequence[Constraint]
+) -> list[Constraint]:
+    """The rational shadow of the rows along a variable or another atom, pruned. Raises EliminationLimit."""
     sides = [side for row in rows for side in row.inequalities]
     below = [(form, form.coefficient(atom)) for form in sides if form.coefficient(atom) > 0]
     above = [(form, -form.coefficient(atom)) for form in sides if form.coefficient(atom) < 0]
@@ -142,20 +144,20 @@ def project(atom: str | Floor, rows: Sequence[Constraint], facts: Sequence[Const
     return irredundant(made, facts)
 
 
-def without_floors(
+def without_inner(
     names: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
 ) -> list[Constraint]:
-    """Rows that follow from these and have none of the names inside a floor. Raises EliminationLimit."""
+    """Rows that follow from these and have none of the names inside another atom. Raises EliminationLimit."""
     own = set(names)
     current = list(rows)
     while True:
         found = (atom for row in current for atom, _ in row.form.terms if not isinstance(atom, str))
-        atoms = {atom: len(list(atom.numerator.floors())) for atom in found if atom.variables & own}
+        atoms = {atom: len(list(Affine.atom(atom).inner_atoms())) for atom in found if atom.variables & own}
         if not atoms:
             return current
         # What is defined by others before these, and each with its definition, which pruning leaves out.
         atom = max(atoms, key=lambda atom: atoms[atom])
-        current = project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
+        current = project(atom, [*current, *atom_facts([Affine.atom(atom)])], facts)
 
 
 def bounds_innermost(form: Affine, binders: Sequence[str]) -> bool:
@@ -167,7 +169,7 @@ def _solve_for_innermost(row: Constraint, binders: Sequence[str]) -> Constraint 
     """The row with its innermost binder out of floors; None if that cannot be."""
     while True:
         name = next((b for b in reversed(binders) if b in row.form.variables), None)
-        atoms = [(a, k) for a, k in row.form.terms if name in (a.variables if isinstance(a, Floor) else (a,))]
+        atoms = [(a, k) for a, k in row.form.terms if name in ((a,) if isinstance(a, str) else a.variables)]
         if name is None or atoms == [(name, row.form.coefficient(name))]:
             return row
         atom = atoms[0][0]

@@ -112,7 +112,8 @@ def _linear(form: Affine) -> tuple[dict[str, Fraction], Fraction, Fraction, int]
             slack += abs(k) * (off / d + 1)
             constant += k * rest / d
         else:
-            terms, d = {atom: Fraction(1)}, 1
+            # A lookup stands for itself: between breakpoints nothing is known of it.
+            terms, d = {atom if isinstance(atom, str) else str(atom): Fraction(1)}, 1
         for name, factor in terms.items():
             total[name] = total.get(name, Fraction(0)) + factor * k / d
     return {name: k for name, k in total.items() if k}, constant, slack, period

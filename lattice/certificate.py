@@ -14,7 +14,7 @@ from functools import cached_property
 from operator import add
 from typing import Any, TypeVar, cast
 
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.rational import combination, inverse, product
@@ -148,7 +148,7 @@ class Certificate:
     def back(self) -> dict[str, Affine]:
         """Each variable of the trace as a form of the unknowns: the way from a solution to its loops."""
         back = {name: Affine.var(name) for name in self.trace.unknowns}
-        atoms = {name: Affine.atom(atom) for atom, name in self.trace.floors.items()}
+        atoms = {name: Affine.atom(atom) for atom, name in self.trace.atoms.items()}
         back |= {name: back[name].substitute(atoms) for name in back}
         for step in self.trace.steps:
             if isinstance(step, Reversed):
@@ -181,7 +181,7 @@ def _renamed(value: Any, names: Mapping[str, str], forms: Mapping[str, Affine]) 
     match value:
         case Affine():
             return value.substitute(forms)
-        case Floor():
+        case Floor() | Lookup():
             ((atom, _),) = Affine.atom(value).substitute(forms).terms
             return atom
         case str():

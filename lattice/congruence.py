@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import gcd, lcm
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 
 
 class Quotients:
@@ -102,7 +102,7 @@ def _shortest(form: Affine, divisor: int) -> tuple[Affine, int]:
 
 def _residue(form: Affine, divisor: int) -> Affine:
     """The form modulo the divisor, coefficients nearest to zero, the constant not negative."""
-    terms: list[tuple[str | Floor, int]] = []
+    terms: list[tuple[str | Floor | Lookup, int]] = []
     for atom, k in form.terms:
         rest = k % divisor
         if rest:

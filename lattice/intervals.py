@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Floor
 
 #: Least and greatest value.
 Interval = tuple[int, int]
@@ -16,9 +16,11 @@ def interval_of(form: Affine, intervals: Mapping[str, Interval]) -> Interval:
     for atom, k in form.terms:
         if isinstance(atom, str):
             low, high = intervals[atom]
-        else:
+        elif isinstance(atom, Floor):
             low, high = interval_of(atom.numerator, intervals)
             low, high = low // atom.denominator, high // atom.denominator
+        else:
+            low, high = 0, interval_of(atom.below, intervals)[1] - 1
         least += k * (low if k > 0 else high)
         greatest += k * (high if k > 0 else low)
     return least, greatest

@@ -32,7 +32,7 @@ def tight_order(loops: Sequence[str], rows: Sequence[Constraint]) -> tuple[str, 
     the others never promise a point that it does not have (Pugh, The Omega Test, 1991).
     """
     own = set(loops)
-    if any(atom.variables & own for row in rows for atom in row.form.floors()):
+    if any(atom.variables & own for row in rows for atom in row.form.inner_atoms()):
         return tuple(loops)
     shared = [row.form for row in rows if len(row.form.variables & own) > 1]
     return tuple(sorted(loops, key=lambda name: all(abs(form.coefficient(name)) <= 1 for form in shared)))

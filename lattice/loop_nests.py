@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import Bound, Level, Unbounded, loop_bounds, without_floors
+from tadc.lattice.bounds import Bound, Level, Unbounded, bounds_innermost, loop_bounds, without_inner
 from tadc.lattice.effort import limited
 from tadc.lattice.polyhedron import implied
 
@@ -60,7 +60,7 @@ def _loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequen
         except Unbounded:
             # An index that only an equality bounds, or a row with the index inside a floor and outside.
             sides = [Constraint(form) for row in inside for form in row.inequalities]
-            made = without_floors(binders, [*bounding, *sides], known)
+            made = without_inner(binders, [*bounding, *sides], known)
             made = [row for row in made if row.form.variables & own]
             levels, left = _eliminate(binders, [*bounding, *sides, *made], known)
         inside += left
@@ -95,6 +95,7 @@ def _eliminate(
         return loop_bounds(binders, rows, facts), []
     except ValueError:
         plain = [row for row in rows if not any(atom.variables & own for atom in row.form.floors())]
+        plain = [row for row in plain if bounds_innermost(row.form, binders)]
     known = [*facts, *plain]
     left = [row for row in rows if row not in plain and not implied(row.form, known)]
     return loop_bounds(binders, plain, facts), left

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from tadc.lattice.affine import Constraint
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import Level, open_bounds
 from tadc.lattice.effort import limited
 from tadc.lattice.solve import solve
@@ -21,13 +21,31 @@ class SearchLimit(Exception):
 def find_point(constraints: Sequence[Constraint], budget: int | None = None) -> dict[str, int] | None:
     """An integer point where all constraints hold, by name of every variable; None if there is none.
 
+    A lookup is a variable named as it reads, `src[e]`: an array is found with the point.
+
     Exact for bounded sets. Variables in order of their first appearance are as small as
     the ones before them allow, where the equalities have unit coefficients; a variable
     without any bound is 0. Raises SearchLimit where the budget of values to try is spent, and
     EliminationLimit of `loop_bounds`.
     """
+    rows = list(map(_named, constraints))
+    rows += dict.fromkeys(
+        _named(Constraint(fact))
+        for row in constraints
+        for lookup in row.form.lookups()
+        for fact in lookup.facts
+    )
     with limited():
-        return _find_point(constraints, BUDGET if budget is None else budget)
+        return _find_point(rows, BUDGET if budget is None else budget)
+
+
+def _named(row: Constraint) -> Constraint:
+    """The row with a variable for each lookup."""
+
+    def variable(atom: str | Floor | Lookup) -> Affine | None:
+        return Affine.var(str(atom)) if isinstance(atom, Lookup) else None
+
+    return Constraint(row.form.replace(variable), row.equality)
 
 
 def _find_point(constraints: Sequence[Constraint], budget: int) -> dict[str, int] | None:

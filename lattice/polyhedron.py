@@ -1,7 +1,7 @@
 """What rows imply: exact proofs over the rationals, sharpened by what integers allow.
 
 Atoms stand for free integer variables; a floor atom also brings its definition
-`c*q <= e <= c*q + c - 1`. A form is at least 0 on integers where it is above -1 on
+`c*q <= e <= c*q + c - 1`, and a lookup its bounds. A form is at least 0 on integers where it is above -1 on
 rationals, and every row is divided by the gcd of its coefficients, rounding its constant
 down. What is proven here is true; what is not proven may still be true.
 """
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd
 
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import Price, pay
 from tadc.lattice.simplex import Linear
-from tadc.lattice.system import System, floor_facts
+from tadc.lattice.system import System, atom_facts, outer_atoms
 
 __all__ = [
     "NEVER",
-    "floor_facts",
+    "atom_facts",
     "implied",
     "irredundant",
     "is_empty",
@@ -49,7 +49,7 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _implied(form: Affine, facts: tuple[Constraint, ...]) -> tuple[bool, Price | None]:
-    return _with_floors([form], _about(form, facts)).implies(form)
+    return _with_atoms([form], _about(form, facts)).implies(form)
 
 
 def _about(form: Affine, facts: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
@@ -95,7 +95,7 @@ def quotient(form: Affine, divisor: int, facts: Sequence[Constraint]) -> int | N
     if form.is_constant:
         return form.constant // divisor
     known = tuple(facts)
-    value = _with_floors([form], known).value(form)
+    value = _with_atoms([form], known).value(form)
     if value is None:
         return None
     found = value // divisor
@@ -144,13 +144,13 @@ def _system(facts: tuple[Constraint, ...]) -> System:
     return System(facts)
 
 
-def _with_floors(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> System:
-    """The system of the facts and of the floors in the forms."""
+def _with_atoms(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> System:
+    """The system of the facts and of the floors and lookups in the forms."""
     system = _system(facts)
-    missing = {atom for form in forms for atom in form.floors() if atom not in system.atoms}
+    missing = {atom for form in forms for atom in outer_atoms(form) if atom not in system.atoms}
     if not missing:
         return system
-    return _system((*facts, *floor_facts(form for form in forms if not missing.isdisjoint(form.floors()))))
+    return _system((*facts, *atom_facts(form for form in forms if not missing.isdisjoint(outer_atoms(form)))))
 
 
 def normalised(row: Constraint) -> Constraint:
@@ -193,8 +193,8 @@ def _needed_equalities(rows: Sequence[Constraint], facts: Sequence[Constraint]) 
 
 def _needed_inequalities(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> set[Affine] | None:
     """The forms that do not follow from the others and the facts; None if they contradict them."""
-    system = _with_floors(forms, facts)
-    loose: dict[str | Floor, int] = {}
+    system = _with_atoms(forms, facts)
+    loose: dict[str | Floor | Lookup, int] = {}
     sharpest: dict[tuple[tuple[int, int], ...], tuple[Affine, Linear]] = {}
     # Of forms that are the same under the equalities, the one that is easiest to read stays.
     for form in sorted(forms, key=_reading):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def residue_of(row: Constraint) -> Residue | None:
 def with_residues(form: Affine, residues: Sequence[Residue]) -> Affine:
     """The form with floors that differ from a known residue's by a constant written over it."""
 
-    def known(atom: str | Floor) -> Affine | None:
+    def known(atom: str | Floor | Lookup) -> Affine | None:
         if isinstance(atom, Floor):
             shift = atom.numerator.constant
             for residue in residues:

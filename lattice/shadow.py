@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tadc.lattice.affine import Constraint
-from tadc.lattice.bounds import project, without_floors
+from tadc.lattice.bounds import project, without_inner
 from tadc.lattice.polyhedron import NEVER, irredundant
 
 
@@ -23,8 +23,8 @@ def shadow(
         names = [name for row in current for name in sorted(row.form.variables - kept)]
         if not names:
             return irredundant(current, facts)
-        # A variable leaves once it is in no floor; floors leave as variables of their own, outer ones first.
+        # A variable leaves once it is in no other atom; those leave as variables, outer ones first.
         name = min(dict.fromkeys(names), key=lambda n: sum(n in row.form.variables for row in current))
-        current = project(name, without_floors([name], current, facts), facts)
+        current = project(name, without_inner([name], current, facts), facts)
         if NEVER in current:
             return [NEVER]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.determined import determined
 from tadc.lattice.effort import limited
@@ -44,12 +44,12 @@ class Solution:
     """Conditions on parameters alone, none implied by the facts or by the others."""
     substitution: dict[str, Affine]
     """Each unknown as a form of parameters and kernel variables."""
-    floors: dict[Floor, Affine]
-    """Each floor atom of the input that depends on unknowns as such a form."""
+    atoms: dict[Floor | Lookup, Affine]
+    """Each floor and lookup of the input that depends on unknowns as such a form."""
     kernel: tuple[str, ...]
     """Loop variables, outermost first; an unknown that was not eliminated is its own."""
     domain: tuple[Constraint, ...]
-    """Irredundant rows `>= 0` on kernel variables and parameters."""
+    """Irredundant rows `>= 0` on kernel variables and parameters, and equalities with lookups: `src[z] = b`."""
     exact: tuple[tuple[Affine, int], ...]
     """Pairs (e, c) where c divides e wherever the guards hold; `e.floordiv(c)` is one floor atom."""
     trace: Trace = field(repr=False, compare=False)
@@ -106,33 +106,57 @@ class _Solver:
         self.equalities: list[Affine] = []
         self.inequalities: list[Affine] = []
         self.values: dict[str, Affine] = {}
-        self.floors: dict[Floor, str] = {}
+        self.atoms: dict[Floor | Lookup, str] = {}
+        self.lookups: dict[str, Lookup] = {}
         self.quotients = Quotients()
         self.guards: list[Constraint] = []
         self.steps: list[Step] = []
 
     def add(self, row: Constraint) -> None:
-        """Take a constraint in, its floors of unknowns replaced by unknowns."""
-        form = self._without_floors(row.form)
+        """Take a constraint in, its floors and lookups of unknowns replaced by unknowns."""
+        form = self._without_atoms(row.form)
         (self.equalities if row.equality else self.inequalities).append(form)
 
-    def _without_floors(self, form: Affine) -> Affine:
+    def _without_atoms(self, form: Affine) -> Affine:
         # Top-level atoms are replaced whole: an unknown for an inner one would stay
         # caught inside the outer floor.
         return form.replace(self._unknown_for)
 
-    def _unknown_for(self, atom: str | Floor) -> Affine | None:
+    def _unknown_for(self, atom: str | Floor | Lookup) -> Affine | None:
         if isinstance(atom, str):
             return None
         if atom.variables.isdisjoint(self.asked):
             return Affine.atom(atom)
-        if atom not in self.floors:
-            quotient = self.fresh("q")
-            self.floors[atom] = quotient
-            rest = self._without_floors(atom.numerator) - Affine.var(quotient) * atom.denominator
-            self.unknowns.append(quotient)
-            self.inequalities += [rest, atom.denominator - 1 - rest]
-        return Affine.var(self.floors[atom])
+        if atom not in self.atoms:
+            name = self.fresh("q")
+            self.atoms[atom] = name
+            inner = atom.over(tuple(self._without_atoms(part) for part in atom.parts))
+            self.unknowns.append(name)
+            self.inequalities += self._defined(name, atom, inner)
+        return Affine.var(self.atoms[atom])
+
+    def _defined(self, name: str, atom: Floor | Lookup, inner: Affine) -> tuple[Affine, ...]:
+        """The bounds of the unknown for an atom, which is `inner` over unknowns for what is in it."""
+        value = Affine.var(name)
+        if isinstance(atom, Floor):
+            rest = self._without_atoms(atom.numerator) - value * atom.denominator
+            return (rest, atom.denominator - 1 - rest)
+        ((lookup, _),) = inner.terms
+        assert isinstance(lookup, Lookup)
+        self.lookups[name] = lookup
+        return (value, lookup.below - 1 - value)
+
+    def _holds(self, form: Affine, name: str) -> bool:
+        """Whether a value depends on an unknown through lookups at places that do."""
+        waiting, seen = set(form.variables & self.lookups.keys()), set[str]()
+        while waiting:
+            lookup = waiting.pop()
+            seen.add(lookup)
+            inside = frozenset[str]().union(*(at.variables for at in self.lookups[lookup].at))
+            if name in inside:
+                return True
+            waiting |= (inside & self.lookups.keys()) - seen
+        return False
 
     def solve_given(self) -> None:
         """Solve the equalities that were given, and note what that finds."""
@@ -195,7 +219,7 @@ class _Solver:
         best: tuple[int, int, int] | None = None
         for index, row in enumerate(self.equalities):
             for atom, k in row.terms:
-                if abs(k) == 1 and isinstance(atom, str) and atom in position:
+                if abs(k) == 1 and isinstance(atom, str) and atom in position and self._may_be(atom, row):
                     candidate = (position[atom], len(row.terms), index)
                     best = candidate if best is None else min(best, candidate)
         if best is None:
@@ -208,7 +232,15 @@ class _Solver:
         self.unknowns.remove(name)
         return True
 
+    def _may_be(self, name: str, row: Affine) -> bool:
+        """Whether a row may give an unknown its value: `e + src[e] = b` does not give e."""
+        return not self.lookups or not self._holds(row, name)
+
     def _substitute(self, values: Mapping[str, Affine]) -> None:
+        self.lookups = {
+            name: Lookup(lookup.array, tuple(at.substitute(values) for at in lookup.at), lookup.below)
+            for name, lookup in self.lookups.items()
+        }
         self.equalities = [row.substitute(values) for row in self.equalities]
         self.inequalities = [row.substitute(values) for row in self.inequalities]
         self.values = {name: form.substitute(values) for name, form in self.values.items()} | dict(values)
@@ -262,13 +294,13 @@ class _Solver:
         return row if inner and abs(row.coefficient(inner)) == 1 else self.quotients.fraction(row)[0]
 
     def _is_linear(self, form: Affine) -> bool:
-        """Whether no floor has an unknown in it."""
-        return all(atom.variables.isdisjoint(self.unknowns) for atom in form.floors())
+        """Whether no other atom has an unknown in it."""
+        return all(atom.variables.isdisjoint(self.unknowns) for atom in form.inner_atoms())
 
     def _determine(self) -> bool:
         """Replace a loop that runs at most once by its value."""
         found = None if self.linear else determined(self.unknowns, self.inequalities)
-        if found is None:
+        if found is None or not self._may_be(found[0], found[1]):
             return False
         name, value, self.inequalities = found
         self.steps.append(Determined(name, value))
@@ -278,7 +310,7 @@ class _Solver:
 
     def _orient(self) -> None:
         """Let the loops that are not the caller's own run so that they move the caller's unknowns upwards."""
-        loops = [name for name in self.unknowns if name not in self.asked]
+        loops = [name for name in self.unknowns if name not in self.asked and name not in self.lookups]
         values = [self.values[name] for name in self.asked if name in self.values]
         for name in backwards(loops, values):
             loop = self.fresh("z")
@@ -289,13 +321,19 @@ class _Solver:
     def solution(self) -> Solution:
         """What has been found."""
         self._orient()
+        asked = self._read()
+        rows = [*map(Constraint, self.inequalities), *asked]
+        if self.lookups:
+            rows = irredundant(rows, (*self.facts, *self.guards))
+            if NEVER in rows:
+                raise _NoSolution
         domain: list[Constraint] = []
-        for form in self.inequalities:
-            if form.variables.isdisjoint(self.unknowns):
-                self._guard(_plain(Constraint(form)))
+        for row in rows:
+            if row.form.variables.isdisjoint(self.unknowns):
+                self._guard(row if row.equality else _plain(row))
             else:
-                domain.append(Constraint(form))
-        names = [*self.asked, *self.floors.values()]
+                domain.append(row)
+        names = [*self.asked, *self.atoms.values()]
         values = {name: self.quotients.simplify(self.values.get(name, Affine.var(name))) for name in names}
         guards = tuple(irredundant(self.guards, self.facts))
         if NEVER in guards:
@@ -305,19 +343,35 @@ class _Solver:
         return Solution(
             guards=guards,
             substitution={name: values[name] for name in self.asked},
-            floors={atom: values[name] for atom, name in self.floors.items()},
+            atoms={atom: values[name] for atom, name in self.atoms.items()},
             kernel=tight_order(self.unknowns, domain),
             domain=tuple(domain),
             exact=tuple(pair for atom, pair in self.quotients.exact.items() if atom in used),
             trace=self.trace(),
         )
 
+    def _read(self) -> list[Constraint]:
+        """Read the lookups that are still unknown at their places; ask of the others that they have their
+        values."""
+        while open_ := [name for name in self.unknowns if name in self.lookups]:
+            # One at a place that is known, which is in no circle: no value was given that makes one.
+            name = next(n for n in open_ if self.lookups[n].variables.isdisjoint(open_))
+            value = Affine.atom(self.lookups[name])
+            self.unknowns.remove(name)
+            self._substitute({name: value})
+        rows: list[Constraint] = []
+        for name, lookup in self.lookups.items():
+            rest = Affine.atom(lookup) - self.values[name]
+            if rest.terms or rest.constant:
+                rows.append(Constraint(rest, equality=True))
+        return rows
+
     def trace(self) -> Trace:
         """How it was found."""
         steps, values, free = self.found
         return Trace(
             *self.given,
-            floors=dict(self.floors),
+            atoms=dict(self.atoms),
             steps=tuple(self.steps),
             linear=steps,
             values=values,

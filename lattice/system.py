@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from threading import Lock
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import Price, apart, pay
 from tadc.lattice.simplex import Direction, Linear, Tableau
 
@@ -18,18 +18,25 @@ _Key = tuple[tuple[int, int], ...]
 _WITNESSES = 24
 
 
-def floor_facts(forms: Iterable[Affine]) -> list[Constraint]:
-    """The definitions `c*q <= e <= c*q + c - 1` of all floor atoms in the forms, inner ones too."""
-    atoms = dict.fromkeys(atom for form in forms for atom in form.floors())
-    facts: list[Constraint] = []
-    for atom in atoms:
-        rest = atom.numerator - Affine.atom(atom) * atom.denominator
-        facts += [Constraint(rest), Constraint(atom.denominator - 1 - rest)]
-    return facts
+def atom_facts(forms: Iterable[Affine]) -> list[Constraint]:
+    """What holds of the atoms in the forms, those in floors too: `c*q <= e <= c*q + c - 1` of a floor,
+    `0 <= t <= below - 1` of a lookup."""
+    atoms = dict.fromkeys(atom for form in forms for atom in outer_atoms(form))
+    return [Constraint(form) for atom in atoms for form in atom.facts]
+
+
+def outer_atoms(form: Affine) -> Iterator[Floor | Lookup]:
+    """The atoms of a form that are no variables, and those in floors; none that is in a lookup."""
+    for atom, _ in form.terms:
+        if isinstance(atom, str):
+            continue
+        yield atom
+        if isinstance(atom, Floor):
+            yield from outer_atoms(atom.numerator)
 
 
 class System:
-    """Rows over atoms as free integer variables, the definitions of floor atoms included.
+    """Rows over atoms as free integer variables, what holds of floors and lookups included.
 
     Equalities with a unit coefficient are solved and substituted, which lets the gcd of
     the rows that they meet sharpen them. The rest is one tableau, made when first needed.
@@ -38,7 +45,7 @@ class System:
 
     def __init__(self, facts: Sequence[Constraint]) -> None:
         """Take the rows in."""
-        self.atoms: dict[str | Floor, int] = {}
+        self.atoms: dict[str | Floor | Lookup, int] = {}
         self._key = hash(tuple(facts))
         self.contradiction = False
         self._lock = Lock()
@@ -47,7 +54,7 @@ class System:
         self._least: dict[_Key, int] = {}
         self._points: list[tuple[Mapping[int, int], int]] = []
         self._rays: list[Mapping[int, int]] = []
-        rows = [*facts, *floor_facts(fact.form for fact in facts)]
+        rows = [*facts, *atom_facts(fact.form for fact in facts)]
         atoms = self.atoms
         pending: list[tuple[Linear, bool]] = [
             (
@@ -123,7 +130,7 @@ class System:
                 total[w] = total.get(w, 0) + k * factor
         return {v: k for v, k in total.items() if k}, constant
 
-    def normal(self, form: Affine, more: dict[str | Floor, int] | None = None) -> Linear | None:
+    def normal(self, form: Affine, more: dict[str | Floor | Lookup, int] | None = None) -> Linear | None:
         """The form over variables that are not solved, divided by its gcd.
 
         Atoms that the system does not have are numbered in `more`; without it they give None.
@@ -137,7 +144,7 @@ class System:
             return {v: k // common for v, k in coefficients.items()}, constant // common
         return coefficients, constant
 
-    def _reduced_form(self, form: Affine, more: dict[str | Floor, int] | None) -> Linear | None:
+    def _reduced_form(self, form: Affine, more: dict[str | Floor | Lookup, int] | None) -> Linear | None:
         atoms = self.atoms
         coefficients: dict[int, int] = {}
         for atom, k in form.terms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.smith import Matrix, SmithForm
 
 
@@ -101,7 +101,7 @@ class Trace:
     """Forms that are 0, linear in the unknowns."""
     inequalities: tuple[Affine, ...]
     """Forms that are at least 0, linear in the unknowns."""
-    floors: Mapping[Floor, str]
+    atoms: Mapping[Floor | Lookup, str]
     """The unknown that stands for each floor of unknowns."""
     steps: tuple[Step, ...]
     linear: int

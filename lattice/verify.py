@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate, Rational, spanned
 from tadc.lattice.points import SearchLimit, find_point
@@ -98,8 +98,8 @@ def _substituted(c: Certificate, form: Affine) -> Affine:
     """A form of unknowns over the loops."""
     solution = c.solution
 
-    def value(atom: str | Floor) -> Affine | None:
-        return solution.substitution.get(atom) if isinstance(atom, str) else solution.floors.get(atom)
+    def value(atom: str | Floor | Lookup) -> Affine | None:
+        return solution.substitution.get(atom) if isinstance(atom, str) else solution.atoms.get(atom)
 
     return form.replace(value)
 
@@ -134,11 +134,9 @@ def _sound(c: Certificate) -> bool:
 
 
 def _definitions(c: Certificate) -> Iterator[Constraint]:
-    """What makes the value given for a floor the floor."""
-    for atom in c.trace.floors:
-        rest = atom.numerator - Affine.atom(atom) * atom.denominator
-        yield Constraint(rest)
-        yield Constraint(atom.denominator - 1 - rest)
+    """What makes the value given for a floor the floor, and that of a lookup one that it may have."""
+    for atom in c.trace.atoms:
+        yield from map(Constraint, atom.facts)
 
 
 def _complete(c: Certificate) -> bool:
@@ -184,8 +182,8 @@ def _parameters(c: Certificate) -> dict[str, Affine]:
 def _split_floors(form: Affine) -> Affine:
     """The form with `(6*i) // 5` read as `i + i // 5`: what is left in a floor is small."""
 
-    def split(atom: str | Floor) -> Affine | None:
-        if isinstance(atom, str):
+    def split(atom: str | Floor | Lookup) -> Affine | None:
+        if not isinstance(atom, Floor):
             return None
         numerator, c = _split_floors(atom.numerator), atom.denominator
         whole = Affine.of({a: k // c for a, k in numerator.terms})

@@ -12,6 +12,7 @@ from tadc.frontend.specialise import specialised
 from tadc.passes.cpu.loop_functions import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
+from tadc.passes.derivatives.fibres import with_fibres
 from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
@@ -142,8 +143,11 @@ class Jacobian(TermPass):
 
 
 def argument_names(program: Program, wrt: list[str]) -> list[str]:
-    """The arguments to differentiate by, all where none is named; raises Refused for another name."""
-    names = [a.name for a in program.arguments]
+    """The arguments to differentiate by, all but index arrays where none is named.
+
+    Raises Refused for another name.
+    """
+    names = list(program.differentiable())
     for name in wrt:
         if name not in names:
             raise Refused(f"no argument `{name}`; has: {', '.join(names)}")
@@ -171,7 +175,7 @@ class Materialize(TermPass):
             raise Refused(f"no mode `{self.mode}`; has: {', '.join(MODES)}")
         active = None
         if not self.values:
-            active = active_tensors(program, self.wrt or [a.name for a in program.arguments])
+            active = active_tensors(program, self.wrt or program.differentiable())
         limit = None if self.limit < 0 else self.limit
         return materialise_program(program, active, self.mode, limit, self.keeps)
 
@@ -258,6 +262,21 @@ class CancelDeltas(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Solve the equalities of every sum."""
         return cancel_program(program, self.gathers)
+
+
+@register("tad-fibres", "no equality with an element of an index array is left in the domain of a sum")
+@dataclass
+class Fibres(TermPass):
+    """Sums over the places where an index array has a value to loops over its sorted places.
+
+    `sum{e: src[e] = b}` runs over the fibre of b: from `src.ptr[b]` up to `src.ptr[b + 1]` in `src.perm`, the
+    places of `src` in the order of their values. These index arrays are further arguments, which the
+    inspector makes. What no fibre gives is tested for each element.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Loop over fibres."""
+        return with_fibres(program)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

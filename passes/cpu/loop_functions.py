@@ -33,8 +33,9 @@ from tadc.passes.maps.buffers import (
     maps_of,
     symbol_of,
 )
+from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
-from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
@@ -382,7 +383,8 @@ class _Loops:
         Of tensors that are near the rows of a step alone are kept.
         """
         item = self.maps.maps[number]
-        read = {self.places[load.tensor][0] for load in item.loads()}
+        names = {*index_arrays(item.body), *(load.tensor for load in item.loads())}
+        read = {self.places[name][0] for name in names}
         places = sorted(read.union(*(self.places[tensor.name] for tensor in item.tensors)))
         body = self.outline(number, name, places, plan, near)
         if self.machine.least_work:
@@ -424,6 +426,11 @@ class _Loops:
                 shape = [extent.substitute(forms) for extent in tensor.shape]
                 first, *more = [in_shape(b, shape, low, point) for b in buffers[tensor.name]]
                 buffers[tensor.name] = first, *more
+        low.arrays = {
+            t.name: IndexArray(buffers[t.name][0], tuple(extent.substitute(forms) for extent in t.shape))
+            for t in nest.tensors
+            if t.type == "i32"
+        }
         emit_body(nest.body, low, Scope(point, forms, known, buffers, indices=seen.indices))
         low.create("func.return", [], [], point)
         return block.owner

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, holds_reduction, operands
-from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.derivatives.gathers import Gather, Solved, gathers, not_taken
@@ -152,16 +152,16 @@ def without_guards(terms: Terms, body: Term) -> tuple[Domain, Term]:
 
 
 def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:
-    """The body over kernel variables: unknowns and floors of unknowns replaced.
+    """The body over kernel variables: unknowns, and floors and lookups of unknowns, replaced.
 
     Then, where the guards say that c divides e, multiples of `c * (e // c)` read as e.
     """
     names = frozenset(solution.substitution)
 
-    def solved(atom: str | Floor) -> Affine | None:
+    def solved(atom: str | Floor | Lookup) -> Affine | None:
         if isinstance(atom, str):
             return solution.substitution.get(atom)
-        return solution.floors.get(atom)
+        return solution.atoms.get(atom)
 
     body = terms.rewrite_forms(body, names, lambda form: form.replace(solved))
     exact = exact_quotients(solution)

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
 
 
@@ -65,16 +65,18 @@ class Renaming:
 
     def form(self, form: Affine) -> Affine:
         """An index form."""
-        if not self.forms:
+        if not self.forms and not self.tensors:
             return form
         made = self.found.get(form)
         if made is None:
-            made = self.found[form] = form.substitute(self.forms)
+            made = self.found[form] = with_arrays(form.substitute(self.forms), self.tensors)
         return made
 
     def rows(self, rows: Domain) -> Domain:
         """The rows of a set."""
-        return tuple(Constraint(self.form(row.form), row.equality) for row in rows) if self.forms else rows
+        if not self.forms and not self.tensors:
+            return rows
+        return tuple(Constraint(self.form(row.form), row.equality) for row in rows)
 
     def name(self, name: str) -> str:
         """A value's name."""
@@ -111,6 +113,18 @@ class Renaming:
                 return replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
             case Ask(tensor, at):
                 return replace(value, tensor=self.tensors.get(tensor, tensor), at=tuple(map(self.form, at)))
+
+
+def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:
+    """A form whose lookups are in arrays of other names."""
+
+    def renamed(atom: str | Floor | Lookup) -> Affine | None:
+        if not isinstance(atom, Lookup) or atom.array not in names:
+            return None
+        at = tuple(with_arrays(part, names) for part in atom.at)
+        return Affine.atom(Lookup(names[atom.array], at, atom.below))
+
+    return form.replace(renamed) if any(True for _ in form.lookups()) else form
 
 
 def _variable(form: Affine) -> str:
@@ -165,6 +179,11 @@ def forms_of(block: Block) -> Iterator[Affine]:
                 yield from (row.form for row in rows)
             case _:
                 pass
+
+
+def index_arrays(block: Block) -> tuple[str, ...]:
+    """The index arrays that forms of a block have elements of, in the order of use."""
+    return tuple(dict.fromkeys(lookup.array for form in forms_of(block) for lookup in form.lookups()))
 
 
 def with_blocks(value: Value, blocks: Sequence[Block]) -> Value:

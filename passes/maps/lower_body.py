@@ -1,6 +1,7 @@
 """Scalar code in scf and affine: what the lowerings to loops and to the GPU build with.
 
-An index is known by a form over loop variables, so that every subscript is one `affine.apply`.
+An index is known by a form over loop variables, so that every subscript is one `affine.apply`. Elements of
+index arrays in a form are loaded where its value is made.
 """
 
 from __future__ import annotations
@@ -14,17 +15,27 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.polyhedron import implied
 
 #: Of comparisons of indices, which are signed.
 PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
+
+
+@dataclass(frozen=True)
+class IndexArray:
+    """The buffer of an index array, and its extents as forms of index values."""
+
+    buffer: ir.Value
+    shape: tuple[Affine, ...]
 
 
 @dataclass
 class BodyLowering:
     """What is known of a lowered function; `memrefs` maps tensors to buffers.
 
-    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
+    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes; `arrays` are
+    the index arrays that forms have elements of, by name.
     """
 
     context: ir.Context
@@ -33,6 +44,7 @@ class BodyLowering:
     forms: dict[ir.Value, Affine] = field(default_factory=dict[ir.Value, Affine])
     variables: dict[str, ir.Value] = field(default_factory=dict[str, ir.Value])
     known: Domain = ()
+    arrays: dict[str, IndexArray] = field(default_factory=dict[str, IndexArray])
 
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)
@@ -42,6 +54,7 @@ class BodyLowering:
             "f32": ir.F32Type.get(self.context),
             "f64": ir.F64Type.get(self.context),
             "i1": ir.IntegerType.get_signless(1, self.context),
+            "i32": ir.IntegerType.get_signless(32, self.context),
         }
 
     def locate(self, place: Place | None) -> None:
@@ -56,7 +69,7 @@ class BodyLowering:
         self.location = found
 
     def scalar_type(self, name: str) -> ir.Type:
-        """The type of scalars: `f32`, `f64` or `i1`."""
+        """The type of scalars: `f32`, `f64`, `i1`, or `i32` of index arrays."""
         return self.types[name]
 
     # -- building ------------------------------------------------------------------------------
@@ -77,14 +90,15 @@ class BodyLowering:
         )  # fmt: skip
 
     def constant(self, type: ir.Type, value: int | float, point: ir.InsertionPoint) -> ir.Value:
-        """A constant of a float or the index type, or of a vector of floats."""
-        if type == self.index_type:
-            attribute = ir.IntegerAttr.get(type, int(value))
-        elif isinstance(type, ir.VectorType):
-            element = ir.FloatAttr.get(type.element_type, float(value), loc=self.location)
-            attribute = ir.DenseElementsAttr.get_splat(type, element)
+        """A constant of a float, an integer or the index type, or of a vector of these."""
+        of_vector = isinstance(type, ir.VectorType)
+        scalar = type.element_type if of_vector else type
+        if scalar == self.index_type or isinstance(scalar, ir.IntegerType):
+            attribute = ir.IntegerAttr.get(scalar, int(value))
         else:
-            attribute = ir.FloatAttr.get(type, float(value), loc=self.location)
+            attribute = ir.FloatAttr.get(scalar, float(value), loc=self.location)
+        if of_vector:
+            attribute = ir.DenseElementsAttr.get_splat(type, attribute)
         # Constants take no name of a tensor or an index.
         return ir.Operation.create(
             "arith.constant", results=[type], attributes={"value": attribute},
@@ -98,10 +112,18 @@ class BodyLowering:
         return Affine.var(name)
 
     def affine(
-        self, forms: Sequence[Affine], point: ir.InsertionPoint, operation: str = "affine.apply"
+        self,
+        forms: Sequence[Affine],
+        point: ir.InsertionPoint,
+        operation: str = "affine.apply",
+        *,
+        checked: bool = False,
     ) -> ir.Value:
-        """The value of a form, or the least or greatest of several."""
-        distinct = list(dict.fromkeys(forms))
+        """The value of a form, or the least or greatest of several.
+
+        Elements of index arrays in them are loaded; `checked`, where a subscript may be out of range.
+        """
+        distinct = list(dict.fromkeys(self.looked_up(form, point, checked) for form in forms))
         if len(distinct) == 1:
             form = distinct[0]
             if form.is_constant:
@@ -114,6 +136,36 @@ class BodyLowering:
         attributes = {"map": map_attribute(distinct, names, self.context)}
         operands = [self.variables[n] for n in names]
         return self.create(operation, [self.index_type], operands, point, attributes).results[0]
+
+    def looked_up(self, form: Affine, point: ir.InsertionPoint, checked: bool = False) -> Affine:
+        """A form with a name for each element of an index array in it, which is loaded here."""
+
+        def value(atom: str | Floor | Lookup) -> Affine | None:
+            return self.variable(self.element(atom, point, checked)) if isinstance(atom, Lookup) else None
+
+        return form.replace(value) if any(True for _ in form.lookups()) else form
+
+    def element(self, lookup: Lookup, point: ir.InsertionPoint, checked: bool) -> ir.Value:
+        """An element of an index array as an index; where it is `checked`, 0 beyond the array."""
+        array = self.arrays[lookup.array]
+        at = [self.looked_up(form, point, checked) for form in lookup.at]
+
+        def load(inside: ir.InsertionPoint) -> list[ir.Value]:
+            operands = [array.buffer, *(self.affine([form], inside) for form in at)]
+            found = self.create("memref.load", [self.types["i32"]], operands, inside).results[0]
+            # No element is negative: the load itself extends it with zeros.
+            return list(self.create("arith.index_castui", [self.index_type], [found], inside).results)
+
+        if not checked:
+            return load(point)[0]
+        holds = self.holds(box_rows(at, array.shape), point)
+        return self.choose(holds, [self.index_type], load, lambda p: [self.index(0, p)], point)[0]
+
+    def is_inside(self, lookup: Lookup, facts: Domain) -> bool:
+        """Whether an element is in its array, and so are those in its subscripts, where facts hold."""
+        rows = box_rows(lookup.at, self.arrays[lookup.array].shape)
+        inner = (each for form in lookup.at for each in form.lookups())
+        return all(implied(row.form, facts) for row in rows) and all(self.is_inside(i, facts) for i in inner)
 
     def extreme(self, operation: str, forms: Sequence[Affine], point: ir.InsertionPoint) -> Affine:
         """The least of forms by `affine.min`, or the greatest by `affine.max`."""
@@ -177,13 +229,13 @@ class BodyLowering:
                 self.create("scf.yield", [], fill(inside), inside)
         return list(made.results)
 
-    def holds(self, rows: Domain, point: ir.InsertionPoint) -> ir.Value:
-        """Whether all rows hold, as an i1."""
+    def holds(self, rows: Domain, point: ir.InsertionPoint, *, checked: bool = False) -> ir.Value:
+        """Whether all rows hold, as an i1; elements of index arrays `checked` as in `affine`."""
         truth = ir.IntegerType.get_signless(1, self.context)
         zero = self.constant(self.index_type, 0, point)
         result: Any = None
         for row in rows:
-            form = self.affine([row.form], point)
+            form = self.affine([row.form], point, checked=checked)
             test = self.compare("eq" if row.equality else "sge", form, zero, point)
             if result is None:
                 result = test

@@ -27,7 +27,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
 
 Type = str
-"""`f32`, `f64`, or `i1` for a condition."""
+"""`f32`, `f64`, `i1` for a condition, or `i32` for index arrays, which no value has."""
 
 
 @dataclass(frozen=True)
@@ -181,13 +181,19 @@ class Block:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes."""
+    """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes.
+
+    One of the type `i32` is an index array, with elements from 0 to `below - 1` that lookups in forms have.
+    They do not fall along its only dimension if it is `increasing`.
+    """
 
     name: str
     type: Type
     shape: tuple[Affine, ...]
     label: str = field(default="", compare=False)
     place: Place | None = field(default=None, compare=False)
+    below: Affine | None = None
+    increasing: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
+from tadc.dialect.index_arrays import bound_of, is_increasing
 from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
+from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
 from tadc.dialect.program_reader import UnsupportedIR
@@ -16,7 +18,7 @@ from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
 from tadc.dialect.shapes import argument_shape, excluded_sets, sizes_of
 from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.buffers import location_of, maps_of, symbol_of
 from tadc.passes.maps.map import (
@@ -78,8 +80,12 @@ class _Reader:
         arguments: list[Tensor] = []
         for argument in block.arguments:
             if not isinstance(argument.type, ir.IndexType):
-                shape = argument_shape(function, argument)
-                arguments.append(self.tensor(argument, tuple(form.substitute(positions) for form in shape)))
+                shape = tuple(form.substitute(positions) for form in argument_shape(function, argument))
+                arguments.append(self.tensor(argument, shape))
+                if (bound := bound_of(function, argument)) is not None:
+                    rises, below = is_increasing(function, argument), bound.substitute(positions)
+                    arguments[-1] = replace(arguments[-1], below=below, increasing=rises)
+                    self.tensors[argument] = arguments[-1]
         maps, end = maps_of(function), list(block.operations)[-1].operation
         for operation in block.operations:
             op = operation.operation
@@ -145,11 +151,23 @@ class _Reader:
                 text = str(op.attributes["at"])
                 (self.forms[results[0]],) = _forms(text, self.forms_of(op.operands))
                 continue
+            if name == "tad.lookup":
+                self.forms[results[0]] = self.lookup(op)
+                continue
             if name == "arith.constant" and not isinstance(op.attributes["value"], ir.FloatAttr):
                 continue
             made = self.operation(op, name, str(results[0].type))
             found.append(Let(tuple(map(self.value, results)), made, place_of(op.location)))
         return Block(tuple(found), tuple(self.given(value) for value in operations[-1].operands))
+
+    def lookup(self, op: ir.Operation) -> Affine:
+        """An element of an index array."""
+        array, *operands = op.operands
+        tensor = self.tensors[array]
+        if tensor.below is None:
+            raise UnsupportedIR("an index array must be an argument with 'tad.below'", op.location)
+        at = _forms(str(op.attributes["at"]), self.forms_of(operands))
+        return Affine.atom(Lookup(tensor.name, at, tensor.below))
 
     def given(self, value: ir.Value) -> str:
         """The name of a value that is used; constants of the function are the first values of the body."""
@@ -190,8 +208,11 @@ class _Reader:
         kind = ir.StringAttr(op.attributes["kind"]).value if name == "tad.reduce" else "sum"
         block = op.regions[0].blocks[0]
         names = tuple(self.index(argument) for argument in block.arguments)
-        own = tuple(map(Affine.var, names))
-        rows = _rows(str(op.attributes["domain"]), own, self.forms_of(op.operands))
+        own = list(map(Affine.var, names))
+        for lookup in lookups_of(op):
+            own.append(self.lookup(lookup))
+            self.forms[lookup.results[0]] = own[-1]
+        rows = _rows(str(op.attributes["domain"]), tuple(own), self.forms_of(op.operands))
         return Fold(kind, names, rows, self.block(block), type)
 
     def apply(self, op: ir.Operation, name: str, type: str) -> Apply:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import Renaming, forms_of, normal_block
+from tadc.passes.maps.blocks import Renaming, forms_of, index_arrays, normal_block
 from tadc.passes.maps.map import Map, MapFunction, Tensor, Type
 
 Likeness = tuple[object, ...]
@@ -35,7 +35,7 @@ def likeness(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) ->
     """
     own = [tensor.name for tensor in item.tensors]
     used = [name for name in dict.fromkeys(load.tensor for load in item.loads()) if name not in own]
-    names = (*used, *own)
+    names = (*used, *index_arrays(item.body), *own)
     shapes = [tensors[name].shape for name in names]
     forms = [*forms_of(item.body), *(form for shape in shapes for form in shape)]
     known = set(function.sizes)

@@ -6,15 +6,17 @@ and change little, write little.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Sequence
 
 from tadc.dialect import scalar_ops
-from tadc.dialect.index_maps import in_order, map_attribute, set_attribute
+from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
+from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir
 from tadc.dialect.shapes import sizes_of
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, box
+from tadc.lattice.affine import Affine, Lookup, box
 from tadc.passes.maps.blocks import Names, used_by
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.map import (
@@ -89,7 +91,7 @@ class MapWriter:
         block = function.regions[0].blocks[0]
         operations = [op.operation for op in block.operations]
         self.end = operations[-1]
-        self.sizes = dict(zip(known.sizes, sizes_of(function), strict=True))
+        self.sizes = dict[Name, ir.Value](zip(known.sizes, sizes_of(function), strict=True))
         arguments = [value for value in block.arguments if not isinstance(value.type, ir.IndexType)]
         self.tensors = dict(zip((a.name for a in known.arguments), arguments, strict=True))
         for item, op in zip(known.maps, maps_of(function), strict=True):
@@ -108,13 +110,14 @@ class MapWriter:
         self.unknown = ir.Location.unknown(self.context)
         self.attributes: dict[object, ir.Attribute] = {}
         self.values: dict[str, ir.Value] = {}
-        self.indices: dict[str, ir.Value] = {}
+        self.indices: ChainMap[Name, ir.Value] = ChainMap()
+        """Indices, and the lookups of the block that is written and of those around it."""
 
     def map(self, item: Map) -> ir.Operation:
         """The operation of a map, before the end of the function."""
         taken, place = set(self.names.taken), self.place(item.place)
         own, *others = _names(item)
-        self.values, self.indices = {}, dict(self.sizes)
+        self.values, self.indices = {}, ChainMap(dict(self.sizes))
         rows = box(item.indices, item.extents)
         sizes = [name for name in in_order(row.form for row in rows) if name not in item.indices]
         attributes = {"domain": self.set(rows, item.indices, sizes)} | self.marks(item)
@@ -177,10 +180,20 @@ class MapWriter:
         return block
 
     def fill(
-        self, block: ir.Block, body: Block, place: ir.Location, *, many: bool = False, above: bool = False
+        self,
+        block: ir.Block,
+        body: Block,
+        place: ir.Location,
+        *,
+        many: bool = False,
+        above: bool = False,
+        lookups: Sequence[Lookup] = (),
     ) -> None:
-        """Write the values of a block, and what it gives; numbers that are `above` all maps stay there."""
+        """Write lookups, the values of a block, and what it gives; numbers `above` all maps stay there."""
         point = ir.InsertionPoint(block)
+        self.indices = self.indices.new_child()
+        for lookup in lookups:
+            self.index(lookup, point, place)
         for let in body.lets:
             above = above and isinstance(let.value, Number)
             if above and let.value in self.numbers:
@@ -188,6 +201,7 @@ class MapWriter:
             else:
                 results = self.let(let, point, self.place(let.place) if let.place else place)
                 self.values.update(zip(let.names, results, strict=True))
+        self.indices = self.indices.parents
         given = [self.values[name] for name in body.gives]
         ir.Operation.create("tad.yields" if many else "tad.yield", operands=given, loc=place, ip=point)
 
@@ -215,35 +229,57 @@ class MapWriter:
                 return create("arith.constant", [], {"value": ir.FloatAttr.get(type, number)}).results
             case IndexNumber(form):
                 names = in_order([form])
-                operands, at = [self.indices[name] for name in names], self.forms([form], names)
+                operands = [self.index(name, point, place) for name in names]
+                at = self.forms([form], names)
                 index = create("tad.index", operands, {"at": at}, result=self.index_type).results[0]
                 return create("tad.value_of", [index], {}).results
             case Load(tensor, forms):
                 names = in_order(forms)
-                operands = [self.tensors[tensor], *(self.indices[name] for name in names)]
+                operands = [self.tensors[tensor], *(self.index(name, point, place) for name in names)]
                 return create("tad.read", operands, {"at": self.forms(forms, names)}).results
             case Apply():
                 return self.apply(value, create, point, place).results
             case Choice(rows, then, otherwise):
                 names = in_order(row.form for row in rows)
-                operands = [self.indices[name] for name in names]
+                operands = [self.index(name, point, place) for name in names]
                 made = create("tad.guard", operands, {"where": self.set(rows, names, ())}, 2)
                 for number, inner in enumerate((then, otherwise)):
                     self.fill(self.open(made, number, (), place), inner, place)
                 return made.results
             case Fold():
-                return self.fold(value, create, place).results
+                return self.fold(value, create, point, place).results
 
-    def fold(self, fold: Fold, create: Callable[..., ir.Operation], place: ir.Location) -> ir.Operation:
+    def index(self, name: Name, point: ir.InsertionPoint, place: ir.Location) -> ir.Value:
+        """The value of an index, or of a lookup, which is written if it is not there."""
+        found = self.indices.get(name)
+        if found is None:
+            if isinstance(name, str):
+                raise KeyError(name)
+            names = in_order(name.at)
+            operands = [self.tensors[name.array], *(self.index(each, point, place) for each in names)]
+            found = self.indices[name] = ir.Operation.create(
+                "tad.lookup", results=[self.index_type], operands=operands,
+                attributes={"at": self.forms(name.at, names)},
+                loc=ir.Location.name("t", place, context=self.context), ip=point,
+            ).results[0]  # fmt: skip
+        return found
+
+    def fold(
+        self,
+        fold: Fold,
+        create: Callable[..., ir.Operation],
+        point: ir.InsertionPoint,
+        place: ir.Location,
+    ) -> ir.Operation:
         """The operation of a reduction."""
-        outer = [name for name in in_order(row.form for row in fold.rows) if name not in fold.indices]
-        attributes = {"domain": self.set(fold.rows, fold.indices, outer)}
+        own, outer = own_lookups(fold.rows, fold.indices)
+        attributes = {"domain": self.set(fold.rows, [*fold.indices, *own], outer)}
         many = len(fold.body.gives) > 1
         name = "tad.sums" if many else "tad.sum"
         if fold.kind != "sum":
             name, attributes = "tad.reduce", {"kind": ir.StringAttr.get(fold.kind), **attributes}
-        made = create(name, [self.indices[name] for name in outer], attributes, 1)
-        self.fill(self.open(made, 0, fold.indices, place), fold.body, place, many=many)
+        made = create(name, [self.index(each, point, place) for each in outer], attributes, 1)
+        self.fill(self.open(made, 0, fold.indices, place), fold.body, place, many=many, lookups=own)
         return made
 
     def apply(
@@ -279,14 +315,14 @@ class MapWriter:
 
     # -- attributes and places -----------------------------------------------------------------
 
-    def forms(self, forms: Iterable[Affine], names: Sequence[str]) -> ir.Attribute:
+    def forms(self, forms: Iterable[Affine], names: Sequence[Name]) -> ir.Attribute:
         """The affine map of forms over named indices; the same one is read once."""
         key = (tuple(forms), tuple(names))
         if key not in self.attributes:
             self.attributes[key] = map_attribute(key[0], names, self.context)
         return self.attributes[key]
 
-    def set(self, rows: Domain, names: Sequence[str], outer: Sequence[str]) -> ir.Attribute:
+    def set(self, rows: Domain, names: Sequence[Name], outer: Sequence[Name]) -> ir.Attribute:
         """The integer set of rows."""
         key = (rows, tuple(names), tuple(outer))
         if key not in self.attributes:

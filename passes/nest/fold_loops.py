@@ -17,7 +17,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
@@ -67,6 +67,11 @@ class Inside(Context):
         """It is."""
         return True
 
+    @property
+    def is_open(self) -> bool:
+        """Whether not all points have the element."""
+        return self.masked
+
     def at(self, point: Point) -> Self:
         """The place moved to another point."""
         return replace(self, point=point)
@@ -86,8 +91,10 @@ class FoldLoops:
         own = {index: Affine.var(name) for index, name in zip(fold.indices, self.names, strict=True)}
         self.own = {**own, fold.indices[-1]: own[fold.indices[-1]] + self.moved(fold, context)}
         forms = {**context.forms, **self.own}
-        self.rows = [row.substitute(forms) for row in fold.rows]
-        self.nest = self.loops_of((*context.facts, *body.tile.facts))
+        self.facts = (*context.facts, *body.tile.facts)
+        rows = [row.substitute(forms) for row in fold.rows]
+        self.rows = [Constraint(row.form.replace(self.before), row.equality) for row in rows]
+        self.nest = self.loops_of(self.facts)
         self.elements = fold.body.gives
         self.left_out: tuple[str, ...] = ()
         """Values of the block that are made where an element joins a result."""
@@ -107,6 +114,17 @@ class FoldLoops:
     def moved(self, fold: Fold, context: Context) -> Affine:
         """How far the innermost index is from that of its loop."""
         return Affine.const(0)
+
+    def before(self, atom: str | Floor | Lookup) -> Affine | None:
+        """A name for an element of an index array that is the same in all loops, and is loaded before them."""
+        if not isinstance(atom, Lookup) or not atom.variables.isdisjoint(
+            {*self.names, *self.body.tile.ranges}
+        ):
+            return None
+        low, point = self.body.low, self.context.point
+        value = low.variable(low.element(atom, point, checked=not low.is_inside(atom, self.facts)))
+        self.facts += (Constraint(value), Constraint(atom.below - 1 - value))
+        return value
 
     def loops_of(self, facts: Domain) -> LoopNest:
         """The loops over the set where facts hold."""
@@ -153,18 +171,26 @@ class FoldLoops:
     def all_steps(self, first: Made, context: Context) -> Made:
         """The results after every element, from `first` on."""
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
+        checked = self.body.may_be_beyond(still, context)
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
         outside = {each.name: getattr(context, each.name) for each in fields(Context)}
         here = Inside(**outside, masked=masked)
-        return self.where(still, lambda p: self.loop(self.nest.levels, first, here.at(p)), first, here.point)
 
-    def where(self, rows: Domain, then: Emit, otherwise: Made, point: Point) -> Made:
+        def loops(inside: Point) -> Made:
+            return self.loop(self.nest.levels, first, here.at(inside))
+
+        return self.where(still, loops, first, here.point, checked=checked)
+
+    def where(
+        self, rows: Domain, then: Emit, otherwise: Made, point: Point, *, checked: bool = False
+    ) -> Made:
         """The values that `then` makes where all rows hold, else those given."""
         if not rows:
             return then(point)
         low = self.body.low
         types = [self.type] * len(otherwise)
-        return low.choose(low.holds(rows, point), types, then, lambda inside: otherwise, point)
+        holds = low.holds(rows, point, checked=checked)
+        return low.choose(holds, types, then, lambda inside: otherwise, point)
 
     def loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """Loops over levels, outermost first; what they carry at the end."""
@@ -236,8 +262,11 @@ class FoldLoops:
         other: their masks are the same in the loops around them.
         """
         level, low, point = levels[0], self.body.low, here.point
-        start = low.affine([form - shift.by for form in shift.same[0]], point, "affine.max")
-        stop = low.affine([form - shift.by for form in shift.same[1]], point, "affine.min")
+        ends = ((form - shift.by for form in forms) for forms in shift.same)
+        start, stop = (
+            low.affine(list(forms), point, name, checked=here.masked)
+            for forms, name in zip(ends, ("affine.max", "affine.min"), strict=True)
+        )
 
         def run(masked: bool) -> Emit:
             there = replace(here, masked=masked)
@@ -288,7 +317,10 @@ class FoldLoops:
             """The hull of all points for -1, what they share for 1; both are one where nothing moves."""
             starts = [extreme(form, ranges, sign) for form in lower] if moving else lower
             stops = [extreme(form, ranges, -sign) for form in upper] if moving else upper
-            return low.affine(starts, point, "affine.max"), low.affine(stops, point, "affine.min")
+            return (
+                low.affine(starts, point, "affine.max", checked=here.masked),
+                low.affine(stops, point, "affine.min", checked=here.masked),
+            )
 
         start, stop = ends(-1)
         return Span(start, stop) if not moving or whole else self.ordered(start, stop, *ends(1), point)
@@ -366,7 +398,8 @@ class FoldLoops:
             there = inside.moved(point)
             return self.under(moving, carried, there) if here.masked else self.take(carried, there)
 
-        return self.where(still, take, carried, here.point)
+        checked = here.masked or self.body.may_be_beyond(still, inside)
+        return self.where(still, take, carried, here.point, checked=checked)
 
     def conditions(self) -> Domain:
         """The nest's tests of a point; each row of the domain may follow from bounds of several levels."""

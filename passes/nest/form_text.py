@@ -131,7 +131,7 @@ class FormCursor(TokenCursor):
         return found
 
     def atom(self) -> Affine:
-        """A name, a number, or a form in parentheses."""
+        """A name, a number, an element of an index array, or a form in parentheses."""
         if self.accept("-"):
             return -self.atom()
         if self.accept("("):
@@ -140,7 +140,11 @@ class FormCursor(TokenCursor):
             return found
         if self.token.kind == "number":
             return Affine.const(self.integer())
-        return Affine.var(self.name("an index, a size or a number"))
+        return self.named(self.name("an index, a size or a number"))
+
+    def named(self, name: str) -> Affine:
+        """What a name stands for: an index or a size."""
+        return Affine.var(name)
 
     def forms(self, close: str) -> tuple[Affine, ...]:
         """Forms separated by commas, up to a bracket."""
@@ -192,7 +196,10 @@ def _constraint(left: Affine, relation: str, right: Affine) -> Constraint:
 def form_text(form: Affine) -> str:
     """A form, with `%` where that reads back as the same: floors of floors have several forms."""
     text = print_index.form_text(form)
-    return text if _few_floors(form) or FormCursor(text).form() == form else str(form)
+    if _few_floors(form):
+        return text
+    has_lookups = any(True for _ in form.lookups())
+    return str(form) if has_lookups or FormCursor(text).form() != form else text
 
 
 def _few_floors(form: Affine) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint, Floor
-from tadc.passes.maps.lower_body import BodyLowering
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.passes.maps.lower_body import BodyLowering, box_rows
 from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.tile import LANE, without
 
@@ -73,28 +73,54 @@ class LaneIndices:
 
     # -- indices -------------------------------------------------------------------------------
 
-    def index_vector(self, form: Affine, point: Point) -> ir.Value:
-        """The values of a form in the lanes, as a vector of indices."""
+    def index_vector(self, form: Affine, point: Point, *, checked: bool = False) -> ir.Value:
+        """The values of a form in the lanes, as a vector of indices.
+
+        Elements of index arrays in it are loaded; `checked`, where a subscript may be out of range.
+        """
         rest = without(form, {LANE})
         if rest == Affine.const(0):
-            return self._by_lane(form, point)
-        start, moving = self.spread(self.low.affine([rest], point), point), form - rest
-        return self._op("arith.addi", start, self._by_lane(moving, point), point) if moving.terms else start
+            return self._by_lane(form, point, checked)
+        start = self.spread(self.low.affine([rest], point, checked=checked), point)
+        moving = form - rest
+        if not moving.terms:
+            return start
+        return self._op("arith.addi", start, self._by_lane(moving, point, checked), point)
 
-    def _by_lane(self, form: Affine, point: Point) -> ir.Value:
+    def _by_lane(self, form: Affine, point: Point, checked: bool) -> ir.Value:
         """The sum of terms that hold the lane."""
         total: Any = None
         for atom, k in form.terms:
-            if isinstance(atom, str):
-                term = self._numbers([k * lane for lane in range(self.width)], point)
-            else:
-                term = self._op("arith.muli", self._floor(atom, point), self._number(k, point), point)
+            match atom:
+                case Floor():
+                    term = self._times(self._floor(atom, point, checked), k, point)
+                case Lookup():
+                    term = self._times(self.elements(atom, point, checked), k, point)
+                case _:
+                    term = self._numbers([k * lane for lane in range(self.width)], point)
             total = term if total is None else self._op("arith.addi", total, term, point)
         return self._number(0, point) if total is None else total
 
-    def _floor(self, atom: Floor, point: Point) -> ir.Value:
+    def _times(self, vector: ir.Value, k: int, point: Point) -> ir.Value:
+        """A multiple of a vector of indices."""
+        return vector if k == 1 else self._op("arith.muli", vector, self._number(k, point), point)
+
+    def elements(self, lookup: Lookup, point: Point, checked: bool) -> ir.Value:
+        """The elements of an index array that the lanes have; where they are `checked`, 0 beyond it."""
+        array, forms = self.low.arrays[lookup.array], list(lookup.at)
+        mask = self.holds(box_rows(forms, array.shape), point, checked=True) if checked else None
+        found = self.load(array.buffer, forms, mask, point)
+        return self.make("arith.index_cast", self.type(self.low.index_type), [found], point)
+
+    def load(
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
+    ) -> ir.Value:
+        """Elements of a buffer at subscripts; nothing is read in lanes where the mask does not hold."""
+        raise NotImplementedError
+
+    def _floor(self, atom: Floor, point: Point, checked: bool) -> ir.Value:
         """A floor division in each lane: `arith.divsi` rounds towards zero."""
-        numerator = self.index_vector(atom.numerator, point)
+        numerator = self.index_vector(atom.numerator, point, checked=checked)
         denominator = self._number(atom.denominator, point)
         quotient = self._op("arith.divsi", numerator, denominator, point)
         rest = self._op("arith.remsi", numerator, denominator, point)
@@ -122,14 +148,16 @@ class LaneIndices:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
         return self.make("arith.cmpi", self.truth, [x, y], point, {"predicate": number})
 
-    def index(self, form: Affine, point: Point) -> ir.Value:
-        """A form as an index, or as a vector of indices."""
-        return self.index_vector(form, point) if LANE in form.variables else self.low.affine([form], point)
+    def index(self, form: Affine, point: Point, *, checked: bool = False) -> ir.Value:
+        """A form as an index, or as a vector of indices; elements of index arrays `checked` as above."""
+        if LANE in form.variables:
+            return self.index_vector(form, point, checked=checked)
+        return self.low.affine([form], point, checked=checked)
 
-    def as_float(self, form: Affine, type: ir.Type, point: Point) -> ir.Value:
+    def as_float(self, form: Affine, type: ir.Type, point: Point, *, checked: bool = False) -> ir.Value:
         """A form as a number of a float type."""
         whole = ir.IntegerType.get_signless(64, self.low.context)
-        index = self.index(form, point)
+        index = self.index(form, point, checked=checked)
         if is_vector(index):
             whole, type = self.type(whole), self.type(type)
         cast = self.make("arith.index_cast", whole, [index], point)
@@ -137,22 +165,25 @@ class LaneIndices:
 
     # -- conditions ----------------------------------------------------------------------------
 
-    def holds(self, rows: Domain, point: Point) -> ir.Value:
-        """Whether all rows hold: an i1, or one for each lane where a row moves with the lane."""
+    def holds(self, rows: Domain, point: Point, *, checked: bool = False) -> ir.Value:
+        """Whether all rows hold: an i1, or one for each lane where a row moves with the lane.
+
+        Elements of index arrays are `checked` where points may be beyond what reads them.
+        """
         moving = [row for row in rows if LANE in row.form.variables]
         still = tuple(row for row in rows if LANE not in row.form.variables)
-        result = self.low.holds(still, point) if still or not moving else None
+        result = self.low.holds(still, point, checked=checked) if still or not moving else None
         for row in moving:
-            made = self._in_short(row, point)
+            made = self._in_short(row, point, checked)
             if made is None:
                 predicate = _EQUAL if row.equality else _AT_LEAST
-                form = self.index_vector(row.form, point)
+                form = self.index_vector(row.form, point, checked=checked)
                 made = self._compare(predicate, form, self._number(0, point), point)
             result = self.both(result, made, point)
         assert result is not None  # rows that are not still move
         return result
 
-    def _in_short(self, row: Constraint, point: Point) -> ir.Value | None:
+    def _in_short(self, row: Constraint, point: Point, checked: bool) -> ir.Value | None:
         """A row in numbers of 32 bits; None where that is not possible.
 
         What moves with the lane is compared with the rest, which all lanes share, and which may as well be
@@ -164,7 +195,7 @@ class LaneIndices:
         if LANE in rest.variables or max(map(abs, numbers)) >= _FAR:
             return None
         low, short = self.low, ir.IntegerType.get_signless(32, self.low.context)
-        near = low.affine([rest, Affine.const(_FAR)], point, "affine.min")
+        near = low.affine([rest, Affine.const(_FAR)], point, "affine.min", checked=checked)
         near = low.affine([low.variable(near), Affine.const(-_FAR)], point, "affine.max")
         near = self.make("arith.index_cast", short, [near], point)
         least = self._numbers(numbers, point, short)

@@ -51,6 +51,11 @@ class Context:
         """Whether it is in the loops of a reduction."""
         return False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether points of the tile may be beyond what they compute here, without a mask so far."""
+        return False
+
     def mask(self, copy: Copy) -> ir.Value | None:
         """The condition of a copy, or None."""
         return None if self.masks is None else self.masks[tuple(copy[name] for name in self.names)]
@@ -200,7 +205,8 @@ class Lockstep:
                 return self.loader(load, context)
             case IndexNumber(form=found):
                 form = found.substitute(context.forms)
-                return lambda copy: self.lanes.as_float(at(form, copy), type, point)
+                checked = context.masks is not None
+                return lambda copy: self.lanes.as_float(at(form, copy), type, point, checked=checked)
             case Number(value=number):
                 return lambda copy: self.low.constant(type, number, point)
             case Apply() as apply:
@@ -309,7 +315,8 @@ class Lockstep:
         """A branch that all points take together."""
         names = self.names(name, context)
         copies = list(self.tile.points(names))
-        condition = self.low.holds(rows, context.point)
+        checked = self.may_be_beyond(rows, context)
+        condition = self.low.holds(rows, context.point, checked=checked)
 
         def fill(block: Block, *more: Constraint) -> Emit:
             return lambda inside: self.branch(name, block, copies, context.moved(inside, *more))
@@ -368,11 +375,20 @@ class Lockstep:
     def conditions(self, rows: Domain, context: Context) -> Conditions:
         """Whether rows hold, in the copies in which they or the masks around differ."""
         names = self.tile.along({*context.names, *(name for row in rows for name in row.form.variables)})
+        checked = context.is_open or self.may_be_beyond(rows, context)
         found = {
-            tuple(copy.values()): self.lanes.holds(at_copy(rows, copy), context.point)
+            tuple(copy.values()): self.lanes.holds(at_copy(rows, copy), context.point, checked=checked)
             for copy in self.tile.points(names)
         }
         return Conditions(names, found)
+
+    def may_be_beyond(self, rows: Domain, context: Context) -> bool:
+        """Whether conditions may ask for elements beyond an index array: where another of them fails, or at
+        points that are not active."""
+        lookups = {lookup for row in rows for lookup in row.form.lookups()}
+        known = (*context.facts, *self.tile.facts)
+        is_masked = context.masks is not None
+        return bool(lookups) and (is_masked or not all(self.low.is_inside(each, known) for each in lookups))
 
     def masked(self, conditions: Conditions, context: Context) -> Context:
         """The context in which conditions hold besides."""

@@ -12,7 +12,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.functions import OPERATORS, RELATIONS
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Type
 from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
@@ -181,6 +181,17 @@ class _Reader(RecordReader):
             return self.record(Either)
         is_extreme = self.token.text in ("min", "max") and self.tokens[self.at + 1].text == "("
         return self.record(Extreme) if is_extreme else self.form()
+
+    def named(self, name: str) -> Affine:
+        """An index, a size, or an element of an index array: `src[e]`."""
+        array = self.tensors.get(name)
+        if array is None or array.below is None:
+            return super().named(name)
+        at: tuple[Affine, ...] = ()
+        if self.accept("["):
+            at = self.forms("]")
+            self.expect("]")
+        return Affine.atom(Lookup(name, at, array.below))
 
     def ends(self) -> tuple[Affine, Affine]:
         """`0 to N`."""

@@ -49,13 +49,13 @@ from tadc.passes.nest.usual_types import is_relation, usual_type
 WIDE = 100
 """A head that is longer has a line for each tensor."""
 
-TYPES = ("f32", "f64", "i1")
+TYPES = ("f32", "f64", "i1", "i32")
 SIGNS: dict[str, str] = {name: sign for sign, name in OPERATORS.items()}
 
 PATTERNS: dict[type, str] = {
     Nest: "[[sizes {sizes:sizes=}\n]][[ranges {ranges:ranges=}\n]][[known {known=}\n]]"
     "[[in_blocks {block}\n]]",
-    Tensor: "{name:new tensor}: {type}[{shape}]",
+    Tensor: "{name:new tensor}: {type}[{shape}][[ below {below}]][[ increasing{increasing}]]",
     For: "for {index} = {start} to {stop}[[ step {step=1}]][[ reach {reach}]][[ group {group}]]"
     "[[ {kind=seq}]][[ teams {teams}]] {body}",
     If: "if {rows} {then}[[ else {otherwise}]]",
@@ -95,6 +95,7 @@ NESTS = Grammar(
             lambda reader, after: reader.bound(),
         ),
         "reduction": one_of(REDUCTIONS, "value or reduction"),
+        "Affine | None": plain(form_text, lambda reader: reader.form()),
         "tuple[Affine, Affine] | None": plain(
             lambda ends: f"{form_text(ends[0])} to {form_text(ends[1])}", lambda reader: reader.ends()
         ),
@@ -118,8 +119,8 @@ def nest_text(nest: Nest) -> str:
 
 
 def number_type(tensors: Iterable[Tensor]) -> Type:
-    """The type of numbers where none is stated: that of the first tensor."""
-    return next((tensor.type for tensor in tensors), "f64")
+    """The type of numbers where none is stated: that of the first tensor that is no index array."""
+    return next((tensor.type for tensor in tensors if tensor.below is None), "f64")
 
 
 class _Writer(Writer):

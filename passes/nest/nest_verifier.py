@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
@@ -132,6 +134,15 @@ class _Walk:
 
     # -- names ---------------------------------------------------------------------------------
 
+    def forms(self, node: object, used: Iterable[Affine], scope: _Scope, within: Domain = ()) -> None:
+        """Names in forms stand before their use, and elements of index arrays are in range, where those of
+        the rows they are `within` hold that do not have them."""
+        used = tuple(used)
+        self.known(node, used, scope.indices)
+        for lookup in dict.fromkeys(lookup for form in used for lookup in form.lookups()):
+            rows = tuple(row for row in within if lookup not in row.form.lookups())
+            self.access(node, lookup, scope.with_facts(where(rows)))
+
     def known(self, node: object, used: Iterable[Affine], indices: frozenset[str]) -> None:
         """Names of indices stand before their use."""
         for name in sorted({name for form in used for name in form.variables} - indices):
@@ -170,12 +181,12 @@ class _Walk:
                 self.loop(statement, scope)
             case If(rows=rows, then=then, otherwise=otherwise):
                 used = [row.form for row in rows]
-                self.known(statement, used, scope.indices)
+                self.forms(statement, used, scope, rows)
                 self.together(statement, "this condition", used, scope.lockstep, scope)
                 self.body(then, scope.with_facts(where(rows)))
                 self.body(otherwise, scope.with_facts(elsewhere(rows)))
             case Know(rows=rows):
-                self.known(statement, [row.form for row in rows], scope.indices)
+                self.forms(statement, [row.form for row in rows], scope, rows)
                 for row in rows:
                     what = f"`{rows_text((row,))}`"
                     all(self.holds(statement, side, what, "to be so", scope) for side in row.inequalities)
@@ -184,7 +195,7 @@ class _Walk:
                 if scope.named.get(index) == value:
                     return scope
                 forms = bound_forms(value)
-                self.known(statement, forms, scope.indices)
+                self.forms(statement, forms, scope)
                 if not isinstance(value, Affine):
                     self.together(statement, f"`{index}`", forms, scope.lockstep, scope)
                 indices = self.new(statement, [index], scope)
@@ -199,7 +210,7 @@ class _Walk:
             case Compute(within=rows):
                 used = [row.form for row in rows]
                 self.shared(statement, statement.shared, statement.block.all_lets())
-                self.known(statement, used, scope.indices)
+                self.forms(statement, used, scope, rows)
                 self.together(statement, "what it is within", used, scope.lanes, scope)
                 self.compute(statement, scope.with_facts(where(rows)))
         return scope
@@ -207,7 +218,7 @@ class _Walk:
     def loop(self, loop: For, scope: _Scope) -> None:
         """A loop and what is in it."""
         ends = (*bound_forms(loop.start), *bound_forms(loop.stop))
-        self.known(loop, (*ends, *(loop.reach or ())), scope.indices)
+        self.forms(loop, (*ends, *(loop.reach or ())), scope)
         self.together(loop, f"the range of `{loop.index}`", ends, scope.lockstep, scope)
         inside = replace(
             scope.with_facts(self.loops.inside(loop)), indices=self.new(loop, [loop.index], scope)
@@ -235,7 +246,7 @@ class _Walk:
             *(scope.tensors.keys() - {tensor.name for tensor in self.nest.tensors}),
         }
         for store in compute.stores:
-            self.known(store, [*store.at, *(row.form for row in store.fresh)], scope.indices)
+            self.forms(store, [*store.at, *(row.form for row in store.fresh)], scope)
             if store.tensor not in written:
                 self.wrong(store, f"`{store.tensor}` is not computed here", f"name it `out {store.tensor}`")
             self.access(store, store, scope)
@@ -248,13 +259,16 @@ class _Walk:
     def let(self, let: Let, scope: _Scope) -> None:
         """A value, where it stands."""
         match let.value:
-            case Load() | Ask():
+            case Load():
+                self.forms(let, let.value.at, scope)
+                self.access(let, let.value, scope)
+            case Ask():
                 self.known(let, let.value.at, scope.indices)
                 self.access(let, let.value, scope)
             case IndexNumber(form=form):
-                self.known(let, [form], scope.indices)
+                self.forms(let, [form], scope)
             case Choice(rows=rows, then=then, otherwise=otherwise):
-                self.known(let, [row.form for row in rows], scope.indices)
+                self.forms(let, [row.form for row in rows], scope, rows)
                 self.block(then, scope.with_facts(where(rows)))
                 self.block(otherwise, scope.with_facts(elsewhere(rows)))
             case Fold() as fold:
@@ -277,7 +291,7 @@ class _Walk:
             self.wrong(let, "a number of steps for each index is missing", "write one for each, or none")
         self.shared(let, takes.shared, fold.body.all_lets())
         indices = self.new(let, fold.indices, scope)
-        self.known(let, [row.form for row in fold.rows], indices)
+        self.forms(let, [row.form for row in fold.rows], replace(scope, indices=indices), fold.rows)
         try:
             loop_nest(fold.indices, fold.rows, ())
         except (Unbounded, EliminationLimit) as error:
@@ -293,14 +307,19 @@ class _Walk:
 
     # -- accesses ------------------------------------------------------------------------------
 
-    def access(self, node: object, of: Load | Store | Ask, scope: _Scope) -> None:
+    def access(self, node: object, of: Load | Store | Ask | Lookup, scope: _Scope) -> None:
         """Every subscript is in range, but of what is only brought near."""
-        tensor = scope.tensors.get(of.tensor)
+        name = of.array if isinstance(of, Lookup) else of.tensor
+        tensor = scope.tensors.get(name)
         if tensor is None:
-            self.wrong(node, f"`{of.tensor}` is no tensor here", NAME_TENSOR)
+            self.wrong(node, f"`{name}` is no tensor here", NAME_TENSOR)
+            return
+        if isinstance(of, Lookup) != (tensor.below is not None):
+            label, help = f"`{name}` is an index array", "its elements stand in forms: `x[src[e]]`"
+            self.wrong(node, label if tensor.below is not None else f"`{name}` is no index array", help)
             return
         if len(of.at) != len(tensor.shape):
-            label = f"`{of.tensor}` has {len(tensor.shape)} dimensions, not {len(of.at)}"
+            label = f"`{name}` has {len(tensor.shape)} dimensions, not {len(of.at)}"
             self.wrong(node, label, "write a subscript for each")
             return
         pairs = () if isinstance(of, Ask) else zip(of.at, tensor.shape, strict=True)
@@ -334,9 +353,9 @@ def _tried(nest: Nest) -> Iterator[Mistake]:
             continue
         at = ", ".join(f"{name} = {value}" for name, value in values.items())
         note = f"at {at}" if at else ""
-        ones = {name: np.ones(shape) for name, shape in shapes.items()}
+        arrays = {t.name: _tried_array(t, shapes[t.name], values) for t in nest.tensors}
         try:
-            run = interpret(nest, ones, values, MOST_ACCESSES)
+            run = interpret(nest, arrays, values, MOST_ACCESSES)
         except TooLong:
             continue
         except Fault as fault:
@@ -349,6 +368,14 @@ def _tried(nest: Nest) -> Iterator[Mistake]:
             yield Mistake(nest, f"`{element}` is never written", "every element of an `out` is", note)
         if unwritten:
             return
+
+
+def _tried_array(tensor: Tensor, shape: tuple[int, ...], values: Mapping[str, int]) -> NDArray[Any]:
+    """Ones; of an index array its elements by turns, or from 0 up and then the last one."""
+    if tensor.below is None:
+        return np.ones(shape)
+    below, places = max(tensor.below.evaluate(values), 1), np.arange(int(np.prod(shape))).reshape(shape)
+    return np.minimum(places, below - 1) if tensor.increasing else places % below
 
 
 def _values(nest: Nest) -> Iterator[dict[str, int]]:

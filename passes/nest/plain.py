@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.blocks import Names, indices_bound
+from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Store
@@ -29,7 +29,7 @@ def plain_nest(function: MapFunction, map: Map) -> Nest:
     Unbounded or EliminationLimit where the order of a recurrence gives no loops.
     """
     made = tuple(tensor.name for tensor in map.tensors)
-    used = {load.tensor for load in map.loads()} - set(made)
+    used = {*index_arrays(map.body), *(load.tensor for load in map.loads())} - set(made)
     read = tuple(tensor for name, tensor in function.tensors().items() if name in used)
     at = tuple(Affine.var(index) for index in map.indices)
     stores = tuple(Store(name, at, value) for name, value in zip(made, map.body.gives, strict=True))

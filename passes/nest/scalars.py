@@ -15,7 +15,8 @@ from tadc.passes.maps.map import Type
 Scalar = Any
 """A number of NumPy, of type `f32` or `f64`, or a truth value."""
 
-DTYPES: dict[Type, type[Any]] = {"f32": np.float32, "f64": np.float64, "i1": bool}
+DTYPES: dict[Type, type[Any]] = {"f32": np.float32, "f64": np.float64, "i1": bool, "i32": int}
+"""Elements of index arrays are indices, which are integers of Python."""
 
 
 def sign(x: Scalar) -> Scalar:

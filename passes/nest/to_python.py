@@ -12,7 +12,7 @@ import numpy as np
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import Apply, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Value
 from tadc.passes.nest import scalars
@@ -83,15 +83,20 @@ class Source:
         form = form.substitute(self.sizes)
         terms = [str(form.constant)]
         for atom, k in form.terms:
-            if isinstance(atom, str):
-                terms.append(f"{k}*{self.called(atom)}")
-            else:
-                terms.append(f"{k}*({self.form(atom.numerator)} // {atom.denominator})")
+            match atom:
+                case Floor():
+                    terms.append(f"{k}*({self.form(atom.numerator)} // {atom.denominator})")
+                case Lookup():
+                    terms.append(f"{k}*{self.access('load', atom.array, atom.at, None)}")
+                case _:
+                    terms.append(f"{k}*{self.called(atom)}")
         return f"({' + '.join(terms)})"
 
     def holds(self, rows: Domain) -> str:
-        """Whether all rows hold."""
-        tests = [f"{self.form(row.form)} {'==' if row.equality else '>='} 0" for row in rows]
+        """Whether all rows hold; those are tested first that have the least elements of index arrays, where
+        others may be out of range."""
+        ordered = sorted(rows, key=lambda row: sum(1 for _ in row.form.lookups()))
+        tests = [f"{self.form(row.form)} {'==' if row.equality else '>='} 0" for row in ordered]
         return " and ".join(tests) or "True"
 
     def bound(self, bound: Bound) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lane_indices import LaneIndices, is_vector
@@ -60,7 +60,7 @@ class Lanes(LaneIndices):
         stride = last_stride(forms)
         if stride in (1, -1):
             return self._run(buffer, forms, stride, mask, point)
-        base, offsets = self._addresses(buffer, forms, point)
+        base, offsets = self._addresses(buffer, forms, point, checked=mask is not None)
         mask = self._all(point) if mask is None else self.spread(mask, point)
         zero = self.low.constant(vector, 0.0, point)
         return self.make("vector.gather", vector, [buffer, *base, offsets, mask, zero], point)
@@ -75,7 +75,7 @@ class Lanes(LaneIndices):
         self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """One element; where no lane reads it, the first of the buffer, which then has some."""
-        indices = self._place(forms, point)
+        indices = self._place(forms, point, checked=mask is not None)
         if mask is not None and indices:
             wanted, zero = self.any([mask], point), self.low.index(0, point)
             indices = [self.make("arith.select", zero.type, [wanted, i, zero], point) for i in indices]
@@ -86,7 +86,8 @@ class Lanes(LaneIndices):
     ) -> ir.Value:
         """Consecutive elements, reversed for a stride of -1."""
         vector = self.type(buffer.type.element_type)
-        indices = self._place(forms, point, 0 if stride == 1 else self.width - 1)
+        first = 0 if stride == 1 else self.width - 1
+        indices = self._place(forms, point, first, checked=mask is not None)
         if mask is not None:
             zero = self.low.constant(vector, 0.0, point)
             operands = [buffer, *indices, self._along(self.spread(mask, point), stride, point), zero]
@@ -112,7 +113,7 @@ class Lanes(LaneIndices):
 
         It comes to the nearest cache, or to the second one.
         """
-        indices = self._place(forms, point)
+        indices = self._place(forms, point, checked=True)
         true = ir.BoolAttr.get(True)
         hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32, self.low.context), 3 if nearest else 2)
         attributes = {"isWrite": ir.BoolAttr.get(False), "localityHint": hint, "isDataCache": true}
@@ -173,22 +174,25 @@ class Lanes(LaneIndices):
         """The mask of all lanes."""
         return self.true(self.truth, point)
 
-    def _place(self, forms: Sequence[Affine], point: Point, lane: int = 0) -> Made:
+    def _place(self, forms: Sequence[Affine], point: Point, lane: int = 0, *, checked: bool = False) -> Made:
         """The subscripts of a lane."""
         there = {LANE: Affine.const(lane)}
-        return [self.low.affine([form.substitute(there)], point) for form in forms]
+        return [self.low.affine([form.substitute(there)], point, checked=checked) for form in forms]
 
-    def _addresses(self, buffer: ir.Value, forms: Sequence[Affine], point: Point) -> tuple[Made, ir.Value]:
+    def _addresses(
+        self, buffer: ir.Value, forms: Sequence[Affine], point: Point, *, checked: bool = False
+    ) -> tuple[Made, ir.Value]:
         """Subscripts that do not move with the lane, and the distance of each lane from there in elements."""
         base: Made = []
         total: Any = None
         for form, stride in zip(forms, self._strides(buffer, point), strict=True):
             rest = without(form, {LANE})
-            base.append(self.low.affine([rest], point))
+            base.append(self.low.affine([rest], point, checked=checked))
             moving = form - rest
             if not moving.terms:
                 continue
-            moved = self.index_vector(moving * (stride if isinstance(stride, int) else 1), point)
+            steps = stride if isinstance(stride, int) else 1
+            moved = self.index_vector(moving * steps, point, checked=checked)
             if not isinstance(stride, int):
                 moved = self._op("arith.muli", moved, self.spread(stride, point), point)
             total = moved if total is None else self._op("arith.addi", total, moved, point)
@@ -223,6 +227,10 @@ def extreme(form: Affine, ranges: Mapping[str, int], sign: int) -> Affine:
         if isinstance(atom, Floor):
             inner = extreme(atom.numerator, ranges, 1 if upwards > 0 else -1)
             total += inner.floordiv(atom.denominator) * k
+        elif isinstance(atom, Lookup):
+            moves = not atom.variables.isdisjoint(ranges)
+            bound = (atom.below - 1 if upwards > 0 else ZERO) if moves else Affine.atom(atom)
+            total += bound * k
         elif atom in ranges:
             total += k * (ranges[atom] - 1) if upwards > 0 else 0
         else:

@@ -57,10 +57,18 @@ def points(ranges: Mapping[str, Range | None]) -> int:
 
 
 def extent(found: Range | None) -> int:
-    """About how many values an index takes."""
-    if found is None:
-        return LARGE
-    size = found.extent
+    """About how many values an index takes, of the fibres of an index array on average."""
+    if found is None or found.shared is None:
+        return width(found)
+    return max(width(found) // max(_about(found.shared), 1), 1)
+
+
+def width(found: Range | None) -> int:
+    """About how many values an index may have."""
+    return LARGE if found is None else _about(found.extent)
+
+
+def _about(size: Affine) -> int:
     return max(size.constant, 0) if size.is_constant else LARGE
 
 

@@ -20,7 +20,7 @@ from tadc.frontend.terms import (
     bottom_up,
     operands,
 )
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, negation, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
@@ -112,8 +112,8 @@ class Simplifier:
         if form.is_linear:
             return form
 
-        def value(atom: str | Floor) -> Affine | None:
-            if isinstance(atom, str):
+        def value(atom: str | Floor | Lookup) -> Affine | None:
+            if not isinstance(atom, Floor):
                 return None
             found = quotient(atom.numerator, atom.denominator, facts)
             return None if found is None else Affine.const(found)

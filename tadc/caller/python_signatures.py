@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
-    from tadc.frontend.program import Argument, Definition, Program
+    from tadc.frontend.program import Program
 
 #: So many tensors are named in a `repr`.
 _SHOWN = 12
@@ -52,7 +52,7 @@ def signature_of(f: Described) -> Signature:
     come by position only.
     """
     program = f.program
-    types = {t.name: tensor_type(t) for t in (*program.arguments, *program.outputs)}
+    types = {t.name: t.declared_type for t in (*program.arguments, *program.outputs)}
     if f.per_value is not None:
         types = {}
     by_position = max((n for n, name in enumerate(f.inputs, 1) if iskeyword(name)), default=0)
@@ -75,20 +75,13 @@ def signature_of(f: Described) -> Signature:
     return Signature(parameters, return_annotation=result or Signature.empty)
 
 
-def tensor_type(tensor: Argument | Definition) -> str:
-    """`f64[3, N]`."""
-    from tadc.frontend.extents import type_text
-
-    return type_text(tensor.type, tensor.shape)
-
-
 def typed_text(f: Described) -> str:
     """`(x: f64[3]) -> (f: f64[3])`; of a function for each value of some sizes the names alone."""
     if f.per_value is not None:
         sizes = ", ".join(f.per_value.symbols)
         return f"{_listed(f.inputs)} -> {_listed(f.outputs)} for each value of {sizes}"
     sides: list[Any] = [f.program.arguments, f.program.outputs]
-    inputs, outputs = ([f"{t.name}: {tensor_type(t)}" for t in side] for side in sides)
+    inputs, outputs = ([f"{t.name}: {t.declared_type}" for t in side] for side in sides)
     return f"{_listed(inputs)} -> {_listed(outputs)}"
 
 

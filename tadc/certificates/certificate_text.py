@@ -23,7 +23,7 @@ from tadc.certificates.text_blocks import (
     wrapped,
 )
 from tadc.frontend.print_index import condition_text, conditions_text, form_text
-from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate
 from tadc.lattice.loop_nests import LoopNest
@@ -132,11 +132,13 @@ def _equalities(c: Certificate) -> Iterator[str]:
     for line, row in zip(block, rows, strict=True):
         label = "access map" if row.form.variables & own else "condition"
         yield f"{_INDENT}{line}    {label}: {condition_text(row)}"
-    for atom, name in c.trace.floors.items():
-        yield f"{_INDENT}{name} stands for {_floor_text(atom)}"
+    for atom, name in c.trace.atoms.items():
+        yield f"{_INDENT}{name} stands for {_atom_text(atom)}"
 
 
-def _floor_text(atom: Floor) -> str:
+def _atom_text(atom: Floor | Lookup) -> str:
+    if isinstance(atom, Lookup):
+        return f"{atom}: 0 <= {atom} < {form_text(atom.below)}"
     form, rest, c = form_text(Affine.atom(atom)), form_text(atom.numerator), atom.denominator
     return f"{form}, the one integer q with {c}*q <= {rest} <= {c}*q + {c - 1}"
 
@@ -298,7 +300,7 @@ def _proof_json(c: Certificate) -> dict[str, Any]:
         "unknowns": list(c.trace.unknowns),
         "A": c.matrix,
         "e": [str(e) for e in c.right_side],
-        "floors": {name: str(atom) for atom, name in c.trace.floors.items()},
+        "floors": {name: str(atom) for atom, name in c.trace.atoms.items()},
         "steps": [step_text(step) for step in c.trace.steps],
         "S": c.smith.diagonal,
         "U": c.smith.left,

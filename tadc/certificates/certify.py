@@ -239,7 +239,7 @@ def _names(gather: Gather, read: Read, proof: Certificate | None) -> dict[str, s
     trace, kernel = proof.trace, proof.solution.kernel
     for number, name in enumerate(reversed(kernel)):
         names.setdefault(name, first_free(f"z{number}", set(names.values())))
-    for number, name in enumerate(trace.floors.values()):
+    for number, name in enumerate(trace.atoms.values()):
         names.setdefault(name, first_free(f"q{number}", set(names.values())))
     others = [loop for step in trace.steps for loop in loops_of(step)]
     for number, name in enumerate(others, len(kernel)):

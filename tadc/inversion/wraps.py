@@ -48,7 +48,7 @@ def _with(read: Read, floor: Floor, value: int, terms: Terms) -> Read:
     """The read where a quotient has this value."""
     assert read.type
 
-    def rule(atom: str | Floor) -> Affine | None:
+    def rule(atom: object) -> Affine | None:
         return Affine.const(value) if atom == floor else None
 
     return terms.read(read.tensor, [form.replace(rule) for form in read.indices], read.type, read.span)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
 from tadc.lattice.polyhedron import (
     NEVER,
-    floor_facts,
+    atom_facts,
     implied,
     irredundant,
     is_empty,
@@ -113,7 +113,7 @@ def test_floors_bring_their_definitions() -> None:
     assert not implied(1 - i.mod(3), [])
     assert implied(i.floordiv(2) - 3, [equals_zero(i - 7)])
     assert implied(3 - i.floordiv(2).floordiv(2), [at_least_zero(15 - i)])
-    assert floor_facts([i.floordiv(3)]) == [
+    assert atom_facts([i.floordiv(3)]) == [
         at_least_zero(i - 3 * i.floordiv(3)),
         at_least_zero(3 * i.floordiv(3) - i + 2),
     ]

@@ -102,7 +102,7 @@ def test_forms_and_loops(system: System) -> None:
     solution = solve(UNKNOWNS, rows, facts, fresh_names())
     if solution is None:
         return
-    assert set(solution.floors) == {
+    assert set(solution.atoms) == {
         atom for row in rows for atom in row.form.floors() if atom.variables & set(UNKNOWNS)
     }
     levels = loop_bounds(solution.kernel, solution.domain, [*facts, *solution.guards])
@@ -123,7 +123,7 @@ def test_forms_and_loops(system: System) -> None:
         for place in visit(levels, point):
             x = {name: solution.substitution[name].evaluate(place) for name in UNKNOWNS}
             found.append(tuple(x.values()))
-            for atom, form in solution.floors.items():
+            for atom, form in solution.atoms.items():
                 assert form.evaluate(place) == Affine.atom(atom).evaluate({**point, **x})
         assert sorted(found) == expected
 
@@ -229,7 +229,7 @@ def test_upsampling_reads_the_plain_index() -> None:
     solution = solve(["x"], rows, box(["b"], [3]), fresh_names())
     assert solution is not None
     assert solution.kernel == ("x",)
-    assert [str(form) for form in solution.floors.values()] == ["b"]
+    assert [str(form) for form in solution.atoms.values()] == ["b"]
     assert solution.guards == ()
 
 

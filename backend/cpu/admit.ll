@@ -1,0 +1,42 @@
+; The largest of some integers of the type T, taken as unsigned, so that a negative one is larger than any index.
+; They are copied as i32 where `to` is not null. WIDE has at least 32 bits; text stands for names in capitals.
+define i64 @tadc_admit_NAME(ptr noalias %from, ptr noalias %to, i64 %count) {
+entry:
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %look, label %none
+look:
+  %copies = icmp ne ptr %to, null
+  br i1 %copies, label %copy, label %read
+
+read:
+  %n = phi i64 [ 0, %look ], [ %n.next, %read ]
+  %most = phi WIDE [ 0, %look ], [ %most.next, %read ]
+  %n.at = getelementptr T, ptr %from, i64 %n
+  %n.there = load T, ptr %n.at
+  %n.value = EXTEND T %n.there to WIDE
+  %most.next = call WIDE @llvm.umax.WIDE(WIDE %most, WIDE %n.value)
+  %n.next = add nuw nsw i64 %n, 1
+  %n.more = icmp slt i64 %n.next, %count
+  br i1 %n.more, label %read, label %done
+
+copy:
+  %m = phi i64 [ 0, %look ], [ %m.next, %copy ]
+  %top = phi WIDE [ 0, %look ], [ %top.next, %copy ]
+  %m.at = getelementptr T, ptr %from, i64 %m
+  %m.there = load T, ptr %m.at
+  %m.value = EXTEND T %m.there to WIDE
+  %top.next = call WIDE @llvm.umax.WIDE(WIDE %top, WIDE %m.value)
+  %m.index = NARROW WIDE %m.value to i32
+  %m.to = getelementptr i32, ptr %to, i64 %m
+  store i32 %m.index, ptr %m.to, align 4
+  %m.next = add nuw nsw i64 %m, 1
+  %m.more = icmp slt i64 %m.next, %count
+  br i1 %m.more, label %copy, label %done
+
+done:
+  %found = phi WIDE [ %most.next, %read ], [ %top.next, %copy ]
+  %result = RESULT WIDE %found to i64
+  ret i64 %result
+none:
+  ret i64 0
+}

@@ -1,0 +1,278 @@
+; What is made of index arrays, whose elements are i32 and row-major without gaps. Each function takes time
+; and memory in proportion to what it reads and writes, and computes the same on every machine.
+; `backend/runtime/inspector.py` calls them from Python.
+
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+; 1 where an element is less than the one before, else 0.
+define i64 @tadc_falls(ptr noalias %array, i64 %count) {
+entry:
+  %pairs = sub i64 %count, 1
+  %some = icmp sgt i64 %pairs, 0
+  br i1 %some, label %loop, label %none
+loop:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %any = phi i1 [ false, %entry ], [ %any.next, %loop ]
+  %n.next = add nuw nsw i64 %n, 1
+  %one.at = getelementptr i32, ptr %array, i64 %n
+  %two.at = getelementptr i32, ptr %array, i64 %n.next
+  %one = load i32, ptr %one.at, align 4
+  %two = load i32, ptr %two.at, align 4
+  %less = icmp slt i32 %two, %one
+  %any.next = or i1 %any, %less
+  %more = icmp slt i64 %n.next, %pairs
+  br i1 %more, label %loop, label %done
+done:
+  %found = zext i1 %any.next to i64
+  ret i64 %found
+none:
+  ret i64 0
+}
+
+; A stable counting sort: `places` becomes the places in the order of the keys, places of equal keys in the
+; order given, and `starts`, of `below + 1` elements, how many keys are less than 0, 1, …, `below`. `order` is
+; null where the order given is 0, 1, 2, ….
+define void @tadc_sort(ptr noalias %keys, ptr noalias %order, i64 %count, i64 %below, ptr noalias %starts, ptr noalias %places) {
+entry:
+  %ends = add i64 %below, 1
+  %bytes = mul i64 %ends, 4
+  call void @llvm.memset.p0.i64(ptr %starts, i8 0, i64 %bytes, i1 false)
+  %behind = getelementptr i32, ptr %starts, i64 1
+  br label %tally.head
+
+tally.head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %tally ]
+  %tally.left = icmp slt i64 %n, %count
+  br i1 %tally.left, label %tally, label %sum.head
+tally:
+  %n.key.at = getelementptr i32, ptr %keys, i64 %n
+  %n.key = load i32, ptr %n.key.at, align 4
+  %n.cell = zext i32 %n.key to i64
+  %n.cell.at = getelementptr i32, ptr %behind, i64 %n.cell
+  %n.tally = load i32, ptr %n.cell.at, align 4
+  %n.more = add i32 %n.tally, 1
+  store i32 %n.more, ptr %n.cell.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %tally.head
+
+sum.head:
+  %v = phi i64 [ 0, %tally.head ], [ %v.next, %sum ]
+  %before = phi i32 [ 0, %tally.head ], [ %until, %sum ]
+  %sum.left = icmp slt i64 %v, %ends
+  br i1 %sum.left, label %sum, label %order.look
+sum:
+  %v.at = getelementptr i32, ptr %starts, i64 %v
+  %v.tally = load i32, ptr %v.at, align 4
+  %until = add i32 %before, %v.tally
+  store i32 %until, ptr %v.at, align 4
+  %v.next = add nuw nsw i64 %v, 1
+  br label %sum.head
+
+order.look:
+  %has.order = icmp ne ptr %order, null
+  br label %place.head
+place.head:
+  %q = phi i64 [ 0, %order.look ], [ %q.next, %put ]
+  %place.left = icmp slt i64 %q, %count
+  br i1 %place.left, label %place, label %back.head
+place:
+  br i1 %has.order, label %ordered, label %put
+ordered:
+  %e.at = getelementptr i32, ptr %order, i64 %q
+  %e.there = load i32, ptr %e.at, align 4
+  %e.wide = zext i32 %e.there to i64
+  br label %put
+put:
+  %e = phi i64 [ %q, %place ], [ %e.wide, %ordered ]
+  %key.at = getelementptr i32, ptr %keys, i64 %e
+  %key = load i32, ptr %key.at, align 4
+  %cell = zext i32 %key to i64
+  %cell.at = getelementptr i32, ptr %starts, i64 %cell
+  %next = load i32, ptr %cell.at, align 4
+  %next.wide = zext i32 %next to i64
+  %there = getelementptr i32, ptr %places, i64 %next.wide
+  %e.narrow = trunc i64 %e to i32
+  store i32 %e.narrow, ptr %there, align 4
+  %next.more = add i32 %next, 1
+  store i32 %next.more, ptr %cell.at, align 4
+  %q.next = add nuw nsw i64 %q, 1
+  br label %place.head
+
+; Each start has moved on to the next one.
+back.head:
+  %b = phi i64 [ %below, %place.head ], [ %b.less, %back ]
+  %back.left = icmp sgt i64 %b, 0
+  br i1 %back.left, label %back, label %done
+back:
+  %b.less = sub i64 %b, 1
+  %b.from = getelementptr i32, ptr %starts, i64 %b.less
+  %b.to = getelementptr i32, ptr %starts, i64 %b
+  %b.value = load i32, ptr %b.from, align 4
+  store i32 %b.value, ptr %b.to, align 4
+  br label %back.head
+done:
+  store i32 0, ptr %starts, align 4
+  ret void
+}
+
+; `cells[n] = cells[n] * factor + array[n]`, of 64 bits: the number of a cell whose subscripts arrays hold.
+define void @tadc_cells(ptr noalias %cells, ptr noalias %array, i64 %count, i64 %factor) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %cell.at = getelementptr i64, ptr %cells, i64 %n
+  %cell = load i64, ptr %cell.at, align 8
+  %value.at = getelementptr i32, ptr %array, i64 %n
+  %value = load i32, ptr %value.at, align 4
+  %wide = zext i32 %value to i64
+  %scaled = mul i64 %cell, %factor
+  %made = add i64 %scaled, %wide
+  store i64 %made, ptr %cell.at, align 8
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `starts[c]`, of `all` elements, becomes how many of the cells are less than `c`; none is `all - 1`.
+define void @tadc_starts(ptr noalias %cells, i64 %count, ptr noalias %starts, i64 %all) {
+entry:
+  %bytes = mul i64 %all, 4
+  call void @llvm.memset.p0.i64(ptr %starts, i8 0, i64 %bytes, i1 false)
+  %behind = getelementptr i32, ptr %starts, i64 1
+  br label %tally.head
+tally.head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %tally ]
+  %tally.left = icmp slt i64 %n, %count
+  br i1 %tally.left, label %tally, label %sum.head
+tally:
+  %cell.at = getelementptr i64, ptr %cells, i64 %n
+  %cell = load i64, ptr %cell.at, align 8
+  %tally.at = getelementptr i32, ptr %behind, i64 %cell
+  %tally.old = load i32, ptr %tally.at, align 4
+  %tally.new = add i32 %tally.old, 1
+  store i32 %tally.new, ptr %tally.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %tally.head
+sum.head:
+  %v = phi i64 [ 0, %tally.head ], [ %v.next, %sum ]
+  %before = phi i32 [ 0, %tally.head ], [ %until, %sum ]
+  %sum.left = icmp slt i64 %v, %all
+  br i1 %sum.left, label %sum, label %done
+sum:
+  %v.at = getelementptr i32, ptr %starts, i64 %v
+  %v.tally = load i32, ptr %v.at, align 4
+  %until = add i32 %before, %v.tally
+  store i32 %until, ptr %v.at, align 4
+  %v.next = add nuw nsw i64 %v, 1
+  br label %sum.head
+done:
+  ret void
+}
+
+; One subscript of each place in an array: `to[n] = places[n] / stride % extent`.
+define void @tadc_subscripts(ptr noalias %places, i64 %count, i64 %stride, i64 %extent, ptr noalias %to) {
+entry:
+  %stride.narrow = trunc i64 %stride to i32
+  %extent.narrow = trunc i64 %extent to i32
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %place.at = getelementptr i32, ptr %places, i64 %n
+  %place = load i32, ptr %place.at, align 4
+  %line = udiv i32 %place, %stride.narrow
+  %subscript = urem i32 %line, %extent.narrow
+  %to.at = getelementptr i32, ptr %to, i64 %n
+  store i32 %subscript, ptr %to.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n] = array[places[n]]`.
+define void @tadc_taken(ptr noalias %array, ptr noalias %places, i64 %count, ptr noalias %to) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %place.at = getelementptr i32, ptr %places, i64 %n
+  %place = load i32, ptr %place.at, align 4
+  %wide = zext i32 %place to i64
+  %value.at = getelementptr i32, ptr %array, i64 %wide
+  %value = load i32, ptr %value.at, align 4
+  %to.at = getelementptr i32, ptr %to, i64 %n
+  store i32 %value, ptr %to.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `owners[e]`, of `count` elements, becomes the n below `rows` with `starts[n] <= e < starts[n + 1]`, or `rows`
+; where there is none. The starts increase up to `count` at most.
+define void @tadc_owners(ptr noalias %starts, i64 %rows, i64 %count, ptr noalias %owners) {
+entry:
+  %rows.narrow = trunc i64 %rows to i32
+  %last.at = getelementptr i32, ptr %starts, i64 %rows
+  %first = load i32, ptr %starts, align 4
+  %last = load i32, ptr %last.at, align 4
+  %first.wide = zext i32 %first to i64
+  %last.wide = zext i32 %last to i64
+  br label %before.head
+before.head:
+  %b = phi i64 [ 0, %entry ], [ %b.next, %before ]
+  %before.left = icmp slt i64 %b, %first.wide
+  br i1 %before.left, label %before, label %rows.head
+before:
+  %b.at = getelementptr i32, ptr %owners, i64 %b
+  store i32 %rows.narrow, ptr %b.at, align 4
+  %b.next = add nuw nsw i64 %b, 1
+  br label %before.head
+
+rows.head:
+  %n = phi i64 [ 0, %before.head ], [ %n.next, %row.done ]
+  %e.first = phi i64 [ %first.wide, %before.head ], [ %e, %row.done ]
+  %rows.left = icmp slt i64 %n, %rows
+  br i1 %rows.left, label %row, label %after.head
+row:
+  %n.next = add nuw nsw i64 %n, 1
+  %end.at = getelementptr i32, ptr %starts, i64 %n.next
+  %end.narrow = load i32, ptr %end.at, align 4
+  %end = zext i32 %end.narrow to i64
+  %n.narrow = trunc i64 %n to i32
+  br label %row.head
+row.head:
+  %e = phi i64 [ %e.first, %row ], [ %e.next, %element ]
+  %row.left = icmp slt i64 %e, %end
+  br i1 %row.left, label %element, label %row.done
+element:
+  %e.at = getelementptr i32, ptr %owners, i64 %e
+  store i32 %n.narrow, ptr %e.at, align 4
+  %e.next = add nuw nsw i64 %e, 1
+  br label %row.head
+row.done:
+  br label %rows.head
+
+after.head:
+  %a = phi i64 [ %last.wide, %rows.head ], [ %a.next, %after ]
+  %after.left = icmp slt i64 %a, %count
+  br i1 %after.left, label %after, label %done
+after:
+  %a.at = getelementptr i32, ptr %owners, i64 %a
+  store i32 %rows.narrow, ptr %a.at, align 4
+  %a.next = add nuw nsw i64 %a, 1
+  br label %after.head
+done:
+  ret void
+}

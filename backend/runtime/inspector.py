@@ -1,0 +1,149 @@
+"""Machine code that checks index arrays and makes others of them: `backend/cpu/inspector.ll`, `admit.ll`.
+
+Arrays are of 32-bit integers, in which sizes and elements are below `INDEX_LIMIT`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tadc.backend.cpu.linking import Library
+
+Array: TypeAlias = "NDArray[Any]"
+
+INDEX_LIMIT = 2**31
+"""Elements of index arrays, and how many there are, are less."""
+
+INDEX = np.dtype(np.int32)
+
+#: LLVM's type of elements, how they become at least 32 bits, and how many these are.
+_KINDS = {
+    "int8": ("i8", "sext", 32), "uint8": ("i8", "zext", 32),
+    "int16": ("i16", "sext", 32), "uint16": ("i16", "zext", 32),
+    "int32": ("i32", "bitcast", 32), "uint32": ("i32", "bitcast", 32),
+    "int64": ("i64", "bitcast", 64), "uint64": ("i64", "bitcast", 64),
+}  # fmt: skip
+
+#: How many pointers and numbers each function takes, in its order.
+_FUNCTIONS = {
+    "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
+    "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
+}  # fmt: skip
+
+
+def inspector_text() -> str:
+    """LLVM IR of all functions."""
+    folder = Path(__file__).parent.parent / "cpu"
+    text = (folder / "inspector.ll").read_text()
+    admit = (folder / "admit.ll").read_text()
+    declared = [f"declare i{bits} @llvm.umax.i{bits}(i{bits}, i{bits})" for bits in (32, 64)]
+    return "\n".join([text, *declared, *(_admitting(admit, name) for name in _KINDS)])
+
+
+def _admitting(text: str, name: str) -> str:
+    element, extend, bits = _KINDS[name]
+    narrow, result = ("trunc", "bitcast") if bits > 32 else ("bitcast", "zext")
+    words = {"NAME": name, "WIDE": f"i{bits}", "EXTEND": extend, "NARROW": narrow, "RESULT": result}
+    for word, stands_for in words.items():
+        text = text.replace(word, stands_for)
+    return re.sub(r"\bT\b", element, text)
+
+
+@cache
+def _library() -> Library:
+    from tadc.backend.cpu.kept_code import linked
+
+    names = [*_FUNCTIONS, *(f"admit_{name}" for name in _KINDS)]
+    return linked(inspector_text(), [f"tadc_{name}" for name in names], level=2)
+
+
+@cache
+def _function(name: str) -> Callable[..., int]:
+    kinds = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
+    types = [kinds[kind] for kind in _FUNCTIONS.get(name, "ppn")]
+    return ctypes.CFUNCTYPE(ctypes.c_uint64, *types)(_library()[f"tadc_{name}"])
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this type are taken as index arrays, in this machine's order of bytes."""
+    return dtype.name in _KINDS
+
+
+def admitted(array: Array) -> tuple[Array, int]:
+    """The elements as 32-bit integers, and the largest of them, -1 of none.
+
+    The array is contiguous and of a type that `is_integer`. Where the largest is not below `INDEX_LIMIT`,
+    which a negative one is not either, the elements are not those of the array.
+    """
+    is_as_it_is = array.dtype is INDEX
+    made = array if is_as_it_is else np.empty(array.shape, INDEX)
+    to = None if is_as_it_is else made.ctypes.data
+    found = _function(f"admit_{array.dtype.name}")(array.ctypes.data, to, array.size)
+    return made, found if array.size else -1
+
+
+def falls(array: Array) -> bool:
+    """Whether an element is less than the one before."""
+    return bool(_function("falls")(array.ctypes.data, array.size))
+
+
+def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:
+    """The places of elements in the order of their values, the first array's before the next one's, and of
+    equal ones in the order of places; of the first array, how many elements are less than 0, 1, ….
+
+    Elements are numbered row by row. Takes O(elements + all of `below`).
+    """
+    order: Array | None = None
+    starts = places = np.empty(0, INDEX)
+    for array, bound in reversed(list(zip(arrays, below, strict=True))):
+        starts, places = np.empty(bound + 1, INDEX), np.empty(array.size, INDEX)
+        given = None if order is None else order.ctypes.data
+        _function("sort")(array.ctypes.data, given, array.size, bound, starts.ctypes.data, places.ctypes.data)
+        order = places
+    return starts, places
+
+
+def joint_starts(arrays: Sequence[Array], below: Sequence[int]) -> Array:
+    """At (u, …, v), v up to its bound included, how many tuples of elements are less."""
+    shape = (*below[:-1], below[-1] + 1)
+    starts = np.empty(shape, INDEX)
+    cells = np.zeros(arrays[0].size, np.int64)
+    for array, extent in zip(arrays, shape, strict=True):
+        _function("cells")(cells.ctypes.data, array.ctypes.data, array.size, extent)
+    _function("starts")(cells.ctypes.data, cells.size, starts.ctypes.data, starts.size)
+    return starts
+
+
+def subscripts(places: Array, shape: Sequence[int], axis: int) -> Array:
+    """One subscript of each place in an array of a shape."""
+    if len(shape) == 1:
+        return places
+    made = np.empty(places.size, INDEX)
+    stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    if places.size:
+        _function("subscripts")(places.ctypes.data, places.size, stride, shape[axis], made.ctypes.data)
+    return made
+
+
+def taken(array: Array, places: Array) -> Array:
+    """The elements at places."""
+    made = np.empty(places.size, INDEX)
+    _function("taken")(array.ctypes.data, places.ctypes.data, places.size, made.ctypes.data)
+    return made
+
+
+def owners(starts: Array, count: int) -> Array:
+    """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
+    made = np.empty(count, INDEX)
+    _function("owners")(starts.ctypes.data, starts.size - 1, count, made.ctypes.data)
+    return made

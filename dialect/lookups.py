@@ -1,0 +1,34 @@
+"""The lookups of a reduction: those that its set speaks of and that hold indices which it binds.
+
+They are the first operations of its body, and the last dimensions of its set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tadc.dialect.index_maps import Name, in_order, parse_set
+from tadc.lattice.affine import Affine, Constraint, Lookup
+
+
+def own_lookups(rows: Sequence[Constraint], binders: Sequence[str]) -> tuple[list[Lookup], list[Name]]:
+    """The lookups of a set that hold its indices, each after those it needs; and what it names of outside."""
+    own: dict[Lookup, None] = {}
+
+    def visit(forms: Iterable[Affine]) -> None:
+        for atom in in_order(forms):
+            if isinstance(atom, Lookup) and not atom.variables.isdisjoint(binders):
+                visit(atom.at)
+                own[atom] = None
+
+    visit(row.form for row in rows)
+    named = in_order(row.form for row in rows)
+    return list(own), [name for name in named if name not in own and name not in binders]
+
+
+def lookups_of(op: Any) -> list[Any]:
+    """The lookups of a reduction, operations in the order of the dimensions of its set."""
+    block = op.regions[0].blocks[0]
+    count = parse_set(str(op.attributes["domain"])).dims - len(block.arguments)
+    return [made.operation for made in list(block.operations)[:count]]

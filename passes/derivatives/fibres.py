@@ -1,0 +1,482 @@
+"""Loops over what an index array maps to a place, instead of equalities with its elements.
+
+    sum{e: src[e] = b} f(e)   becomes   sum{q}_(src.ptr[b])^(src.ptr[b + 1] - 1) f(src.perm[q])
+
+where `src.perm` are the places of `src` sorted by value, and `src.ptr` says where each value begins: the
+fibres of `src`, as in a sparse matrix that is compressed by rows. These are index arrays too, which an
+inspector makes once a call (`Inspected`), so that what comes after sees nothing new: lookups in bounds
+and in reads.
+
+A reduction with lookups of its own indices is taken apart step by step, and solved again after each, until
+none is left but in conditions that are tested:
+
+- `src[e] = b` with b known: the loop over the fibre above;
+- `lo <= src[e] <= hi`: a loop over the values, and that over the fibre of each;
+- `ptr[n] <= e < ptr[n + 1]` with e known and n not: n is `ptr.owner[e]`;
+- `2*src[e] + k = b`: a loop over k;
+- `i[e] + j[e] = b`: the sum of both is an index array of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.extents import Extent, as_form, extent
+from tadc.frontend.program import Argument, Definition, Inspected, Program
+from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, index_forms, operands, reachable
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.lattice.bounds import bounds_innermost
+from tadc.lattice.polyhedron import implied
+from tadc.passes.derivatives.cancel import Canceller
+from tadc.passes.terms.algebra import Algebra
+
+
+def with_fibres(program: Program) -> Program:
+    """The program whose reductions loop over fibres; the index arrays that it needs are further arguments."""
+    if not program.index_arrays():
+        return program
+    arrays = Arrays(program)
+    found = program.with_bodies(
+        _Fibres(program.terms, arrays, definition).visit(definition.body, program.facts(definition))
+        for definition in program.definitions
+    )
+    if found is program:
+        return program
+    found = arrays.packed(found)
+    return replace(
+        found,
+        arguments=(*program.arguments, *arrays.used(found)),
+        sizes=(*program.sizes, *arrays.counts),
+    )
+
+
+@dataclass
+class Arrays:
+    """The index arrays of a program, and those that the inspector makes of them."""
+
+    program: Program
+    made: dict[str, Argument] = field(default_factory=dict[str, Argument])
+    counts: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.given = self.program.index_arrays()
+
+    def __getitem__(self, name: str) -> Argument:
+        return self.given.get(name) or self.made[name]
+
+    def used(self, program: Program) -> list[Argument]:
+        """Those that the program looks up, and those that they are made of."""
+        names = {lookup.array for lookup in lookups_of(d.body for d in program.definitions)}
+        for argument in reversed(self.made.values()):
+            if argument.name in names and argument.inspected is not None:
+                names.update(argument.inspected.of)
+        return [argument for name, argument in self.made.items() if name in names]
+
+    def ptr(self, of: Sequence[str]) -> Argument:
+        """Where the values of an array begin in `perm`, or the pairs of two."""
+        below = [as_form(self.below(name)) for name in of]
+        shape = (*below[:-1], below[-1] + 1)
+        return self.make("ptr", tuple(of), 0, shape, as_form(self.count(of[0])) + 1, increasing=len(of) == 1)
+
+    def perm(self, of: Sequence[str], axis: int) -> Argument:
+        """The subscripts of the elements in the order of their values."""
+        below = as_form(self[of[0]].shape[axis])
+        return self.make("perm", tuple(of), axis, (as_form(self.count(of[0])),), below)
+
+    def owner(self, of: str) -> Argument:
+        """Which of the ranges between neighbours in an increasing array a number is in."""
+        argument = self[of]
+        count = as_form(self.below(of)) - 1
+        return self.make("owner", (of,), 0, (count,), as_form(argument.shape[0]))
+
+    def taken(self, array: str, by: str) -> Argument:
+        """The elements of an array in the order of another's."""
+        argument = self[array]
+        return self.make(
+            "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
+        )
+
+    def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
+        """The values of a form of lookups."""
+        return self.make("values", tuple(of), 0, shape, below, form=form)
+
+    def below(self, name: str) -> Extent:
+        """The number that elements are less than."""
+        below = self[name].below
+        assert below is not None
+        return below
+
+    def make(
+        self, kind: str, of: tuple[str, ...], axis: int, shape: Iterable[Affine], below: Affine,
+        increasing: bool = False, form: Affine | None = None,
+    ) -> Argument:  # fmt: skip
+        """An array of the inspector's."""
+        number = str(axis) if kind == "perm" and len(self[of[0]].shape) > 1 else ""
+        if kind == "values":
+            same = (a.inspected for a in self.made.values() if a.inspected and a.inspected.of == of)
+            others = [i.form for i in same if i.form is not None]
+            number = str(others.index(form) if form is not None and form in others else len(others))
+        name = ".".join((*of, kind + number))
+        if name not in self.made:
+            self.made[name] = Argument(
+                name,
+                "i32",
+                tuple(map(extent, shape)),
+                below=extent(below),
+                increasing=increasing,
+                inspected=Inspected(kind, of, axis, form),  # type: ignore[arg-type]
+            )
+        return self.made[name]
+
+    def count(self, name: str) -> Extent:
+        """The number of elements of an array: a size of its own where it is no form of sizes."""
+        shape = self[name].shape
+        symbolic = [size for size in shape if not isinstance(size, int)]
+        rest = math.prod(size for size in shape if isinstance(size, int))
+        if not symbolic:
+            return rest
+        if len(symbolic) == 1:
+            return extent(symbolic[0] * rest)
+        size = f"{name}.count"
+        if size not in self.counts:
+            self.counts.append(size)
+        return Affine.var(size)
+
+    def packed(self, program: Program) -> Program:
+        """The program where elements of arrays at places of a `perm` are read in its order."""
+
+        def rule(atom: str | Floor | Lookup) -> Affine | None:
+            if not isinstance(atom, Lookup) or len(atom.at) != 1 or len(atom.at[0].terms) != 1:
+                return None
+            (inner, k), form = atom.at[0].terms[0], atom.at[0]
+            if not isinstance(inner, Lookup) or k != 1 or form.constant:
+                return None
+            inspected, own = self[inner.array].inspected, self[atom.array].inspected
+            if inspected is None or inspected.kind != "perm" or (own is not None and own.kind != "owner"):
+                return None
+            if len(inspected.of) > 1 or self[inspected.of[0]].shape != self[atom.array].shape:
+                return None
+            return self.taken(atom.array, inspected.of[0]).lookup(inner.at)
+
+        def body(definition: Definition) -> Term:
+            names = definition.body.free | frozenset(bound_names(definition.body))
+            return program.terms.rewrite_forms(definition.body, names, lambda form: form.replace(rule))
+
+        return program.with_bodies(map(body, program.definitions))
+
+
+@dataclass
+class _Fibres:
+    """One walk over the body of a definition."""
+
+    terms: Terms
+    arrays: Arrays
+    definition: Definition
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+        self.canceller = Canceller(self.terms)
+        self.memo: dict[tuple[int, Domain], Term] = {}
+
+    def visit(self, term: Term, facts: Domain) -> Term:
+        """The term without equalities with lookups, where the facts hold."""
+        key = (term.number, facts)
+        if key not in self.memo:
+            self.memo[key] = self.rewrite(term, facts)
+        return self.memo[key]
+
+    def rewrite(self, term: Term, facts: Domain) -> Term:
+        """The term, where it is new in this context."""
+        match term:
+            case Reduce():
+                return self.reduce(term, facts)
+            case Guard():
+                then = self.visit(term.then, facts + term.conditions)
+                return self.algebra.guard(term.conditions, then, self.visit(term.otherwise, facts), term.span)
+            case _:
+                return self.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
+
+    def reduce(self, term: Reduce, facts: Domain) -> Term:
+        """A reduction, taken apart by one step where there is one."""
+        if not any(_lookups(row.form, frozenset(term.binders)) for row in term.domain):
+            binders, rows, body = self.terms.open(term)
+            body = self.visit(body, facts + rows)
+            return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
+        work = _Sum(self, term, facts)
+        made = work.step()
+        return work.tested() if made is None else self.visit(made, facts)
+
+
+class _Sum:
+    """A reduction with lookups of its own indices in its domain."""
+
+    def __init__(self, walk: _Fibres, term: Reduce, facts: Domain) -> None:
+        self.walk, self.term, self.facts = walk, term, facts
+        self.terms, self.arrays, self.algebra = walk.terms, walk.arrays, walk.algebra
+        self.binders, self.rows, self.body = walk.terms.open(term)
+        self.own = frozenset(self.binders)
+        self.hints = dict(zip(self.binders, term.hints or ("",) * len(self.binders), strict=True))
+
+    def step(self) -> Term | None:
+        """The first of the steps that can be taken."""
+        steps = (self.fibre, self.owner, self.values, self.loop, self.joined)
+        return next((made for made in (step() for step in steps) if made is not None), None)
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def fibre(self) -> Term | None:
+        """`src[e] = b`: the loop over the fibre of b."""
+        direct = [(row, *found) for row in self.rows if row.equality and (found := self.direct(row))]
+        if not direct:
+            return None
+        pairs = ((x, y) for x in direct for y in direct if x is not y and x[1].at == y[1].at)
+        pair = next((pair for pair in pairs if self.is_dense(pair[0][2], pair[1][2])), None)
+        return self.along(pair or (min(direct, key=lambda item: _is_far(item[2])),))
+
+    def along(self, known: Sequence[tuple[Constraint, Lookup, Affine, int]]) -> Term:
+        """The loop over the places of a lookup, or of several at equal places, with known values."""
+        lookups = [lookup for _, lookup, _, _ in known]
+        exact: list[Constraint] = []
+        values: list[Affine] = []
+        for _, lookup, form, divisor in known:
+            if divisor > 1:
+                exact.append(Constraint(form.mod(divisor), equality=True))
+            values.append(form.floordiv(divisor))
+            exact += [Constraint(values[-1]), Constraint(lookup.below - 1 - values[-1])]
+        conditions = [r for r in exact if not all(implied(f, self.facts) for f in r.inequalities)]
+        names = [lookup.array for lookup in lookups]
+        ptr, q = self.arrays.ptr(names), self.terms.fresh("q")
+        place = Affine.var(q)
+        bounds = (
+            Constraint(place - ptr.lookup(values)),
+            Constraint(ptr.lookup([*values[:-1], values[-1] + 1]) - 1 - place),
+        )
+        if self.arrays[names[0]].increasing and len(names) == 1:
+            at = (place,)
+        else:
+            at = tuple(self.arrays.perm(names, axis).lookup([place]) for axis in range(len(lookups[0].at)))
+        left = tuple(row for row in self.rows if not any(row is one for one, *_ in known))
+        given = dict(zip(lookups, values, strict=True))
+        equal = tuple(Constraint(x - y, equality=True) for x, y in zip(lookups[0].at, at, strict=True))
+        rows, body = self.put(given, left, self.body)
+        inner = self.solved(self.binders, (*rows, *equal), body, (*bounds, *conditions))
+        outer = self.algebra.reduction(self.term.kind, [q], bounds, inner, ["q"], self.term.span)
+        return self.algebra.guard(conditions, outer, self.algebra.neutral(self.term.kind))
+
+    def owner(self) -> Term | None:
+        """`ptr[n] <= e < ptr[n + 1]` with e known."""
+        for low in self.rows:
+            for lookup in _lookups(low.form, self.own):
+                argument = self.arrays[lookup.array]
+                if low.equality or not argument.increasing or low.form.coefficient(lookup) != -1:
+                    continue
+                value = low.form + Affine.atom(lookup)
+                after = argument.lookup([lookup.at[0] + 1])
+                high = Constraint(after - 1 - value)
+                if not value.variables.isdisjoint(self.own) or high not in self.rows:
+                    continue
+                owner = self.arrays.owner(lookup.array)
+                within = [Constraint(value), Constraint(as_form(owner.shape[0]) - 1 - value)]
+                within = [row for row in within if not implied(row.form, self.facts)]
+                found = Constraint(lookup.at[0] - owner.lookup([value]), equality=True)
+                there = Constraint(as_form(argument.shape[0]) - 2 - owner.lookup([value]))
+                left = tuple(row for row in self.rows if row not in (low, high))
+                made = self.solved(self.binders, (*left, found, there), self.body, tuple(within))
+                return self.algebra.guard(within, made, self.algebra.neutral(self.term.kind))
+        return None
+
+    def values(self) -> Term | None:
+        """`lo <= src[e] <= hi`: a loop over the values."""
+        for row in self.rows:
+            for lookup in _lookups(row.form, self.own):
+                own = [r for r in self.rows if self.is_bound(r, lookup)]
+                signs = {r.form.coefficient(lookup) > 0 for r in own}
+                if len(signs) == 2:
+                    return self.along_values(lookup, own)
+        return None
+
+    def along_values(self, lookup: Lookup, own: Sequence[Constraint]) -> Term:
+        """The loop over the values of a lookup that rows bound."""
+        name = self.terms.fresh("t")
+        value = Affine.var(name)
+        given = {lookup: value}
+        bounds = [Constraint(form) for form in (value, lookup.below - 1 - value)]
+        bounds += [Constraint(row.form.replace(_put(given))) for row in own]
+        left = tuple(row for row in self.rows if row not in own)
+        equal = Constraint(Affine.atom(lookup) - value, equality=True)
+        inner = self.reduction(self.binders, (*left, equal), self.body)
+        return self.reduction([name], bounds, inner)
+
+    def loop(self) -> Term | None:
+        """`2*src[e] + k = b`: the loop over what stands beside the only lookup of its place."""
+        for row in self.rows:
+            lookups = _lookups(row.form, self.own)
+            if not row.equality or len(lookups) != 1:
+                continue
+            (lookup,) = lookups
+            beside = (row.form - Affine.atom(lookup) * row.form.coefficient(lookup)).variables & self.own
+            if beside and beside.isdisjoint(lookup.variables) and (made := self.outside(beside)) is not None:
+                return made
+        return None
+
+    def outside(self, names: frozenset[str]) -> Term | None:
+        """The same with a loop over some indices around one over the others; None where they are not bounded
+        by what they and what is known say."""
+        rows = [row for row in self.rows if row.form.variables & self.own <= names and not _holds_lookup(row)]
+        for name in names:
+            signs = {row.form.coefficient(name) > 0 for row in rows if row.form.coefficient(name)}
+            if len(signs) < 2:
+                return None
+        own = [row for row in rows if row.form.variables & names]
+        left = tuple(row for row in self.rows if row not in own)
+        rest = [name for name in self.binders if name not in names]
+        inner = self.reduction(rest, left, self.body)
+        return self.reduction([name for name in self.binders if name in names], own, inner)
+
+    def joined(self) -> Term | None:
+        """`i[e] + j[e] = b`: an index array of the sums."""
+        for row in self.rows:
+            if not row.equality or not _lookups(row.form, self.own):
+                continue
+            moving = Affine(tuple((a, k) for a, k in row.form.terms if not self.own.isdisjoint(_names(a))), 0)
+            lookup = self.sums(moving)
+            if lookup is None:
+                continue
+            form, least = lookup
+            equal = Constraint(form + least + (row.form - moving), equality=True)
+            rows = tuple(equal if other is row else other for other in self.rows)
+            return self.reduction(self.binders, rows, self.body)
+        return None
+
+    def sums(self, form: Affine) -> tuple[Affine, Affine] | None:
+        """A lookup of an index array of the values of a form, and what they are at least more than it.
+
+        None where the form depends on other indices, or on one whose range is not known.
+        """
+        names = [name for name in self.binders if name in form.variables]
+        extents = {name: self.extent(name) for name in names}
+        sizes = frozenset(self.arrays.program.sizes)
+        if None in extents.values() or not form.variables <= sizes | set(names):
+            return None
+        least, most = ZERO, ZERO
+        for atom, k in form.terms:
+            if isinstance(atom, Floor):
+                return None
+            size = atom.below if isinstance(atom, Lookup) else extents[atom]
+            assert size is not None
+            least, most = (least, most + (size - 1) * k) if k > 0 else (least + (size - 1) * k, most)
+        places = {name: Affine.var(f"#{n}") for n, name in enumerate(names)}
+        of = tuple(dict.fromkeys(lookup.array for lookup in form.lookups()))
+        shape = [size for size in extents.values() if size is not None]
+        array = self.arrays.values(of, form.substitute(places) - least, shape, most - least + 1)
+        return array.lookup(list(map(Affine.var, names))), least
+
+    def extent(self, name: str) -> Affine | None:
+        """A form of sizes that an index is less than, where it is at least 0."""
+        variable, sizes = Affine.var(name), frozenset(self.arrays.program.sizes)
+        if not any(implied(variable, (row, *self.facts)) for row in self.rows if not row.equality):
+            return None
+        above = (row.form + variable + 1 for row in self.rows if row.form.coefficient(name) == -1)
+        return next((form for form in above if form.variables <= sizes), None)
+
+    # -- what is left ------------------------------------------------------------------------------
+
+    def tested(self) -> Term:
+        """The reduction whose rows are bounds, the others conditions on its body."""
+        order = self.in_order()
+        bounds = [row for row in self.rows if not row.equality and bounds_innermost(row.form, order)]
+        tests = [row for row in self.rows if row not in bounds]
+        body = self.algebra.guard(tests, self.body, self.algebra.neutral(self.term.kind))
+        body = self.walk.visit(body, (*self.facts, *bounds))
+        return self.reduction(order, bounds, body)
+
+    def in_order(self) -> list[str]:
+        """The indices, those in lookups before others that the same rows bound."""
+        inside = {name for row in self.rows for lookup in row.form.lookups() for name in lookup.variables}
+        return sorted(self.binders, key=lambda name: name not in inside)
+
+    # -- helpers -----------------------------------------------------------------------------------
+
+    def direct(self, row: Constraint) -> tuple[Lookup, Affine, int] | None:
+        """The only lookup of a row at an unknown place, and the form and number whose quotient it is."""
+        lookups = _lookups(row.form, self.own)
+        if len(lookups) != 1:
+            return None
+        (lookup,) = lookups
+        k = row.form.coefficient(lookup)
+        rest = row.form - Affine.atom(lookup) * k
+        if not k or not rest.variables.isdisjoint(self.own):
+            return None
+        return lookup, rest * (-1 if k > 0 else 1), abs(k)
+
+    def is_bound(self, row: Constraint, lookup: Lookup) -> bool:
+        """Whether a row bounds a lookup by what is known."""
+        k = row.form.coefficient(lookup)
+        rest = row.form - Affine.atom(lookup) * k
+        return bool(k) and not row.equality and rest.variables.isdisjoint(self.own)
+
+    def is_dense(self, *values: Affine) -> bool:
+        """Whether values are indices of the tensor that is computed, each another: it has all pairs."""
+        names = [value.terms[0][0] if len(value.terms) == 1 else None for value in values]
+        return len(set(names)) == len(names) and all(name in self.walk.definition.indices for name in names)
+
+    def put(self, given: dict[Lookup, Affine], rows: Domain, body: Term) -> tuple[Domain, Term]:
+        """Values in the place of lookups."""
+        rule = _put(given)
+        names = frozenset(name for lookup in given for name in lookup.variables)
+        made = tuple(Constraint(row.form.replace(rule), row.equality) for row in rows)
+        return made, self.terms.rewrite_forms(body, names, lambda form: form.replace(rule))
+
+    def solved(self, binders: Sequence[str], rows: Domain, body: Term, more: Domain) -> Term:
+        """A reduction whose equalities are solved."""
+        made = self.reduction(binders, rows, body)
+        return self.walk.canceller.visit(made, (*self.facts, *more))
+
+    def reduction(self, binders: Sequence[str], rows: Iterable[Constraint], body: Term) -> Term:
+        """A reduction of the same kind."""
+        hints = [self.hints.get(name, "t") for name in binders]
+        return self.algebra.reduction(self.term.kind, binders, tuple(rows), body, hints, self.term.span)
+
+
+def _put(given: dict[Lookup, Affine]) -> Callable[[str | Floor | Lookup], Affine | None]:
+    return lambda atom: given.get(atom) if isinstance(atom, Lookup) else None
+
+
+def _names(atom: str | Floor | Lookup) -> frozenset[str]:
+    return frozenset((atom,)) if isinstance(atom, str) else atom.variables
+
+
+def _lookups(form: Affine, own: frozenset[str]) -> list[Lookup]:
+    """The lookups of a form at places that depend on some indices, those in floors too; none in a lookup."""
+    found: dict[Lookup, None] = {}
+    for atom, _ in form.terms:
+        if isinstance(atom, Lookup) and atom.variables & own:
+            found[atom] = None
+        elif isinstance(atom, Floor):
+            found.update(dict.fromkeys(_lookups(atom.numerator, own)))
+    return list(found)
+
+
+def _holds_lookup(row: Constraint) -> bool:
+    return any(True for _ in row.form.lookups())
+
+
+def _is_far(value: Affine) -> int:
+    """How many lookups it takes to know a value."""
+    return sum(1 for _ in value.lookups())
+
+
+def bound_names(root: Term) -> Iterator[str]:
+    """The indices that reductions at and below a term bind."""
+    for term in reachable([root]):
+        if isinstance(term, Reduce):
+            yield from term.binders
+
+
+def lookups_of(roots: Iterable[Term]) -> Iterator[Lookup]:
+    """All lookups in the forms at and below terms."""
+    for term in reachable(roots):
+        for form in index_forms(term):
+            yield from form.lookups()
