@@ -23,7 +23,7 @@ from tadc.certificates.text_blocks import (
     wrapped,
 )
 from tadc.frontend.print_index import condition_text, conditions_text, form_text
-from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate
 from tadc.lattice.loop_nests import LoopNest
@@ -225,7 +225,7 @@ def _fibres(c: Certificate, asked: Sequence[Constraint]) -> Iterator[str]:
     if names:
         yield from _labelled("by fibres", [condition_text(row) for row in asked])
         text = (
-            f"A fibre of {', '.join(names)} has places in the order of their values, from a pointer up to the "
+            f"A fibre of {', '.join(names)} has places in order of value, from a pointer up to the "
             "next. These are all the places where the values are as asked, each once, since the places are a "
             "permutation, along which the values do not fall, and the pointers count them: the inspector of "
             "each array tests that in linear time."
