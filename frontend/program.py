@@ -164,6 +164,10 @@ class Program:
         """The arguments that are index arrays, by name."""
         return {a.name: a for a in self.arguments if a.is_index_array}
 
+    def passed(self) -> tuple[Argument, ...]:
+        """The arguments that a caller passes."""
+        return tuple(a for a in self.arguments if a.inspected is None)
+
     def differentiable(self) -> tuple[str, ...]:
         """The names of the arguments by which there are derivatives."""
         return tuple(a.name for a in self.arguments if not a.is_index_array)
