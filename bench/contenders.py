@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -39,6 +40,8 @@ class Contender:
     temporaries: int | None = None
     """Bytes of temporary arrays of a call, where known."""
     numpy: Callable[[Any], np.ndarray] = field(default=np.asarray)
+    anew: Callable[[], Callable[[], Any]] | None = None
+    """Makes a call with index arrays that were not seen before; None where there are none."""
 
     def results(self) -> list[np.ndarray]:
         """The results of a call."""
@@ -88,7 +91,17 @@ def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Conte
     seconds = time.perf_counter() - begin
     assert isinstance(kernel.kernel, Kernel)
     temporaries = workspace(kernel.kernel.temporaries).bytes
-    return Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
+    made = Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
+    if any(np.issubdtype(a.dtype, np.integer) for a in inputs):
+        made.anew = lambda: partial(kernel, *map(_unseen, inputs))
+    return made
+
+
+def _unseen(array: np.ndarray) -> np.ndarray:
+    """A copy, of which what is made may be kept, as it cannot change."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def _jax(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
@@ -136,7 +149,7 @@ def _torch_compiled(form: Form, workload: Workload, inputs: Arrays) -> Contender
 
 def _torch_call(function: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     torch: Any = import_module("torch")
-    arrays = [torch.from_numpy(a) for a in inputs]
+    arrays = [torch.from_numpy(a if a.flags.writeable else a.copy()) for a in inputs]
     arguments = [a.requires_grad_() for a in arrays[fixed:-1]]
 
     def gradients() -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.sparse.drawing import Drawn, Floats, Integers
 from bench.workloads.workload import Arrays, Workload
@@ -105,7 +106,7 @@ def neighbours(n: int) -> tuple[Integers, Integers]:
     """All pairs of places in `grid(n)` that are near, each once."""
     reach = grid(7) - 3
     steps = [s for s in reach if 0 < s @ s <= NEAR**2 and tuple(s) > (0, 0, 0)]
-    places, pairs = grid(n), list[Integers]()
+    places, pairs = grid(n), list[NDArray[np.intp]]()
     for step in steps:
         inside = ((places + step >= 0) & (places + step < n)).all(1)
         first = np.flatnonzero(inside)

@@ -106,6 +106,9 @@ class Workload:
 
 
 def in_type(inputs: Arrays, dtype: str) -> Arrays:
-    """Arguments, those that are floating numbers in an element type."""
+    """Arguments, those that are floating numbers in an element type; the others cannot be written to."""
     kind = dtype.replace("f", "float")
-    return tuple(x.astype(kind) if np.issubdtype(x.dtype, np.floating) else x for x in inputs)
+    made = tuple(x.astype(kind) if np.issubdtype(x.dtype, np.floating) else x.copy() for x in inputs)
+    for x in made:
+        x.flags.writeable = np.issubdtype(x.dtype, np.floating)
+    return made

@@ -25,7 +25,7 @@ WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 EXPENSIVE = 4
 #: Bytes of an element.
-ELEMENT = {"f32": 4, "f64": 8}
+ELEMENT = {"f32": 4, "f64": 8, "i32": 4}
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
 CACHED_BYTES = 4 << 20
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
