@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -46,6 +46,13 @@ class Inspected:
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None
+
+    def at(self, sizes: Mapping[str, int]) -> Inspected:
+        """The same where the sizes have these values."""
+        if self.form is None:
+            return self
+        values = {name: Affine.const(size) for name, size in sizes.items()}
+        return replace(self, form=self.form.substitute(values))
 
 
 @dataclass(frozen=True)
@@ -183,6 +190,10 @@ class Program:
     def index_arrays(self) -> dict[str, Argument]:
         """The arguments that are index arrays, by name."""
         return {a.name: a for a in self.arguments if a.is_index_array}
+
+    def passed(self) -> tuple[Argument, ...]:
+        """The arguments that a caller passes."""
+        return tuple(a for a in self.arguments if a.inspected is None)
 
     def differentiable(self) -> tuple[str, ...]:
         """The names of the arguments by which there are derivatives."""

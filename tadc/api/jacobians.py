@@ -13,6 +13,7 @@ from tadc.caller.boundary import public
 from tadc.frontend.packages import imported
 
 if TYPE_CHECKING:
+    from tadc.api.jacobian_entries import JacobianEntries
     from tadc.api.compiled import Compiled
     from tadc.frontend.program import Program
     from tadc.lattice.affine import Affine
@@ -68,7 +69,16 @@ class Jacobian(Function):
         sparse = _scipy()
         given = self.at_call(args, kwargs)
         assert isinstance(given, Jacobian)
+        if given.origin is not None and given.origin.base.program.index_arrays():
+            return given.by_entries.toscipy(sparse, args, kwargs)
         return given._sparse(sparse, args, kwargs)
+
+    @cached_property
+    def by_entries(self) -> JacobianEntries:
+        """The Jacobian of a program with index arrays, by the points that read."""
+        from tadc.api.jacobian_entries import JacobianEntries
+
+        return JacobianEntries(self)
 
     def _sparse(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         import numpy as np
