@@ -33,6 +33,7 @@ CODES: dict[str, str] = {
     "TAD0211": "a name used as what it is not",
     "TAD0212": "a size that needs a value",
     "TAD0213": "an index array that cannot be one",
+    "TAD0214": "a sparse tensor where it cannot stand",
     # Shapes, ranges and index maps.
     "TAD0301": "wrong number of indices",
     "TAD0302": "a read out of range",

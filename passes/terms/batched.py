@@ -64,7 +64,7 @@ class _Front:
     def argument(self, argument: Argument) -> Argument:
         if argument.name not in self.varying:
             return argument
-        return replace(argument, shape=(self.size, *argument.shape))
+        return replace(argument, shape=(self.size, *argument.shape), pattern=None)
 
     def definitions(self, definition: Definition, names: Names) -> list[Definition]:
         """The definition over the batch where it varies; else itself, and its copies where it is a result."""
