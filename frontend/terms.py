@@ -167,6 +167,12 @@ def tensors_read(roots: Iterable[Term]) -> set[str]:
     return {term.tensor for term in reachable(roots) if isinstance(term, Read)}
 
 
+def arrays_looked_up(roots: Iterable[Term]) -> set[str]:
+    """The names of all index arrays whose elements stand in forms of terms."""
+    forms = (form for term in reachable(roots) for form in index_forms(term))
+    return {lookup.array for form in forms for lookup in form.lookups()}
+
+
 def integer_exponent(term: Term) -> int | None:
     """The exponent of `x**n` with an integer literal, which is a product and no power."""
     match term:

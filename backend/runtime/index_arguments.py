@@ -26,6 +26,7 @@ from tadc.backend.runtime.inspector import (
 from tadc.backend.runtime.relations import IndexArray, Relation, index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
+from tadc.lattice.affine import Affine, Floor, Lookup
 
 if TYPE_CHECKING:
     from tadc.frontend.program import Inspected
@@ -44,6 +45,7 @@ class IndexArguments:
         self.places = tuple(n for n, p in enumerate(inputs) if p.below is not None)
         self._given = tuple(inputs[n] for n in self.places)
         self._made = tuple(p.at(sizes) for p in made)
+        self._sizes = sizes
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
 
@@ -66,7 +68,8 @@ class IndexArguments:
             assert parameter.inspected is not None
             of = [found[name] for name in parameter.inspected.of]
             below = [self._below[name] for name in parameter.inspected.of]
-            found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
+            form = self._form(parameter.inspected)
+            found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below), form).made()
         arrays = [found[p.name].array for p in self._made]
         first.calls[self] = others, arrays
         return [*_placed(inputs, self.places, [first, *others]), *arrays]
@@ -81,6 +84,11 @@ class IndexArguments:
         if seen is None or seen[0] != others:
             return None
         return [*_placed(inputs, self.places, [first, *seen[0]]), *seen[1]]
+
+    def _form(self, about: Inspected) -> Affine | None:
+        """The form of its elements, where sizes have values."""
+        values = {name: Affine.const(size) for name, size in self._sizes.items()}
+        return None if about.form is None else about.form.substitute(values)
 
     def _problem(self, parameter: Parameter, value: Relation | Array, found: IndexArray) -> Diagnostic | None:
         """What is wrong with the elements of an index array."""
@@ -110,6 +118,7 @@ class _Inspection:
     parameter: Parameter
     of: tuple[IndexArray, ...]
     below: tuple[int, ...]
+    form: Affine | None = None
 
     def made(self) -> IndexArray:
         """The index array: that of the first of these is kept, and so is it with that."""
@@ -131,7 +140,7 @@ class _Inspection:
 
     @property
     def _key(self) -> Hashable:
-        return self.below, self.of[1:]
+        return self.below, self.of[1:], self.form
 
     @property
     def arrays(self) -> list[Array]:
@@ -159,6 +168,13 @@ class _Inspection:
     def _owner(self) -> Array:
         return owners(self.arrays[0], self.below[0] - 1)
 
+    def _values(self) -> Array:
+        assert self.form is not None
+        arrays = dict(zip(self.about.of, [index_array.array for index_array in self.of], strict=True))
+        shape = tuple(n for n in self.parameter.shape if isinstance(n, int))
+        found = form_values(self.form, arrays, np.ix_(*map(np.arange, shape)))
+        return np.ascontiguousarray(np.broadcast_to(found, shape), self.parameter.dtype)
+
     def _ask_for(self, elements: int) -> None:
         """Raise ArgumentError (TAD0506) where there is too little memory for so many."""
         needed = elements * self.parameter.dtype.itemsize
@@ -167,6 +183,31 @@ class _Inspection:
             names = " and ".join(f"`{name}`" for name in self.about.of)
             message = f"to look at {names} takes {format_bytes(needed)}, {format_bytes(free)} are available"
             raise ArgumentError([Diagnostic("TAD0506", message)])
+
+
+def form_values(form: Affine, arrays: Mapping[str, Array], subscripts: Sequence[Array]) -> Array:
+    """The values of a form of lookups and of `#0, …`, which are subscripts; a lookup out of range is 0."""
+
+    def value(form: Affine) -> Array:
+        return sum((k * part(atom) for atom, k in form.terms), np.array(form.constant, np.int64))
+
+    def part(atom: str | Floor | Lookup) -> Array:
+        match atom:
+            case str():
+                return subscripts[int(atom.removeprefix("#"))].astype(np.int64)
+            case Floor():
+                return value(atom.numerator) // atom.denominator
+            case Lookup():
+                array, at = arrays[atom.array], tuple(value(form) for form in atom.at)
+                inside = np.array(True)
+                for n, size in zip(at, array.shape, strict=True):
+                    inside = inside & (n >= 0) & (n < size)
+                if not array.size:
+                    return np.zeros(inside.shape, np.int64)
+                found = array[tuple(np.where(inside, n, 0) for n in at)] if at else array
+                return np.where(inside, found, 0).astype(np.int64)
+
+    return value(form)
 
 
 def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:

@@ -40,6 +40,16 @@ class Interface:
     given: tuple[tuple[str, int], ...] = ()
     work: tuple[Counted, ...] = ()
 
+    @property
+    def arguments(self) -> tuple[Parameter, ...]:
+        """The inputs that callers pass: they come first."""
+        return tuple(p for p in self.inputs if p.inspected is None)
+
+    @property
+    def made(self) -> tuple[Parameter, ...]:
+        """The inputs that are made of index arrays."""
+        return tuple(p for p in self.inputs if p.inspected is not None)
+
     def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> Kernel:
         """A kernel that runs the object code in this process, made of a source. Raises LinkError."""
         from tadc.backend.cpu.jit import load
@@ -96,7 +106,9 @@ def _parameter_json(parameter: Parameter) -> Json:
     found: list[Any] = [parameter.name, parameter.type, [_extent_json(size) for size in parameter.shape]]
     if parameter.below is not None:
         about = parameter.inspected
-        made = None if about is None else [about.kind, about.of, about.axis]
+        made = None
+        if about is not None:
+            made = [about.kind, about.of, about.axis, None if about.form is None else form_json(about.form)]
         found += [_extent_json(parameter.below), parameter.increasing, made]
     return found
 
@@ -114,8 +126,8 @@ def _parameter(name: str, type: str, shape: Json, *of_indices: Json) -> Paramete
     if made is not None:
         from tadc.frontend.program import Inspected
 
-        kind, of, axis = made
-        inspected = Inspected(kind, tuple(of), int(axis))
+        kind, of, axis, form = made
+        inspected = Inspected(kind, tuple(of), int(axis), None if form is None else form_of(form))
     return Parameter(name, type, extents, _extent(below), bool(increasing), inspected)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Read, Term, Terms, bottom_up, tensors_read
-from tadc.lattice.affine import Affine
+from tadc.frontend.terms import Read, Term, Terms, arrays_looked_up, bottom_up, tensors_read
+from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.passes.terms.names import Names
 
 
@@ -68,7 +68,8 @@ class _Front:
 
     def definitions(self, definition: Definition, names: Names) -> list[Definition]:
         """The definition over the batch where it varies; else itself, and its copies where it is a result."""
-        if tensors_read([definition.body]) & self.varying:
+        read = tensors_read([definition.body]) | arrays_looked_up([definition.body])
+        if read & self.varying:
             self.varying.add(definition.name)
             return [self._varying(definition, self._moved(definition.body))]
         once = definition
@@ -102,9 +103,18 @@ class _Front:
 
     def _node(self, node: Term, below: list[Term]) -> Term:
         if not isinstance(node, Read):
-            return self.terms.rebuild(node, below)
+            return self.terms.rebuild(node, below, self._form)
         assert node.type
         front = [Affine.var(self.index)] if node.tensor in self.varying else []
-        return self.terms.read(
-            self.once.get(node.tensor, node.tensor), [*front, *node.indices], node.type, node.span
-        )
+        indices = [*front, *map(self._form, node.indices)]
+        return self.terms.read(self.once.get(node.tensor, node.tensor), indices, node.type, node.span)
+
+    def _form(self, form: Affine) -> Affine:
+        """The form that looks index arrays of the batch up."""
+        return form.replace(self._lookup)
+
+    def _lookup(self, atom: str | Floor | Lookup) -> Affine | None:
+        if not isinstance(atom, Lookup) or atom.array not in self.varying:
+            return None
+        at = (Affine.var(self.index), *map(self._form, atom.at))
+        return Affine.atom(Lookup(atom.array, at, atom.below))
