@@ -16,6 +16,7 @@ import numpy as np
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array, Parameter, declared
 from tadc.backend.runtime.inspector import (
+    INDEX,
     INDEX_LIMIT,
     joint_starts,
     owners,
@@ -26,7 +27,7 @@ from tadc.backend.runtime.inspector import (
 from tadc.backend.runtime.relations import IndexArray, Relation, index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
-from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.affine import Affine, Floor
 
 if TYPE_CHECKING:
     from tadc.frontend.program import Inspected
@@ -45,7 +46,6 @@ class IndexArguments:
         self.places = tuple(n for n, p in enumerate(inputs) if p.below is not None)
         self._given = tuple(inputs[n] for n in self.places)
         self._made = tuple(p.at(sizes) for p in made)
-        self._sizes = sizes
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
 
@@ -68,8 +68,7 @@ class IndexArguments:
             assert parameter.inspected is not None
             of = [found[name] for name in parameter.inspected.of]
             below = [self._below[name] for name in parameter.inspected.of]
-            form = self._form(parameter.inspected)
-            found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below), form).made()
+            found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
         arrays = [found[p.name].array for p in self._made]
         first.calls[self] = others, arrays
         return [*_placed(inputs, self.places, [first, *others]), *arrays]
@@ -84,11 +83,6 @@ class IndexArguments:
         if seen is None or seen[0] != others:
             return None
         return [*_placed(inputs, self.places, [first, *seen[0]]), *seen[1]]
-
-    def _form(self, about: Inspected) -> Affine | None:
-        """The form of its elements, where sizes have values."""
-        values = {name: Affine.const(size) for name, size in self._sizes.items()}
-        return None if about.form is None else about.form.substitute(values)
 
     def _problem(self, parameter: Parameter, value: Relation | Array, found: IndexArray) -> Diagnostic | None:
         """What is wrong with the elements of an index array."""
@@ -118,12 +112,11 @@ class _Inspection:
     parameter: Parameter
     of: tuple[IndexArray, ...]
     below: tuple[int, ...]
-    form: Affine | None = None
 
     def made(self) -> IndexArray:
         """The index array: that of the first of these is kept, and so is it with that."""
         about = self.about
-        key = about.kind, about.axis, self.parameter.shape, self._key
+        key = about.kind, about.axis, about.form, self.parameter.shape, self._key
         found = self.of[0].made.get(key)
         if found is None:
             self._ask_for(prod(n for n in self.parameter.shape if isinstance(n, int)))
@@ -140,7 +133,7 @@ class _Inspection:
 
     @property
     def _key(self) -> Hashable:
-        return self.below, self.of[1:], self.form
+        return self.below, self.of[1:]
 
     @property
     def arrays(self) -> list[Array]:
@@ -165,15 +158,16 @@ class _Inspection:
     def _taken(self) -> Array:
         return taken(self.arrays[0], self._sorted(skipped=1)[1])
 
+    def _values(self) -> Array:
+        assert self.about.form is not None
+        shape = [size for size in self.parameter.shape if isinstance(size, int)]
+        places = {f"#{n}": place for n, place in enumerate(np.ogrid[tuple(map(slice, shape))])}
+        arrays = {name: index_array.array for name, index_array in zip(self.about.of, self.of, strict=True)}
+        values = np.broadcast_to(values_of(self.about.form, places, arrays), shape)
+        return np.ascontiguousarray(values, INDEX)
+
     def _owner(self) -> Array:
         return owners(self.arrays[0], self.below[0] - 1)
-
-    def _values(self) -> Array:
-        assert self.form is not None
-        arrays = dict(zip(self.about.of, [index_array.array for index_array in self.of], strict=True))
-        shape = tuple(n for n in self.parameter.shape if isinstance(n, int))
-        found = form_values(self.form, arrays, np.ix_(*map(np.arange, shape)))
-        return np.ascontiguousarray(np.broadcast_to(found, shape), self.parameter.dtype)
 
     def _ask_for(self, elements: int) -> None:
         """Raise ArgumentError (TAD0506) where there is too little memory for so many."""
@@ -185,29 +179,25 @@ class _Inspection:
             raise ArgumentError([Diagnostic("TAD0506", message)])
 
 
-def form_values(form: Affine, arrays: Mapping[str, Array], subscripts: Sequence[Array]) -> Array:
-    """The values of a form of lookups and of `#0, …`, which are subscripts; a lookup out of range is 0."""
-
-    def value(form: Affine) -> Array:
-        return sum((k * part(atom) for atom, k in form.terms), np.array(form.constant, np.int64))
-
-    def part(atom: str | Floor | Lookup) -> Array:
-        match atom:
-            case str():
-                return subscripts[int(atom.removeprefix("#"))].astype(np.int64)
-            case Floor():
-                return value(atom.numerator) // atom.denominator
-            case Lookup():
-                array, at = arrays[atom.array], tuple(value(form) for form in atom.at)
-                inside = np.array(True)
-                for n, size in zip(at, array.shape, strict=True):
-                    inside = inside & (n >= 0) & (n < size)
-                if not array.size:
-                    return np.zeros(inside.shape, np.int64)
-                found = array[tuple(np.where(inside, n, 0) for n in at)] if at else array
-                return np.where(inside, found, 0).astype(np.int64)
-
-    return value(form)
+def values_of(form: Affine, places: Mapping[str, Array], arrays: Mapping[str, Array]) -> Array:
+    """The values of a form of places and lookups; a lookup that is out of range counts as 0."""
+    total = np.array(form.constant, np.int64)
+    for atom, k in form.terms:
+        if isinstance(atom, str):
+            total = total + places[atom].astype(np.int64) * k
+        elif isinstance(atom, Floor):
+            total = total + values_of(atom.numerator, places, arrays) // atom.denominator * k
+        else:
+            array = arrays[atom.array]
+            at = [values_of(part, places, arrays) for part in atom.at]
+            within = [(0 <= n) & (n < size) for n, size in zip(at, array.shape, strict=True)]
+            inside = np.logical_and.reduce(np.broadcast_arrays(*within))
+            if array.size:
+                found = array[tuple(np.where(inside, n, 0) for n in at)]
+                total = total + np.where(inside, found, 0) * k
+            else:
+                total = np.broadcast_to(total, np.broadcast_shapes(total.shape, inside.shape))
+    return total
 
 
 def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:
