@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import tadc
-from bench.workloads.workload import Arrays, Form, Workload
+from bench.workloads.workload import Arrays, Form, Prepared, Workload
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.workspace import workspace
 
@@ -39,6 +40,8 @@ class Contender:
     temporaries: int | None = None
     """Bytes of temporary arrays of a call, where known."""
     numpy: Callable[[Any], np.ndarray] = field(default=np.asarray)
+    anew: Callable[[], Callable[[], Any]] | None = None
+    """Makes a call with index arrays that were not seen before; None where there are none."""
 
     def results(self) -> list[np.ndarray]:
         """The results of a call."""
@@ -66,28 +69,49 @@ def prepare(name: str, workload: Workload, sizes: Mapping[str, int], inputs: Arr
         raise UnavailableError("not installed")
     if name == COMPILED:
         return _torch_compiled(workload.peers["PyTorch"], workload, inputs)
-    makers = {"JAX": _jax, "PyTorch": _torch, "NumPy": _numpy, "numba": _numba, "KeOps": _keops}
+    makers = {
+        "JAX": _jax,
+        "PyTorch": _torch,
+        "NumPy": _numpy,
+        "SciPy": _numpy,
+        "numba": _numba,
+        "KeOps": _keops,
+    }
     direct = workload.kind == "hessian" and name.endswith("tuned")
-    return makers[library](workload.peers[name], "value" if direct else workload.kind, inputs)
+    form, kind, fixed = workload.peers[name], "value" if direct else workload.kind, workload.fixed
+    if isinstance(form, Prepared):
+        known = form.prepare(*inputs[:fixed])
+        form, inputs, fixed = form.form, (*known, *inputs[fixed:]), len(known)
+    return makers[library](form, kind, inputs, fixed)
 
 
 def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Contender:
     begin = time.perf_counter()
-    kernel = tadc.compile(workload.derivative(str(inputs[0].dtype).replace("float", "f"), sizes))
+    kernel = tadc.compile(workload.derivative(str(inputs[-1].dtype).replace("float", "f"), sizes))
     seconds = time.perf_counter() - begin
     assert isinstance(kernel.kernel, Kernel)
     temporaries = workspace(kernel.kernel.temporaries).bytes
-    return Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
+    made = Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
+    if any(np.issubdtype(a.dtype, np.integer) for a in inputs):
+        made.anew = lambda: partial(kernel, *map(_unseen, inputs))
+    return made
 
 
-def _jax(form: Form, kind: str, inputs: Arrays) -> Contender:
+def _unseen(array: np.ndarray) -> np.ndarray:
+    """A copy, of which what is made may be kept, as it cannot change."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def _jax(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     import jax
 
     jax.config.update("jax_enable_x64", True)
 
     def gradients(*arrays: Any) -> Any:
-        *arguments, cotangent = arrays
-        value, pull = jax.vjp(lambda *a: form(jax, *a), *arguments)
+        *arguments, cotangent = arrays[fixed:]
+        value, pull = jax.vjp(lambda *a: form(jax, *arrays[:fixed], *a), *arguments)
         return (value, *pull(cotangent))
 
     def value(*arrays: Any) -> Any:
@@ -103,9 +127,9 @@ def _jax(form: Form, kind: str, inputs: Arrays) -> Contender:
     return Contender(lambda: jax.block_until_ready(compiled(*arrays)), seconds, temporaries)
 
 
-def _torch(form: Form, kind: str, inputs: Arrays) -> Contender:
+def _torch(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     torch: Any = import_module("torch")
-    return _torch_call(lambda *a: form(torch, *a), kind, inputs)
+    return _torch_call(lambda *a: form(torch, *a), kind, inputs, fixed)
 
 
 def _torch_compiled(form: Form, workload: Workload, inputs: Arrays) -> Contender:
@@ -116,20 +140,20 @@ def _torch_compiled(form: Form, workload: Workload, inputs: Arrays) -> Contender
         raise UnavailableError("does not compile second derivatives")
     torch.compiler.reset()
     compiled = torch.compile(lambda *a: form(torch, *a), dynamic=False)
-    made = _torch_call(compiled, workload.kind, inputs)
+    made = _torch_call(compiled, workload.kind, inputs, workload.fixed)
     begin = time.perf_counter()
     made.call()
     made.compile_seconds = time.perf_counter() - begin
     return made
 
 
-def _torch_call(function: Form, kind: str, inputs: Arrays) -> Contender:
+def _torch_call(function: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     torch: Any = import_module("torch")
-    arrays = [torch.from_numpy(a) for a in inputs]
-    arguments = [a.requires_grad_() for a in arrays[:-1]]
+    arrays = [torch.from_numpy(a if a.flags.writeable else a.copy()) for a in inputs]
+    arguments = [a.requires_grad_() for a in arrays[fixed:-1]]
 
     def gradients() -> Any:
-        value = function(*arguments)
+        value = function(*arrays[:fixed], *arguments)
         return (value.detach(), *torch.autograd.grad(value, arguments, arrays[-1]))
 
     works: dict[str, Callable[[], Any]] = {
@@ -140,19 +164,19 @@ def _torch_call(function: Form, kind: str, inputs: Arrays) -> Contender:
     return Contender(works[kind], numpy=lambda a: a.detach().numpy())
 
 
-def _keops(form: Form, kind: str, inputs: Arrays) -> Contender:
+def _keops(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     try:
         keops: Any = import_module("pykeops.torch")
     except Exception as error:
         raise UnavailableError(f"does not load: {error}") from error
-    return _torch_call(lambda *a: form(keops, *a), kind, inputs)
+    return _torch_call(lambda *a: form(keops, *a), kind, inputs, fixed)
 
 
-def _numpy(form: Form, kind: str, inputs: Arrays) -> Contender:
+def _numpy(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     return Contender(lambda: form(*inputs))
 
 
-def _numba(form: Form, kind: str, inputs: Arrays) -> Contender:
+def _numba(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     numba: Any = import_module("numba")
     # Kept beside the module's bytecode: compiling takes seconds.
     compiled = numba.njit(parallel=True, fastmath=True, cache=True)(form)

@@ -74,6 +74,7 @@ CODES: dict[str, str] = {
     "TAD0508": "a value that is no size",
     "TAD0509": "what is no number of threads",
     "TAD0510": "what a function of tadc does not take",
+    "TAD0511": "an element of an index array that is out of range or out of order",
     # IR, passes and pipelines.
     "TAD0601": "a text that is no IR",
     "TAD0602": "a module that is no valid IR",

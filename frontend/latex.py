@@ -24,7 +24,7 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.frontend.printable import box_sizes, printable
+from tadc.frontend.printable import box_sizes, printable, told_apart
 from tadc.frontend.printer import Hints, Item, Job, Scope, assembled, bind, scope_of
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
@@ -76,7 +76,7 @@ _COMMANDS_OF_FORMS = (
     ("⌋", r"} \right\rfloor"),
 )
 
-_QUOTIENT = re.compile(r"(\w+|\)) // (\d+)")
+_QUOTIENT = re.compile(r"(\w+|[\])]) // (\d+)")
 
 
 def program_latex(program: Program) -> str:
@@ -115,21 +115,27 @@ def form_latex(text: str) -> str:
         operand = text[begin : found.end(1)]
         inner = operand[1:-1] if operand.startswith("(") else operand
         text = f"{text[:begin]}⌊{inner}¦{found[2]}⌋{text[found.end() :]}"
-    text = re.sub(r"[A-Za-z_]\w*", lambda name: name_latex(name[0]), text)
+    text = re.sub(r"([A-Za-z_]\w*)(\[?)", _name_or_element, text).replace("]", "}")
     for plain, command in _COMMANDS_OF_FORMS:
         text = text.replace(plain, command)
     return re.sub("|".join(_RELATIONS), lambda relation: _RELATIONS[relation[0]], text)
 
 
+def _name_or_element(found: re.Match[str]) -> str:
+    """A name, or the name of an element up to its indices."""
+    return f"{{{name_latex(found[1])}}}_{{" if found[2] else name_latex(found[1])
+
+
 def _start_of_operand(text: str, start: int, end: int) -> int:
-    """Where the operand that ends before `//` begins: the name itself, or its opening parenthesis."""
-    if text[end - 1] != ")":
+    """Where the operand that ends before `//` begins: a name, that of an element, or its parenthesis."""
+    if text[end - 1] not in ")]":
         return start
     depth = 0
     for position in range(end - 1, -1, -1):
-        depth += (text[position] == ")") - (text[position] == "(")
+        depth += (text[position] in ")]") - (text[position] in "([")
         if not depth:
-            return position
+            named = re.search(r"\w*$", text[:position]) if text[end - 1] == "]" else None
+            return named.start() if named else position
     return start
 
 
@@ -253,20 +259,23 @@ def _has_minus(term: Term) -> bool:
 def _reduce(term: Reduce, scope: Scope) -> list[Item]:
     inner = bind(term, scope)
     names = [str(inner.names[name]) for name in term.binders]
+    ranging, held = told_apart(term.binders, term.domain)
     if len(names) > 1:
-        sizes = box_sizes(term.binders, term.domain) or ()
+        sizes = box_sizes(term.binders, ranging) or ()
         ends = [("0", form_latex(form_text(size.substitute(scope.names) - 1))) for size in sizes]
     else:
-        level = level_of(names[0], [row.substitute(inner.names) for row in term.domain])
+        level = level_of(names[0], [row.substitute(inner.names) for row in ranging])
         ends = [(_bound("max", level.lower, lower_text), _bound("min", level.upper, upper_text))]
     big = _BIG.get(term.kind, rf"\operatorname*{{{term.kind}}}")
-    text = ""
-    for name, (low, high) in zip(names, ends, strict=True):
-        index = name_latex(name)
-        if term.kind in ("sum", "prod"):
-            text += rf"{big}_{{{index}={low}}}^{{{high}}} "
-        else:
-            text += rf"{big}_{{{low} \le {index} \le {high}}} "
+    sides = list(zip(map(name_latex, names), ends, strict=True))
+    between = [rf"{low} \le {index} \le {high}" for index, (low, high) in sides]
+    if held:
+        where = [form_latex(condition_text(row.substitute(inner.names))) for row in held]
+        text = rf"{big}_{{{', '.join([*between, *where])}}} "
+    elif term.kind in ("sum", "prod"):
+        text = "".join(rf"{big}_{{{index}={low}}}^{{{high}}} " for index, (low, high) in sides)
+    else:
+        text = "".join(rf"{big}_{{{each}}} " for each in between)
     return [text, Job(term.body, POWER if _has_minus(term.body) else _REACH, inner)]
 
 

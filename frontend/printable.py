@@ -7,10 +7,11 @@ domain. So this is where sets become nested loops, and where a literal that no t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.deep import deep_recursion
+from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.index_sets import limit
 from tadc.frontend.print_index import faced
@@ -21,11 +22,14 @@ from tadc.frontend.terms import (
     Domain,
     Guard,
     IndexValue,
+    Read,
     Reduce,
     Select,
     Term,
     Terms,
+    index_forms,
     operands,
+    reachable,
 )
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
 from tadc.lattice.effort import EliminationLimit
@@ -67,6 +71,19 @@ def box_sizes(binders: Sequence[str], domain: Iterable[Constraint]) -> list[Affi
         rows -= {at_least_zero(variable), above[0]}
     own = set(binders)
     return None if rows or any(size.variables & own for size in sizes) else sizes
+
+
+def is_told(name: str, size: Affine, term: Reduce, shapes: Mapping[str, Shape]) -> bool:
+    """Whether the reads in a reduction tell the size of its index, as the reader infers it."""
+    alone = Affine.var(name)
+    found: set[Affine] = set()
+    for node in (term, *reachable([term.body])):
+        reads = [(node.tensor, node.indices)] if isinstance(node, Read) else []
+        reads += [(atom.array, atom.at) for form in index_forms(node) for atom in form.lookups()]
+        for tensor, at in reads:
+            shape = shapes.get(tensor, ())
+            found |= {as_form(n) for n, form in zip(shape, at, strict=False) if form == alone}
+    return found == {size}
 
 
 class Speller:

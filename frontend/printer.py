@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import extent_text, required_text
+from tadc.frontend.extents import Shape, extent_text, required_text
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
@@ -26,7 +26,7 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.frontend.printable import box_sizes, printable, told_apart
+from tadc.frontend.printable import box_sizes, is_told, printable, told_apart
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.recurrences import type_of_others
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
@@ -71,8 +71,9 @@ def _print_program(program: Program) -> str:
         lines.append("")
     taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
     hints: Hints = {}
+    shapes = program.shapes()
     lines += [
-        wrapped(_head(d) + term_text(body, d.indices, taken, hints))
+        wrapped(_head(d) + term_text(body, d.indices, taken, hints, shapes))
         for d, body in zip(program.definitions, printable(program), strict=True)
     ]
     return "".join([line + "\n" for line in lines])
@@ -83,12 +84,14 @@ def term_text(
     indices: Sequence[str] = (),
     taken: frozenset[str] = frozenset(RESERVED),
     hints: Hints | None = None,
+    shapes: Mapping[str, Shape] | None = None,
 ) -> str:
     """A printable expression over indices; new names avoid those that are taken, reserved words among them.
 
-    `hints` are the names that reductions printed before have got; this one's join them.
+    `hints` are the names that reductions printed before have got; this one's join them. `shapes` are those of
+    tensors: reductions with conditions leave out the sizes that these tell.
     """
-    return assembled(term, scope_of(indices, taken, hints), _expand)
+    return assembled(term, replace(scope_of(indices, taken, hints), shapes=shapes or {}), _expand)
 
 
 def scope_of(indices: Sequence[str], taken: frozenset[str], hints: Hints | None = None) -> Scope:
@@ -136,6 +139,7 @@ class Scope:
     names: dict[str, Affine]
     used: frozenset[str]
     hints: Hints
+    shapes: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
 
 
 @dataclass(frozen=True)
@@ -217,8 +221,12 @@ def _reduce(term: Reduce, scope: Scope) -> list[Item]:
     sizes = box_sizes(term.binders, ranging) if held or len(names) > 1 else None
     # Else the size depends on an index, and is stated as a bound.
     if sizes is not None and not any(size.variables & scope.names.keys() for size in sizes):
-        texts = [form_text(size.substitute(scope.names)) for size in sizes]
-        specs = ", ".join(f"{name}: {size}" for name, size in zip(names, texts, strict=True))
+        told = [
+            bool(held) and is_told(binder, size, term, scope.shapes)
+            for binder, size in zip(term.binders, sizes, strict=True)
+        ]
+        texts = ["" if known else f": {form_text(size)}" for known, size in zip(told, sizes, strict=True)]
+        specs = ", ".join(map("".join, zip(names, texts, strict=True)))
         return [f"{term.kind}{{{specs}{f': {where}' if held else ''}}} (", body, ")"]
     indices = f"{names[0]}: {where}" if held else names[0]
     level = level_of(names[0], [row.substitute(inner.names) for row in ranging])

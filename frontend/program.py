@@ -37,12 +37,15 @@ class Inspected:
       stable sort. So the places e with `src[e] = v` are `perm[q]` for `ptr[v] <= q < ptr[v + 1]`.
     - `owner` of `ptr: index[N + 1] in E + 1 increasing` is `index[E] in N + 1`: the n with
       `ptr[n] <= e < ptr[n + 1]`, or N where there is none.
+    - `values` of some arrays is an index array of any shape: its element at `#0, #1, …` is `form`, an index
+      form of these, of sizes and of lookups of the arrays. A lookup that is out of range counts as 0.
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
     """
 
-    kind: Literal["ptr", "perm", "owner", "taken"]
+    kind: Literal["ptr", "perm", "owner", "values", "taken"]
     of: tuple[str, ...]
     axis: int = 0
+    form: Affine | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,10 @@ class Program:
     def index_arrays(self) -> dict[str, Argument]:
         """The arguments that are index arrays, by name."""
         return {a.name: a for a in self.arguments if a.is_index_array}
+
+    def differentiable(self) -> tuple[str, ...]:
+        """The names of the arguments by which there are derivatives."""
+        return tuple(a.name for a in self.arguments if not a.is_index_array)
 
     def shapes(self) -> dict[str, Shape]:
         """Shapes by tensor name."""

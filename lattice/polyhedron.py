@@ -171,15 +171,27 @@ def irredundant(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list
     """The rows without those that the others and the facts imply, normalised, in their order.
 
     Where either of two rows could go, the one that is harder to read goes. Rows that are
-    proven to contradict each other or the facts give `[NEVER]`.
+    proven to contradict each other or the facts give `[NEVER]`. A row about the place of an element of an
+    index array stays where the rows that imply it hold the element: `e < ptr[e]` has no bound of e in it.
     """
     kept = list(dict.fromkeys(normalised(row) for row in rows))
+    places = _places(kept)
+    if plain := [row for row in kept if not any(row.form.lookups()) and places & row.form.variables]:
+        needed = irredundant(plain, facts)
+        needed += irredundant([row for row in kept if row not in plain], (*facts, *needed))
+        return [NEVER] if NEVER in needed else [row for row in kept if row in needed]
     equalities = _needed_equalities([row for row in kept if row.equality], facts)
     inequalities = [row.form for row in kept if not row.equality]
     needed = _needed_inequalities(inequalities, (*facts, *equalities))
     if needed is None:
         return [NEVER]
     return [row for row in kept if (row in equalities if row.equality else row.form in needed)]
+
+
+def _places(rows: Sequence[Constraint]) -> frozenset[str]:
+    """The variables that elements of index arrays in the rows are looked up at."""
+    at = (form for row in rows for atom in row.form.lookups() for form in atom.at)
+    return frozenset[str]().union(*(form.variables for form in at))
 
 
 def _needed_equalities(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:

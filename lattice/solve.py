@@ -271,12 +271,12 @@ class _Solver:
     def prune(self) -> bool:
         """Drop redundant inequalities; make equalities of those that can only be tight."""
         context = (*self.facts, *self.guards)
-        rows = irredundant([Constraint(self._written(row)) for row in self.inequalities], context)
+        rows = self._needed([Constraint(self._written(row)) for row in self.inequalities])
         if NEVER in rows or is_empty((*rows, *context)):
             raise _NoSolution
         for i, row in enumerate(rows):
             rows[i] = tightened(row, (*rows[:i], *rows[i + 1 :], *context))
-        rows = irredundant(rows, context)
+        rows = self._needed(rows)
         self.inequalities = []
         known = (*rows, *context)
         for row in rows:
@@ -286,6 +286,18 @@ class _Solver:
                 self.equalities.append(row.form)
                 self.steps.append(Tight(row.form))
         return bool(self.equalities) or self._determine()
+
+    def _needed(self, rows: Sequence[Constraint]) -> list[Constraint]:
+        """The rows that the others do not imply; those without lookups stay where only others imply them.
+
+        They may bound the unknown that an element is looked up at, which a row about the element does not.
+        """
+        context = (*self.facts, *self.guards)
+        plain = [row for row in rows if row.form.variables.isdisjoint(self.lookups)]
+        needed = irredundant(plain, context)
+        if len(plain) < len(rows):
+            needed += irredundant([row for row in rows if row not in plain], (*context, *needed))
+        return needed
 
     def _written(self, row: Affine) -> Affine:
         """The row without exact quotients, but for one that an inner unit coefficient makes a plain bound."""

@@ -143,8 +143,11 @@ class Jacobian(TermPass):
 
 
 def argument_names(program: Program, wrt: list[str]) -> list[str]:
-    """The arguments to differentiate by, all where none is named; raises Refused for another name."""
-    names = [a.name for a in program.arguments]
+    """The arguments to differentiate by, all but index arrays where none is named.
+
+    Raises Refused for another name.
+    """
+    names = list(program.differentiable())
     for name in wrt:
         if name not in names:
             raise Refused(f"no argument `{name}`; has: {', '.join(names)}")
@@ -172,7 +175,7 @@ class Materialize(TermPass):
             raise Refused(f"no mode `{self.mode}`; has: {', '.join(MODES)}")
         active = None
         if not self.values:
-            active = active_tensors(program, self.wrt or [a.name for a in program.arguments])
+            active = active_tensors(program, self.wrt or program.differentiable())
         limit = None if self.limit < 0 else self.limit
         return materialise_program(program, active, self.mode, limit, self.keeps)
 

@@ -40,11 +40,13 @@ if TYPE_CHECKING:
     from tadc.api.flat_vectors import Flat, flat
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
+    from tadc.api.relations import relation
     from tadc.api.reports import certificate, statistics
     from tadc.backend.backend_errors import BackendError
     from tadc.backend.cuda.bundles import Bundle, load_bundle
     from tadc.backend.cuda.device_arrays import DeviceArray
     from tadc.backend.cuda.driver import NoGpu
+    from tadc.backend.runtime.relations import Relation
     from tadc.backend.runtime.thread_count import get_num_threads, set_num_threads
     from tadc.building import (
         Condition,
@@ -124,6 +126,8 @@ _HOMES = {
     "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
+    "tadc.api.relations": ("relation",),
+    "tadc.backend.runtime.relations": ("Relation",),
     "tadc.api.reports": ("certificate", "statistics"),
     "tadc.analysis.structure": ("Structure",),
     "tadc.native.export": ("export",),
@@ -154,6 +158,7 @@ __all__ = [
     "NoGpu",
     "Pass",
     "Plan",
+    "Relation",
     "Result",
     "Size",
     "Statistics",
@@ -194,6 +199,7 @@ __all__ = [
     "program",
     "propagate",
     "register_pass",
+    "relation",
     "run_passes",
     "select",
     "set_num_threads",

@@ -9,6 +9,7 @@ TAD0508  what is no size
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from tadc.backend.runtime.host_arrays import Parameter, declared
@@ -32,13 +33,21 @@ class SizeSymbols:
         recheck: Recheck | None = None,
         fixed: Mapping[str, int] | None = None,
     ) -> None:
-        """`fixed` are the sizes that the kernel is compiled for."""
+        """`fixed` are the sizes that the kernel is compiled for.
+
+        Of the inputs that are inspected, those count that have an element for each of an array that is given.
+        """
         self.names = tuple(names)
         self.fixed = dict(fixed or {})
-        self.inputs = tuple(inputs)
+        given = [p for p in inputs if p.inspected is None]
+        places = {p.name: n for n, p in enumerate(given)}
+        counted = [(p, n) for p in inputs if (n := _counted(p, places)) is not None]
+        self.inputs = (*given, *(p for p, _ in counted))
+        #: Which arrays have as many elements as the last inputs.
+        self._counted = tuple(n for _, n in counted)
         self.excluded = tuple(excluded)
         self.recheck = recheck
-        self.sources = size_sources([p.shape for p in inputs])
+        self.sources = size_sources([p.shape for p in self.inputs])
         told = {source.symbol for source in self.sources}
         self.untold = tuple(name for name in self.names if name not in told)
 
@@ -52,6 +61,7 @@ class SizeSymbols:
         Raises:
             ArgumentError: all that is wrong.
         """
+        shapes = [*shapes, *((prod(shapes[n]),) for n in self._counted)]
         problems = [self._again(name, value) for name, value in given.items() if self._is_other(name, value)]
         sizes = {name: value for name, value in given.items() if name in self.names}
         told: dict[str, SizeSource] = {}
@@ -128,6 +138,12 @@ class SizeSymbols:
     def _again(self, name: str, value: Any) -> Diagnostic:
         message = f"size `{name}` cannot be {value}: the kernel is compiled for {name} = {self.fixed[name]}"
         return Diagnostic("TAD0508", message)
+
+
+def _counted(parameter: Parameter, places: Mapping[str, int]) -> int | None:
+    """Which array has as many elements as one that is inspected; None of all others."""
+    about = parameter.inspected
+    return places.get(about.of[0]) if about is not None and about.kind in ("perm", "taken") else None
 
 
 def _where(parameter: Parameter, dimension: int) -> str:

@@ -13,23 +13,27 @@ Codes, all of one `ArgumentError` that lists every problem of a call:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
+from tadc.backend.runtime.inspector import Array
+from tadc.backend.runtime.relations import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import Shape, is_static, shape_at, shape_text
+from tadc.frontend.extents import Extent, Shape, as_form, extent_text, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from tadc.frontend.program import Inspected
 
-Array: TypeAlias = "NDArray[Any]"
-
-DTYPES: dict[str, np.dtype[Any]] = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+DTYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i32": np.dtype(np.int32),
+}
 
 
 #: NumPy's flags C_CONTIGUOUS and ALIGNED.
@@ -38,11 +42,18 @@ _AS_IT_IS = 0x0101
 
 @dataclass(frozen=True)
 class Parameter:
-    """A tensor of a kernel: `type` is `f32` or `f64`, shape () a scalar, extents may be forms of sizes."""
+    """A tensor of a kernel: `type` is `f32` or `f64`, shape () a scalar, extents may be forms of sizes.
+
+    One of the type `i32` is an index array, as `Argument` says: its elements are at least 0 and less than
+    `below`. What is `inspected` is made at a call.
+    """
 
     name: str
     type: str
     shape: Shape
+    below: Extent | None = None
+    increasing: bool = False
+    inspected: Inspected | None = None
     dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
     is_static: bool = field(init=False, repr=False, compare=False)
     #: The extents that are numbers, with their positions.
@@ -62,11 +73,18 @@ class Parameter:
 
     def at(self, sizes: Mapping[str, int]) -> Parameter:
         """The tensor where the sizes have these values."""
-        return self if self.is_static else Parameter(self.name, self.type, shape_at(self.shape, sizes))
+        if self.is_static and isinstance(self.below, int | None):
+            return self
+        below = None if self.below is None else as_form(self.below).evaluate(sizes)
+        return replace(self, shape=shape_at(self.shape, sizes), below=below)
 
     def __str__(self) -> str:
-        """As a program declares it: `a: f64[3, 5]`."""
-        return f"{self.name}: {self.type}" + (f"[{shape_text(self.shape)}]" if self.shape else "")
+        """As a program declares it: `a: f64[3, 5]`, `src: index[E] in N`."""
+        shape = f"[{shape_text(self.shape)}]" if self.shape else ""
+        if self.below is None:
+            return f"{self.name}: {self.type}{shape}"
+        increasing = " increasing" if self.increasing else ""
+        return f"{self.name}: index{shape} in {extent_text(self.below)}{increasing}"
 
     @property
     def bytes(self) -> int:
@@ -155,7 +173,13 @@ def arrange(
 
 
 def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
-    """A contiguous array of the parameter's type, or what is wrong."""
+    """A contiguous array of the parameter's type, or what is wrong.
+
+    Of an index array it is one of integers of some type, or a Relation; whether the elements are indices is
+    not looked at.
+    """
+    if parameter.below is not None and isinstance(value, Relation):
+        return shape_problem(parameter, value.shape) or cast("Array", value)
     typed = hasattr(value, "dtype")
     library = framework_of(value)
     if library is not None and library.records(value):
@@ -182,6 +206,11 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
     problem = _check_dtype(parameter, array, value, typed) or shape_problem(parameter, array.shape)
     if problem:
         return problem
+    if parameter.below is not None:
+        kind = array.dtype if typed or array.size else parameter.dtype
+        # A type in this machine's order of bytes stays the same object: so does the array, where it fits.
+        kind = kind if kind.isnative else kind.newbyteorder("=")
+        return np.require(array, kind, ["C_CONTIGUOUS", "ALIGNED"])
     with np.errstate(over="ignore"):
         result = np.require(array, parameter.dtype, ["C_CONTIGUOUS", "ALIGNED"])
     if not typed and parameter.type == "f32" and not np.array_equal(np.isfinite(result), np.isfinite(array)):
@@ -245,6 +274,9 @@ def _is_masked(value: Any) -> bool:
 
 
 def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) -> Diagnostic | None:
+    if parameter.below is not None:
+        is_empty = not typed and array.size == 0
+        return None if is_empty or array.dtype.kind in "iu" else _no_index(parameter, array)
     if typed and np.can_cast(array.dtype, parameter.dtype, "safe"):
         return None
     # The type of an empty list says nothing.
@@ -262,6 +294,21 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
     return Diagnostic(
         "TAD0504",
         f"`{parameter.name}` has elements of type {name}, which {parameter.type} cannot hold without loss",
+        notes=[declared(parameter)],
+        helps=helps,
+    )
+
+
+def _no_index(parameter: Parameter, array: Array) -> Diagnostic:
+    """The error (TAD0504) for what are no integers."""
+    helps: list[str] = []
+    if array.dtype.kind == "b":
+        helps = [f"the places that are True, says `numpy.flatnonzero({parameter.name})`"]
+    elif array.dtype.kind == "f":
+        helps = [f"if all are whole numbers, write `{parameter.name}.astype(numpy.int32)`"]
+    return Diagnostic(
+        "TAD0504",
+        f"`{parameter.name}` has elements of type {array.dtype.name}, but indices are integers",
         notes=[declared(parameter)],
         helps=helps,
     )

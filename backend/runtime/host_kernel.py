@@ -13,6 +13,7 @@ from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.fitting import Fitting
 from tadc.backend.runtime.free_memory import free_for, too_little
 from tadc.backend.runtime.host_arrays import Array, Parameter, bind
+from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.reused_memory import KEPT
 from tadc.backend.runtime.workspace import ALIGNMENT, Temporary, new_array, new_memory, workspace
@@ -64,21 +65,30 @@ class _Plan:
         temporaries: Sequence[Temporary],
         sizes: Sequence[int],
         known: Mapping[str, int],
+        asked: Sequence[Parameter] = (),
     ):
-        """`sizes` are passed to the kernel, `known` those that a call may give by name."""
+        """`sizes` are passed to the kernel, `known` those that a call may give by name.
+
+        `asked` are the inputs as the kernel for all sizes has them.
+        """
         self.function = kernel.function
         self.outputs = tuple(outputs)
         self.temporaries = tuple(temporaries)
         self.largest = max([t.tensor.bytes for t in temporaries], default=0)
         self.sizes = tuple(sizes)
         self.known = known
+        made = [p.at(known) for p in kernel.made]
+        # Of a version errors are to say what the program says, which has names for its sizes.
+        has_indices = any(p.below is not None for p in kernel.inputs)
+        self.indices = IndexArguments(asked or kernel.inputs, kernel.made, known) if has_indices else None
         self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
         self.between = workspace(temporaries)
         self.bytes = sum(p.bytes for p in outputs) + self.between.bytes
         # Larger calls ask for memory first.
         self.direct: DirectCall | None = None
         if self.bytes <= _SMALL:
-            self.direct = direct_call(kernel.address, inputs, outputs, self.between.offsets, self.sizes)
+            read = [*inputs, *made]
+            self.direct = direct_call(kernel.address, read, outputs, self.between.offsets, self.sizes)
 
     def new_arrays(self) -> list[Array]:
         """Arrays for the outputs."""
@@ -111,12 +121,14 @@ class Kernel:
         sizes: SizeSymbols | None = None,
     ) -> None:
         self.symbol = symbol
-        self.inputs = tuple(inputs)
+        self.inputs = tuple(p for p in inputs if p.inspected is None)
+        #: What is made of the inputs at a call, and passed behind these.
+        self.made = tuple(p for p in inputs if p.inspected is not None)
         self.outputs = tuple(outputs)
         self.temporaries = tuple(temporaries)
         self.sizes = sizes if sizes and (sizes.names or sizes.fixed) else None
         self._keepalive = keepalive
-        pointers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
+        pointers = len(inputs) + len(self.outputs) + len(self.temporaries)
         count = len(self.sizes.names) if self.sizes else 0
         few = pointers + count <= _CTYPES_LIMIT
         self.address = address
@@ -165,6 +177,8 @@ class Kernel:
         self._last = plan
         if plan.bytes > _SMALL:
             plan = self._that_fits(plan)
+        if plan.indices is not None:
+            inputs = plan.indices.complete(inputs)
         given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:
             made = plan.new_arrays()
@@ -186,7 +200,7 @@ class Kernel:
         found = self.fitting.at(sizes, free) if plan.temporaries and results <= free else None
         if found is None or found.kernel is None:
             raise too_little(plan.outputs, plan.temporaries, plan.bytes, free, self.source, found)
-        return _plan_of(found.kernel, plan.known)
+        return _plan_of(found.kernel, plan.known, self.inputs)
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
         """What a call gives whose arrays can be read and written as they are, and have the shapes of the call
@@ -201,6 +215,11 @@ class Kernel:
             args = arranged
         if len(args) != len(self.inputs):
             return None
+        if plan.indices is not None:
+            completed = plan.indices.again(args)
+            if completed is None:
+                return None
+            args = completed
         if out is None:
             written: Sequence[Any] = plan.new_arrays()
         else:
@@ -261,7 +280,7 @@ class Kernel:
         version = self.versions and self.versions.at(sizes, always=is_over)
         if not version:
             return plan
-        made = _plan_of(version, known)
+        made = _plan_of(version, known, self.inputs)
         if is_over and made.largest >= plan.largest:
             self.limit = None  # what it stores cannot be computed again, of whatever size
         return made
@@ -301,9 +320,9 @@ class Kernel:
         return results
 
 
-def _plan_of(version: Kernel, known: Mapping[str, int]) -> _Plan:
+def _plan_of(version: Kernel, known: Mapping[str, int], asked: Sequence[Parameter]) -> _Plan:
     """The plan of a kernel for given sizes."""
-    return _Plan(version, version.inputs, version.outputs, version.temporaries, (), known)
+    return _Plan(version, version.inputs, version.outputs, version.temporaries, (), known, asked)
 
 
 def _meets(array: Array, taken: Sequence[tuple[int, int]]) -> bool:

@@ -10,13 +10,16 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tadc.backend.cpu.linking import Library
-    from tadc.backend.runtime.host_arrays import Array
+
+Array: TypeAlias = "NDArray[Any]"
 
 INDEX_LIMIT = 2**31
 """Elements of index arrays, and how many there are, are less."""
@@ -105,9 +108,7 @@ def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array,
     for array, bound in reversed(list(zip(arrays, below, strict=True))):
         starts, places = np.empty(bound + 1, INDEX), np.empty(array.size, INDEX)
         given = None if order is None else order.ctypes.data
-        _function("sort")(
-            array.ctypes.data, given, array.size, bound, starts.ctypes.data, places.ctypes.data
-        )
+        _function("sort")(array.ctypes.data, given, array.size, bound, starts.ctypes.data, places.ctypes.data)
         order = places
     return starts, places
 
@@ -142,7 +143,7 @@ def taken(array: Array, places: Array) -> Array:
 
 
 def owners(starts: Array, count: int) -> Array:
-    """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; how many n there are for none."""
+    """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
     _function("owners")(starts.ctypes.data, starts.size - 1, count, made.ctypes.data)
     return made

@@ -9,7 +9,7 @@ from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.amounts import Count, Counted, Product, Sum
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ class Interface:
         """Lists, strings and numbers that `from_json` reads."""
         between = [t.tensor for t in self.temporaries]
         groups = zip(_GROUPS, (self.inputs, self.outputs, between), strict=True)
-        parameters = {
-            name: [[p.name, p.type, [_extent_json(size) for size in p.shape]] for p in group]
-            for name, group in groups
-        }
+        parameters = {name: [_parameter_json(p) for p in group] for name, group in groups}
         excluded = [[[form_json(row.form), row.equality] for row in rows] for rows in self.excluded]
         return {
             "symbol": self.symbol,
@@ -94,11 +91,36 @@ class Interface:
         return Interface(symbol, inputs, outputs, temporaries, sizes, tuple(excluded), given, work)
 
 
+def _parameter_json(parameter: Parameter) -> Json:
+    """Name, type and shape; of an index array also its bound, whether it increases, what it is made of."""
+    found: list[Any] = [parameter.name, parameter.type, [_extent_json(size) for size in parameter.shape]]
+    if parameter.below is not None:
+        about = parameter.inspected
+        made = None if about is None else [about.kind, about.of, about.axis]
+        found += [_extent_json(parameter.below), parameter.increasing, made]
+    return found
+
+
 def _parameters(found: Json) -> tuple[Parameter, ...]:
-    return tuple(
-        Parameter(name, type, tuple(size if isinstance(size, int) else form_of(size) for size in shape))
-        for name, type, shape in found
-    )
+    return tuple(_parameter(*parameter) for parameter in found)
+
+
+def _parameter(name: str, type: str, shape: Json, *of_indices: Json) -> Parameter:
+    extents = tuple(map(_extent, shape))
+    if not of_indices:
+        return Parameter(name, type, extents)
+    below, increasing, made = of_indices
+    inspected = None
+    if made is not None:
+        from tadc.frontend.program import Inspected
+
+        kind, of, axis = made
+        inspected = Inspected(kind, tuple(of), int(axis))
+    return Parameter(name, type, extents, _extent(below), bool(increasing), inspected)
+
+
+def _extent(found: Json) -> Extent:
+    return found if isinstance(found, int) else form_of(found)
 
 
 def _extent_json(size: Extent) -> Json:
@@ -137,12 +159,18 @@ def _count_of(found: Json) -> Count:
 
 
 def form_json(form: Affine) -> Json:
-    """`[constant, [atom, factor], …]`, an atom being a name or `[form, divisor]`."""
-    terms = [
-        [atom if isinstance(atom, str) else [form_json(atom.numerator), atom.denominator], factor]
-        for atom, factor in form.terms
-    ]
-    return [form.constant, *terms]
+    """`[constant, [atom, factor], …]`, an atom a name, `[form, divisor]` or `[array, below, form, …]`."""
+    return [form.constant, *([_atom_json(atom), factor] for atom, factor in form.terms)]
+
+
+def _atom_json(atom: str | Floor | Lookup) -> Json:
+    match atom:
+        case str():
+            return atom
+        case Floor():
+            return [form_json(atom.numerator), atom.denominator]
+        case Lookup():
+            return [atom.array, form_json(atom.below), *map(form_json, atom.at)]
 
 
 def form_of(found: Json) -> Affine:
@@ -151,5 +179,10 @@ def form_of(found: Json) -> Affine:
     return Affine(tuple((_atom(atom), int(factor)) for atom, factor in terms), int(constant))
 
 
-def _atom(found: Json) -> str | Floor:
-    return found if isinstance(found, str) else Floor(form_of(found[0]), int(found[1]))
+def _atom(found: Json) -> str | Floor | Lookup:
+    if isinstance(found, str):
+        return found
+    if isinstance(found[0], str):
+        array, below, *at = found
+        return Lookup(array, tuple(map(form_of, at)), form_of(below))
+    return Floor(form_of(found[0]), int(found[1]))

@@ -16,12 +16,24 @@ from tadc.frontend.extents import shape_at
 # Looked up by name: the types are checked with numba and without it.
 prange: Any = import_module("numba").prange if find_spec("numba") else range
 
-__all__ = ["Arrays", "Derivative", "Form", "Workload", "prange"]
+__all__ = ["Arrays", "Derivative", "Form", "Prepared", "Workload", "in_type", "prange"]
 
 Arrays = tuple[Any, ...]
 Form = Callable[..., Any]
 Derivative = tuple[tadc.Function, str, tuple[str, ...]]
 """A function, the mode of its derivative and by what."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A form of a peer, of other arrays than the index arrays: what is made of them once, and not timed."""
+
+    form: Form
+    prepare: Callable[..., Arrays]
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The form."""
+        return self.form(*arrays)
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,10 @@ class Workload:
     peers: Mapping[str, Form]
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why a peer has no form here."""
+    fixed: int = 0
+    """So many arguments, the first, have no derivative: index arrays, and what is known with them."""
+    data: Callable[[Mapping[str, int]], Arrays] | None = None
+    """Arguments and the cotangent, if they are not any numbers."""
     kind: str = "gradients"
     """`gradients`, or `hessian`: no cotangent then, and the Hessian alone is the result."""
 
@@ -60,7 +76,7 @@ class Workload:
     def differentiated(self, dtype: str, sizes: Mapping[str, int]) -> Derivative:
         """What is timed."""
         f = self.function(dtype, sizes)
-        return f, "value-and-vjp", f.inputs
+        return f, "value-and-vjp", f.inputs[self.fixed :]
 
     def derivative(self, dtype: str, sizes: Mapping[str, int]) -> tadc.Function:
         """Value and all gradients."""
@@ -69,6 +85,8 @@ class Workload:
 
     def inputs(self, sizes: Mapping[str, int]) -> Arrays:
         """Random arguments, the cotangent last, in f32: they are the same numbers in both types."""
+        if self.data:
+            return self.data(sizes)
         program = self.function("f32", sizes).program
         shapes = [shape_at(a.shape, {}) for a in program.arguments]
         if self.kind == "gradients":
@@ -85,3 +103,12 @@ class Workload:
         """Value and all gradients in f64."""
         found = self.peers["NumPy"](*(np.asarray(a, np.float64) for a in inputs))
         return found if isinstance(found, tuple) else (found,)
+
+
+def in_type(inputs: Arrays, dtype: str) -> Arrays:
+    """Arguments, those that are floating numbers in an element type; the others cannot be written to."""
+    kind = dtype.replace("f", "float")
+    made = tuple(x.astype(kind) if np.issubdtype(x.dtype, np.floating) else x.copy() for x in inputs)
+    for x in made:
+        x.flags.writeable = np.issubdtype(x.dtype, np.floating)
+    return made

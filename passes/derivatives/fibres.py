@@ -15,6 +15,10 @@ none is left but in conditions that are tested:
 - `ptr[n] <= e < ptr[n + 1]` with e known and n not: n is `ptr.owner[e]`;
 - `2*src[e] + k = b`: a loop over k;
 - `i[e] + j[e] = b`: the sum of both is an index array of its own.
+
+Before, sums in sums become one, where an equality of the inner one tells an index of the outer one:
+
+    sum{j} (x[j] * sum{e: row[e] = i and col[e] = j} v[e])   is   sum{e: row[e] = i} x[col[e]] * v[e]
 """
 
 from __future__ import annotations
@@ -25,12 +29,13 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, as_form, extent
 from tadc.frontend.program import Argument, Definition, Inspected, Program
-from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, index_forms, operands, reachable
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms, index_forms, operands, reachable
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
 from tadc.lattice.polyhedron import implied
 from tadc.passes.derivatives.cancel import Canceller
-from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.collect import addends
 
 
 def with_fibres(program: Program) -> Program:
@@ -38,10 +43,12 @@ def with_fibres(program: Program) -> Program:
     if not program.index_arrays():
         return program
     arrays = Arrays(program)
-    found = program.with_bodies(
-        _Fibres(program.terms, arrays, definition).visit(definition.body, program.facts(definition))
-        for definition in program.definitions
-    )
+    found = program
+    for merges in (True, False):
+        found = found.with_bodies(
+            _Fibres(program.terms, arrays, d, merges).visit(d.body, program.facts(d))
+            for d in found.definitions
+        )
     if found is program:
         return program
     found = arrays.packed(found)
@@ -98,6 +105,10 @@ class Arrays:
             "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
         )
 
+    def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
+        """The values of a form of lookups."""
+        return self.make("values", tuple(of), 0, shape, below, form=form)
+
     def below(self, name: str) -> Extent:
         """The number that elements are less than."""
         below = self[name].below
@@ -106,11 +117,14 @@ class Arrays:
 
     def make(
         self, kind: str, of: tuple[str, ...], axis: int, shape: Iterable[Affine], below: Affine,
-        increasing: bool = False,
+        increasing: bool = False, form: Affine | None = None,
     ) -> Argument:  # fmt: skip
         """An array of the inspector's."""
-        rank = len(self[of[0]].shape)
-        number = str(axis) if kind == "perm" and rank > 1 else ""
+        number = str(axis) if kind == "perm" and len(self[of[0]].shape) > 1 else ""
+        if kind == "values":
+            same = (a.inspected for a in self.made.values() if a.inspected and a.inspected.of == of)
+            others = [i.form for i in same if i.form is not None]
+            number = str(others.index(form) if form is not None and form in others else len(others))
         name = ".".join((*of, kind + number))
         if name not in self.made:
             self.made[name] = Argument(
@@ -119,7 +133,7 @@ class Arrays:
                 tuple(map(extent, shape)),
                 below=extent(below),
                 increasing=increasing,
-                inspected=Inspected(kind, of, axis),  # type: ignore[arg-type]
+                inspected=Inspected(kind, of, axis, form),  # type: ignore[arg-type]
             )
         return self.made[name]
 
@@ -167,6 +181,8 @@ class _Fibres:
     terms: Terms
     arrays: Arrays
     definition: Definition
+    merges: bool = False
+    """Whether sums in sums become one; else what is left of them loops over fibres."""
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.terms)
@@ -193,11 +209,13 @@ class _Fibres:
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """A reduction, taken apart by one step where there is one."""
-        if not any(_lookups(row.form, frozenset(term.binders)) for row in term.domain):
-            binders, rows, body = self.terms.open(term)
-            body = self.visit(body, facts + rows)
-            return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
         work = _Sum(self, term, facts)
+        if self.merges or not any(_lookups(row.form, work.own) for row in work.rows):
+            made = work.merged() if self.merges else None
+            if made is not None:
+                return self.visit(made, facts)
+            body = self.visit(work.body, facts + work.rows)
+            return work.reduction(work.binders, work.rows, body)
         made = work.step()
         return work.tested() if made is None else self.visit(made, facts)
 
@@ -218,6 +236,43 @@ class _Sum:
         return next((made for made in (step() for step in steps) if made is not None), None)
 
     # -- steps -------------------------------------------------------------------------------------
+
+    def merged(self) -> Term | None:
+        """One sum in the place of a sum of products with sums whose equalities tell its indices."""
+        if self.term.kind != "sum":
+            return None
+        parts = addends(self.body)
+        found = [self.pulled(part) for _, part in parts]
+        if not any(found):
+            return None
+        total: Term = self.algebra.zero
+        for (negative, part), inner in zip(parts, found, strict=True):
+            binders, rows, body = inner or ((), (), part)
+            made = self.solved((*self.binders, *binders), (*self.rows, *rows), body, ())
+            total = self.algebra.sub(total, made) if negative else self.algebra.add(total, made)
+        return total
+
+    def pulled(self, term: Term) -> tuple[tuple[str, ...], Domain, Term] | None:
+        """The indices and the domain of a sum that is a factor of a term, and the term within."""
+        match term:
+            case Reduce(kind="sum") if any(map(self.tells, term.domain)):
+                return self.terms.open(term)
+            case Guard() if is_const(term.otherwise, 0) and (inner := self.pulled(term.then)):
+                return inner[0], (*term.conditions, *inner[1]), inner[2]
+            case Apply(function="mul" | "div" | "neg"):
+                places = range(len(term.operands) if term.function == "mul" else 1)
+                for place in places:
+                    if (inner := self.pulled(term.operands[place])) is not None:
+                        below = [*term.operands[:place], inner[2], *term.operands[place + 1 :]]
+                        return inner[0], inner[1], self.terms.apply(term.function, below, term.span)
+            case _:
+                pass
+        return None
+
+    def tells(self, row: Constraint) -> bool:
+        """Whether a row of a sum inside gives an index of this one as an element of an index array."""
+        lookups = any(isinstance(atom, Lookup) for atom, _ in row.form.terms)
+        return row.equality and lookups and any(abs(row.form.coefficient(name)) == 1 for name in self.binders)
 
     def fibre(self) -> Term | None:
         """`src[e] = b`: the loop over the fibre of b."""
@@ -330,7 +385,49 @@ class _Sum:
 
     def joined(self) -> Term | None:
         """`i[e] + j[e] = b`: an index array of the sums."""
+        for row in self.rows:
+            if not row.equality or not _lookups(row.form, self.own):
+                continue
+            moving = Affine(tuple((a, k) for a, k in row.form.terms if not self.own.isdisjoint(_names(a))), 0)
+            lookup = self.sums(moving)
+            if lookup is None:
+                continue
+            form, least = lookup
+            equal = Constraint(form + least + (row.form - moving), equality=True)
+            rows = tuple(equal if other is row else other for other in self.rows)
+            return self.reduction(self.binders, rows, self.body)
         return None
+
+    def sums(self, form: Affine) -> tuple[Affine, Affine] | None:
+        """A lookup of an index array of the values of a form, and what they are at least more than it.
+
+        None where the form depends on other indices, or on one whose range is not known.
+        """
+        names = [name for name in self.binders if name in form.variables]
+        extents = {name: self.extent(name) for name in names}
+        sizes = frozenset(self.arrays.program.sizes)
+        if None in extents.values() or not form.variables <= sizes | set(names):
+            return None
+        least, most = ZERO, ZERO
+        for atom, k in form.terms:
+            if isinstance(atom, Floor):
+                return None
+            size = atom.below if isinstance(atom, Lookup) else extents[atom]
+            assert size is not None
+            least, most = (least, most + (size - 1) * k) if k > 0 else (least + (size - 1) * k, most)
+        places = {name: Affine.var(f"#{n}") for n, name in enumerate(names)}
+        of = tuple(dict.fromkeys(lookup.array for lookup in form.lookups()))
+        shape = [size for size in extents.values() if size is not None]
+        array = self.arrays.values(of, form.substitute(places) - least, shape, most - least + 1)
+        return array.lookup(list(map(Affine.var, names))), least
+
+    def extent(self, name: str) -> Affine | None:
+        """A form of sizes that an index is less than, where it is at least 0."""
+        variable, sizes = Affine.var(name), frozenset(self.arrays.program.sizes)
+        if not any(implied(variable, (row, *self.facts)) for row in self.rows if not row.equality):
+            return None
+        above = (row.form + variable + 1 for row in self.rows if row.form.coefficient(name) == -1)
+        return next((form for form in above if form.variables <= sizes), None)
 
     # -- what is left ------------------------------------------------------------------------------
 
@@ -393,6 +490,10 @@ class _Sum:
 
 def _put(given: dict[Lookup, Affine]) -> Callable[[str | Floor | Lookup], Affine | None]:
     return lambda atom: given.get(atom) if isinstance(atom, Lookup) else None
+
+
+def _names(atom: str | Floor | Lookup) -> frozenset[str]:
+    return frozenset((atom,)) if isinstance(atom, str) else atom.variables
 
 
 def _lookups(form: Affine, own: frozenset[str]) -> list[Lookup]:

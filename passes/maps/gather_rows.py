@@ -49,7 +49,7 @@ def gathered(item: Map, tensors: Mapping[str, Tensor], names: Names) -> tuple[li
 def _apart(load: Load, item: Map, tensors: Mapping[str, Tensor]) -> list[str] | None:
     """The indices that a load depends on, where it is to be gathered."""
     used = frozenset[str]().union(*(form.variables for form in load.at))
-    is_plain = used <= set(item.indices[1:]) and not any(list(form.floors()) for form in load.at)
+    is_plain = used <= set(item.indices[1:]) and not any(list(form.inner_atoms()) for form in load.at)
     if not item.indices or not is_plain:
         return None
     shape = [extent.constant for extent in tensors[load.tensor].shape]
@@ -110,7 +110,7 @@ def _count(fold: Fold) -> int:
 def _is_apart(load: Load, index: str, tensors: Mapping[str, Tensor]) -> bool:
     """Whether the elements of a load lie apart for an index, on which alone they depend."""
     used = frozenset[str]().union(*(form.variables for form in load.at))
-    if used != frozenset([index]) or any(list(form.floors()) for form in load.at):
+    if used != frozenset([index]) or any(list(form.inner_atoms()) for form in load.at):
         return False
     shape = [extent.constant for extent in tensors[load.tensor].shape]
     step = sum(form.coefficient(index) * math.prod(shape[n + 1 :]) for n, form in enumerate(load.at))

@@ -49,7 +49,7 @@ from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_
 from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, extent, points
+from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, points, width
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
 
@@ -324,7 +324,8 @@ class _Body:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""
         is_element = (at, term.number) in self.elements
         place, needed = self.places[at], is_element or self.needed.get((at, term.number), False)
-        again = math.prod(extent(place.ranges[i]) for i in place.indices if i not in term.free)
+        own = [place.ranges[i] for i in place.indices if i in term.free]
+        again = points(place.ranges) // max(math.prod(map(width, own)), 1)
         if self.keeps and self.is_kept(at, term):
             return max(again, MANY)
         if self.mode == "always":

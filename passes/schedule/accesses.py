@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
 from tadc.passes.maps.map import (
     Apply,
@@ -24,13 +24,14 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
+from tadc.passes.schedule.fibres import steps_between
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
 IRREGULAR = None
 """The stride of an index that moves an address by no fixed distance."""
 
-GUARD, INDEX_NUMBER = "guard", "index number"
+GUARD, INDEX_NUMBER, LOOKUP = "guard", "index number", "lookup"
 """The names of operations that are no functions."""
 
 
@@ -137,6 +138,9 @@ class Accesses:
         self.lets = {name: let for let in item.body.all_lets() for name in let.names}
         self.body = Loop()
         self.guards = 0
+        self.unlike: frozenset[str] = frozenset()
+        """The indices with each value of which a reduction has bounds of its own, from an index array."""
+        self.looked_up: set[Lookup] = set()
         self.block(item.body, self.body)
 
     @property
@@ -181,6 +185,7 @@ class Accesses:
         names = frozenset[str]()
         match let.value:
             case Load() as load:
+                self.look_up(load.at, loop)
                 read = self.read(let.names[0], load)
                 loop.reads.append(read)
                 names = read.names
@@ -188,6 +193,7 @@ class Accesses:
             case Fold() as fold:
                 names = self.fold(let.names, fold, loop)
             case Choice(rows=rows, then=then, otherwise=otherwise):
+                self.look_up((row.form for row in rows), loop)
                 names = self.union(sorted({name for row in rows for name in row.form.variables}))
                 loop.operations.append(Operation(GUARD, names))
                 self.guards += 1
@@ -195,6 +201,7 @@ class Accesses:
                     names |= self.block(branch, loop)
                 self.guards -= 1
             case IndexNumber(form=form):
+                self.look_up((form,), loop)
                 names = self.form(form).variables & frozenset(self.ranges)
                 loop.operations.append(Operation(INDEX_NUMBER, names))
             case Apply(function=function, operands=operands):
@@ -203,6 +210,13 @@ class Accesses:
             case Number() | Ask():
                 pass
         self.deps |= dict.fromkeys(let.names, names)
+
+    def look_up(self, forms: Iterable[Affine], loop: Loop) -> None:
+        """Take in the elements of index arrays in forms, each once."""
+        for lookup in dict.fromkeys(lookup for form in forms for lookup in form.lookups()):
+            if lookup not in self.looked_up:
+                self.looked_up.add(lookup)
+                loop.operations.append(Operation(LOOKUP, self.union(sorted(lookup.variables))))
 
     def unshared(self, name: str, rows: Domain) -> frozenset[str]:
         """The indices with which the bounds of a binder move, but not all alike.
@@ -247,7 +261,9 @@ class Accesses:
             moved = step_with(name, rows, self.names)
             self.forms[name] = Affine.var(name) + moved
             self.deps[name] = frozenset([name, *moved.variables])
-        trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
+        trips = tuple(self.trips(name, rows) for name in binders)
+        inside = {name for row in rows for lookup in row.form.lookups() for name in lookup.variables}
+        self.unlike |= inside & set(self.names)
         bounds = frozenset(v for name in binders for v in self.unshared(name, rows)) - set(binders)
         domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
         inner = Loop(values[0], fold.kind, binders, trips, domain=domain - set(binders), bounds=bounds)
@@ -264,6 +280,12 @@ class Accesses:
         loop.inner.append(inner)
         inner.result = (self.block(fold.body, inner) | inner.domain) - set(binders)
         return inner.result
+
+    def trips(self, name: str, rows: Sequence[Constraint]) -> int:
+        """About how many values an index of a reduction takes."""
+        most = min(extent(self.ranges[name]), _distance(name, rows))
+        between = steps_between(name, (row.form for row in rows), self.tensors)
+        return most if between is None else min(most, between)
 
     def factors(self, name: str) -> tuple[str, ...]:
         """Of a product its operands; of a square its base, twice; nothing of another value."""

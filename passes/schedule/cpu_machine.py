@@ -15,6 +15,7 @@ FUNCTION_COSTS: Mapping[str, float] = {
     "powi": 2,
     **dict.fromkeys(("div", "sqrt", "mod"), 16),
     "index number": 3,
+    "lookup": 1,
 }
 FUNCTION = 25
 """The cost of any other function."""

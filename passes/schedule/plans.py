@@ -111,7 +111,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
         item = reversed_map(item, recurrence.down)
     work = None
     if _is_known(item, function):
-        work = probed_operations(item)
+        work = probed_operations(item, function.tensors())
         if SMALL * work < machine.least_work:
             return Plan(work, plain, None, (), TINY * work < machine.least_work, recurrence)
     if recurrence is not None and recurrence.order is not None:

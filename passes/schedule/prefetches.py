@@ -90,7 +90,7 @@ class _Look:
             return None
         *others, last = load.at
         names = frozenset[str]().union(*(form.variables for form in others))
-        if lane in names or any(list(form.floors()) for form in load.at):
+        if lane in names or any(list(form.inner_atoms()) for form in load.at):
             return None
         if lane is not None and lane in last.variables:
             moved = self.distance(load, others) >= self.machine.far

@@ -8,11 +8,12 @@ unbiased estimate of all operations (D. E. Knuth, Estimating the efficiency of b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.map import Block, Choice, Fold, Map
+from tadc.passes.maps.map import Block, Choice, Fold, Map, Tensor
+from tadc.passes.schedule.fibres import steps_between
 from tadc.passes.schedule.work_counts import Sides, sides, weight_of
 from tadc.passes.terms.costs import ACCESS, LARGE
 
@@ -24,14 +25,15 @@ Point = dict[str, int]
 Cost = Callable[[Point], int]
 
 
-def probed_operations(item: Map) -> int:
-    """About how many operations a map takes, in the weights of `costs`; the same number at each call.
+def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
+    """About how many operations a map that reads some tensors takes, in the weights of `costs`; the same
+    number at each call. Elements of index arrays may be anything: a guard on one holds in half of all cases.
 
     Nothing in it may depend on a size whose value is not known.
     """
     random = Random(0)
     sizes = [size.constant for size in item.extents]
-    count = _Descent(random).block(item.body)
+    count = _Descent(random, tensors).block(item.body)
     elements = math.prod(sizes)
     if not elements:
         return 0
@@ -45,8 +47,8 @@ def probed_operations(item: Map) -> int:
 class _Descent:
     """Makes of values the functions that count their operations along a path."""
 
-    def __init__(self, random: Random) -> None:
-        self.random = random
+    def __init__(self, random: Random, tensors: Mapping[str, Tensor]) -> None:
+        self.random, self.tensors = random, tensors
 
     def block(self, block: Block) -> Cost:
         """The operations of a block."""
@@ -66,16 +68,23 @@ class _Descent:
         """The test and the branch taken."""
         then, otherwise = self.block(choice.then), self.block(choice.otherwise)
 
+        known = [row for row in choice.rows if not any(True for _ in row.form.lookups())]
+        is_open = len(known) < len(choice.rows)
+
         def count(point: Point) -> int:
-            holds = all(row.holds(point) for row in choice.rows)
+            holds = all(row.holds(point) for row in known)
+            if is_open:
+                holds = holds and self.random.random() < 0.5
             return 1 + (then if holds else otherwise)(point)
 
         return count
 
     def fold(self, fold: Fold, results: int) -> Cost:
         """One path into a reduction, times the number of paths like it."""
-        order = _order(fold.indices, [form for row in fold.rows for form in row.inequalities])
-        body = self.block(fold.body)
+        forms = [form for row in fold.rows for form in row.inequalities]
+        known = [form for form in forms if not any(True for _ in form.lookups())]
+        between = {name: steps_between(name, forms, self.tensors) for name in fold.indices}
+        order, body = _order(fold.indices, known, between), self.block(fold.body)
 
         def count(point: Point) -> int:
             paths = 1
@@ -98,12 +107,17 @@ _Bounded = tuple[str, list[tuple[int, Affine]], list[tuple[int, Affine]]]
 _UNKNOWN: Sides = [(1, ZERO)], [(1, Affine.const(LARGE))]
 
 
-def _order(names: Sequence[str], forms: Sequence[Affine]) -> list[_Bounded]:
-    """Indices in an order in which each has bounds by those before it."""
+def _order(
+    names: Sequence[str], forms: Sequence[Affine], between: Mapping[str, int | None]
+) -> list[_Bounded]:
+    """Indices in an order in which each has bounds by those before it; some have a number of values."""
     waiting, result = list(names), list[_Bounded]()
     while waiting:
         bounded = [(name, *sides(name, forms, set(waiting) - {name})) for name in waiting]
         found = next((b for b in bounded if b[1] and b[2]), (waiting[0], *_UNKNOWN))
+        steps = between[found[0]]
+        if steps is not None:
+            found = (found[0], [(1, ZERO)], [(1, Affine.const(steps - 1))])
         result.append(found)
         waiting.remove(found[0])
     return result

@@ -190,7 +190,7 @@ class _Candidates:
         self.extents = {
             name: size.constant // part.factor if size.is_constant else None
             for name, size, part in zip(accesses.names, sizes, found, strict=True)
-            if name in tiled
+            if name in tiled - accesses.unlike
         }
         size = max(body.size, 1)
         most, code = budget // size, budget * (MASKED if _moves(accesses) else 1)

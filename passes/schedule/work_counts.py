@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.amounts import Count, Counted, Which, product, sum_of
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
+from tadc.passes.schedule.fibres import steps_between
 from tadc.passes.terms.costs import ACCESS, LARGE, WEIGHTS
 
 POWER = 4
@@ -76,9 +77,15 @@ class _Work:
     def fold(self, fold: Fold, results: int) -> Count:
         """The operations of all elements of a reduction."""
         own = set(fold.indices)
-        forms = [form.substitute(self.middles) for row in fold.rows for form in row.inequalities]
+        given = [form for row in fold.rows for form in row.inequalities]
+        forms = [form.substitute(self.middles) for form in given if not any(True for _ in form.lookups())]
         known: dict[str, Affine] = {}
         counts: list[Count] = []
+        for name in fold.indices:
+            between = steps_between(name, given, {})
+            if between is not None:
+                known[name] = Affine.const(between // 2)
+                counts.append(between)
         # An index may be bounded by one that comes later.
         for _ in fold.indices:
             for name in [name for name in fold.indices if name not in known]:

@@ -25,7 +25,7 @@ WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 EXPENSIVE = 4
 #: Bytes of an element.
-ELEMENT = {"f32": 4, "f64": 8}
+ELEMENT = {"f32": 4, "f64": 8, "i32": 4}
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
 CACHED_BYTES = 4 << 20
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
@@ -57,10 +57,18 @@ def points(ranges: Mapping[str, Range | None]) -> int:
 
 
 def extent(found: Range | None) -> int:
-    """About how many values an index takes."""
-    if found is None:
-        return LARGE
-    size = found.extent
+    """About how many values an index takes, of the fibres of an index array on average."""
+    if found is None or found.shared is None:
+        return width(found)
+    return max(width(found) // max(_about(found.shared), 1), 1)
+
+
+def width(found: Range | None) -> int:
+    """About how many values an index may have."""
+    return LARGE if found is None else _about(found.extent)
+
+
+def _about(size: Affine) -> int:
     return max(size.constant, 0) if size.is_constant else LARGE
 
 

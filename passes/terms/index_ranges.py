@@ -13,10 +13,15 @@ from tadc.lattice.polyhedron import implied
 
 @dataclass(frozen=True)
 class Range:
-    """`low <= index <= high`, forms of sizes alone."""
+    """`low <= index <= high`, forms of sizes alone.
+
+    An index between two neighbours of an index array, as of a fibre, takes each of these values for one of
+    `shared` values of what the bounds depend on.
+    """
 
     low: Affine
     high: Affine
+    shared: Affine | None = None
 
     @property
     def extent(self) -> Affine:
@@ -69,7 +74,30 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
             low = _sharper(low, -most.floordiv(k), 1)
         else:
             high = _sharper(high, most.floordiv(-k), -1)
-    return None if low is None or high is None else Range(low, high)
+    return None if low is None or high is None else Range(low, high, _shared(name, forms, known, sizes))
+
+
+def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Affine | None:
+    """How many fibres have the values of an index that runs over one."""
+    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
+    low, high = lookups.get(1), lookups.get(-1)
+    if low is None or high is None or low.array != high.array or high.at[-1] - low.at[-1] != Affine.const(1):
+        return None
+    total = Affine.const(1)
+    for form in low.at:
+        found = span_of(form, known, sizes)
+        if found is None or (not total.is_constant and not found.extent.is_constant):
+            return None
+        first, other = (total, found.extent) if found.extent.is_constant else (found.extent, total)
+        total = first * other.constant
+    return total
+
+
+def _bound(name: str, form: Affine, k: int) -> Lookup | None:
+    """The lookup that a row bounds an index by."""
+    rest = form - Affine.var(name) * k
+    found = [atom for atom, factor in rest.terms if isinstance(atom, Lookup) and factor == -k]
+    return found[0] if len(found) == 1 == len(rest.terms) else None
 
 
 def _sharper(old: Affine | None, new: Affine, sign: int) -> Affine:

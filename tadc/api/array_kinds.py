@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 #: The modules of values that kernels take as they are.
 _HOST = ("builtins", "numpy")
+_RELATIONS = "tadc.backend.runtime.relations"
 
 #: Their types that were seen: to look one up takes a part of the time that asking for its module takes.
 PLAIN: set[type] = {float, int, bool, list, tuple}
@@ -32,7 +33,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 def is_plain(value: Any) -> bool:
     """Whether a value is of NumPy or of Python itself, and its type from now on in `PLAIN`."""
     kind = cast("type[Any]", type(value))
-    if kind.__module__.partition(".")[0] not in _HOST:
+    if kind.__module__.partition(".")[0] not in _HOST and kind.__module__ != _RELATIONS:
         return False
     PLAIN.add(kind)
     return True

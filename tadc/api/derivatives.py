@@ -179,7 +179,7 @@ def hessian(f: Function, wrt: str | Sequence[str] | None = None) -> Jacobian:
            [0., 0., 2.]])
     """
     checked_function(f, Function, "hessian")
-    return jacobian(grad(f, wrt), wrt if wrt is not None else f.inputs)
+    return jacobian(grad(f, wrt), wrt if wrt is not None else f.differentiable)
 
 
 @public
@@ -195,7 +195,7 @@ def hvp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     array([2., 0., 0.])
     """
     checked_function(f, Function, "hvp")
-    return derivative_of(grad(f, wrt), "tangents", wrt if wrt is not None else f.inputs, None, None)
+    return derivative_of(grad(f, wrt), "tangents", wrt if wrt is not None else f.differentiable, None, None)
 
 
 def derivative_of(
@@ -240,8 +240,8 @@ def derived_for_framework(f: Function, mode: str, wrt: Sequence[str]) -> Functio
 
 def _names(f: Function, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
     """The arguments to differentiate by; raises as `derive.resolve_wrt`."""
-    names = f.inputs if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
-    if isinstance(names, tuple | list) and names and set(names) <= set(f.inputs):
+    names = f.differentiable if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
+    if isinstance(names, tuple | list) and names and set(names) <= set(f.differentiable):
         if len(set(names)) == len(names):
             return tuple(names)
     from tadc.compiler.derive import resolve_wrt

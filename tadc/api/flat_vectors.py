@@ -70,7 +70,7 @@ class Flat:
         start: Arrays = wrt if isinstance(wrt, Mapping) else {}
         chosen = (wrt,) if isinstance(wrt, str) else wrt
         if chosen is None:
-            chosen = [name for name in f.inputs if name not in given]
+            chosen = [name for name in f.differentiable if name not in given]
         self._given = dict(given)
         self.names = _checked(f, chosen, given)
         arrays = {**start, **given}

@@ -176,6 +176,11 @@ class Function:
         return self._signature.inputs
 
     @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The names of the arguments by which there are derivatives: all but index arrays."""
+        return tuple(name for name in self.inputs if name not in self._signature.index_arrays)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the results, in order."""
         return self._signature.outputs

@@ -62,13 +62,17 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Signature:
-    """The names of the tensors of a function, and how those of a derivative belong together."""
+    """The names of the tensors of a function, and how those of a derivative belong together.
+
+    There is no derivative by `index_arrays`, which are among the inputs.
+    """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     cotangents: Mapping[str, str]
     gradients: Mapping[str, str]
     tangents: Mapping[str, str]
+    index_arrays: tuple[str, ...] = ()
 
     @staticmethod
     def of(program: Program) -> Signature:
@@ -79,6 +83,7 @@ class Signature:
             {a.cotangent_of: a.name for a in program.arguments if a.cotangent_of},
             {d.gradient_of: d.name for d in program.outputs if d.gradient_of},
             {t.tangent_of: t.name for t in (*program.arguments, *program.outputs) if t.tangent_of},
+            tuple(program.index_arrays()),
         )
 
 
@@ -89,8 +94,8 @@ def find_signature(recipe: Recipe | None) -> Signature | None:
         return None
     try:
         found = json.loads(cache.get(recipe.key(_SIGNATURE)) or b"null")
-        inputs, outputs, *roles = found
-        return Signature(tuple(inputs), tuple(outputs), *map(dict, roles))
+        inputs, outputs, *roles, indices = found
+        return Signature(tuple(inputs), tuple(outputs), *map(dict, roles), tuple(indices))
     except _UNREADABLE:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tadc.caller.boundary import usage
@@ -44,8 +44,8 @@ def read_back(state: Compilation) -> Program:
 
 
 def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The arguments to differentiate by; None is all of them."""
-    inputs = [a.name for a in program.arguments]
+    """The arguments to differentiate by; None is all but index arrays."""
+    inputs = program.differentiable()
     if hasattr(wrt, "shape"):
         help = "pass arrays to the function that is returned: `tadc.vjp(f)(x, df)`"
         raise usage(f"wrt is a name or a sequence of names, not an array ({type(wrt).__name__})", help)
@@ -63,35 +63,40 @@ def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str,
         for name in (name for name, times in count.items() if times > 1)
     ]
     if not names:
-        problems = [Diagnostic("TAD0401", "no argument to differentiate by", helps=[_has(program)])]
+        helps = [_has(program, program.index_arrays())]
+        problems = [Diagnostic("TAD0401", "no argument to differentiate by", helps=helps)]
     if problems:
         raise CompileError(problems)
     return names
 
 
-def _has(program: Program) -> str:
-    inputs = [a.name for a in program.arguments]
+def _has(program: Program, without: Collection[str]) -> str:
+    inputs = [a.name for a in program.arguments if a.name not in without]
     return f"its arguments: {', '.join(inputs)}" if inputs else "the program has no argument"
 
 
 def unknown_argument(
     name: str, program: Program, verb: str = "differentiate by", parameter: str = "wrt"
 ) -> Diagnostic:
-    """Build the error for what a parameter names and is no argument."""
+    """Build the error for what a parameter names and is no argument, or is one that has no derivative."""
     defined = [d.name for d in program.definitions]
-    if name in defined:
+    refused = program.index_arrays() if parameter == "wrt" else {}
+    if name in refused:
+        made = Diagnostic("TAD0401", f"cannot {verb} `{name}`", source=program.source)
+        made.notes.append(f"`{name}` is an index array: its elements are integers, and have no derivative")
+    elif name in defined:
         made = Diagnostic("TAD0401", f"cannot {verb} `{name}`", source=program.source)
         made.notes.append(f"`{name}` is defined by the program, not an argument")
     else:
         made = Diagnostic("TAD0401", f"no argument `{name}`", source=program.source)
-    inputs = [a.name for a in program.arguments]
+    inputs = [a.name for a in program.arguments if a.name not in refused]
     several = [part.strip() for part in name.split(",")]
     if len(several) > 1 and set(several) <= set(inputs):
         listed = ", ".join(f'"{part}"' for part in several)
         made.helps.append(f"name several in a list: `{parameter}=[{listed}]`")
         return made
     near = did_you_mean(name, inputs)
-    made.helps += near or [_has(program)]
+    made.helps += near or [_has(program, refused)]
     return made
 
 

@@ -22,7 +22,9 @@ def parameters_of(program: Program) -> tuple[tuple[Parameter, ...], tuple[Parame
     from tadc.backend.runtime.host_arrays import Parameter
 
     return (
-        tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments),
+        tuple(
+            Parameter(a.name, a.type, a.shape, a.below, a.increasing, a.inspected) for a in program.arguments
+        ),
         tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
     )
 
@@ -37,22 +39,25 @@ def size_symbols_of(program: Program) -> SizeSymbols:
 
 
 def interface_of(state: Compilation, program: Program) -> Interface:
-    """What calls of the program's kernel need to know."""
+    """What calls of the program's kernel need to know: of its own arguments, and of those that are added."""
     from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
     from tadc.backend.runtime.workspace import Temporary
 
-    names = {f"s{n}": Affine.var(name) for n, name in enumerate(program.sizes)}
+    lowered = state.form or program
+    names = {f"s{n}": Affine.var(name) for n, name in enumerate(lowered.sizes)}
+    (inputs, outputs), (all_inputs, _) = parameters_of(program), parameters_of(lowered)
     return Interface(
         state.symbol,
-        *parameters_of(program),
+        (*inputs, *(p for p in all_inputs if p.inspected is not None)),
+        outputs,
         tuple(
             Temporary(
                 Parameter(t.name, t.type, substituted(t.shape, names)), *t.span, *t.place, t.cotangent_of
             )
             for t in state.temporaries
         ),
-        program.sizes,
+        lowered.sizes,
         program.excluded,
         program.given,
         tuple(state.work),

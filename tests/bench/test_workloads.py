@@ -13,6 +13,7 @@ from bench.contenders import COMPILED, TADC, UnavailableError, names_of, prepare
 from bench.counting import counts
 from bench.everyday import EVERYDAY
 from bench.measure import measure, worst_error
+from bench.sparse import SPARSE
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 
@@ -134,6 +135,15 @@ def test_uncertainties_agree(name: str) -> None:
 def test_everyday_programs_agree(name: str) -> None:
     pytest.importorskip("jax")
     workload = next(w for w in EVERYDAY if w.name == name)
+    made = breadth.contenders(workload, "f64", small=True)
+    assert {"tadc", "JAX"} <= set(made) <= {"tadc", *workload.peers}
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", [w.name for w in SPARSE])
+def test_programs_with_index_arrays_agree(name: str) -> None:
+    pytest.importorskip("jax")
+    workload = next(w for w in SPARSE if w.name == name)
     made = breadth.contenders(workload, "f64", small=True)
     assert {"tadc", "JAX"} <= set(made) <= {"tadc", *workload.peers}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,12 +26,52 @@ class Division:
         value = self.numerator.at(env, zero)
         return value // self.divisor if self.op == "//" else value % self.divisor
 
+    @property
+    def parts(self) -> tuple[Form, ...]:
+        """The forms in it."""
+        return (self.numerator,)
+
+    def over(self, parts: tuple[Form, ...]) -> Division:
+        """The same of other forms."""
+        return replace(self, numerator=parts[0])
+
     def __str__(self) -> str:
         alone = self.numerator.name is not None
         return f"{self.numerator if alone else f'({self.numerator})'} {self.op} {self.divisor}"
 
 
-Atom: TypeAlias = str | Division
+#: What is read outside of an index array: an index of nothing.
+NOWHERE = 10**6
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """`array[parts]`, an element of an index array; a scalar one has no parts."""
+
+    array: str
+    parts: tuple[Form, ...]
+    values: Integers = field(compare=False, repr=False)
+
+    def at(self, env: Mapping[str, Any], zero: Any) -> Any:
+        """Its value where the indices have these values, NOWHERE outside of the array."""
+        places = [np.asarray(part.at(env, zero)) for part in self.parts]
+        if not self.values.size:
+            return zero + NOWHERE
+        inside = np.asarray(zero == 0)
+        for place, size in zip(places, self.values.shape, strict=True):
+            inside &= (place >= 0) & (place < size)
+        found = self.values[tuple(np.where(inside, place, 0) for place in places)]
+        return zero + np.where(inside, found, NOWHERE)
+
+    def over(self, parts: tuple[Form, ...]) -> Lookup:
+        """The same of other forms."""
+        return replace(self, parts=parts)
+
+    def __str__(self) -> str:
+        return f"{self.array}[{', '.join(map(str, self.parts))}]" if self.parts else self.array
+
+
+Atom: TypeAlias = str | Division | Lookup
 
 
 @dataclass(frozen=True)
@@ -59,7 +99,8 @@ class Form:
             if isinstance(atom, str):
                 terms.append((names[atom], c))
             else:
-                terms.append((replace(atom, numerator=atom.numerator.renamed(names)), c))
+                parts = tuple(part.renamed(names) for part in atom.parts)
+                terms.append((atom.over(parts), c))
         return replace(self, terms=tuple(terms))
 
     @property
@@ -75,13 +116,13 @@ class Form:
         """The indices in it."""
         found: set[str] = set()
         for atom, _ in self.terms:
-            found |= {atom} if isinstance(atom, str) else atom.numerator.names
+            found |= {atom} if isinstance(atom, str) else set().union(*(part.names for part in atom.parts))
         return found
 
     def __str__(self) -> str:
         text = ""
         for atom, c in self.terms:
-            bare = isinstance(atom, str) or (c == 1 and not text)
+            bare = not isinstance(atom, Division) or (c == 1 and not text)
             part = str(atom) if bare else f"({atom})"
             part = part if abs(c) == 1 else f"{abs(c)}*{part}"
             text += f" {'-' if c < 0 else '+'} {part}" if text else f"{'-' if c < 0 else ''}{part}"

@@ -11,6 +11,8 @@ from tests.fuzz import (
     components,
     generate,
     ieee,
+    indexed,
+    indexed_compare,
     maxima,
     options,
     sized,
@@ -73,6 +75,11 @@ KINDS: dict[str, Kind] = {
         "maxima and minima over computed values, by any mix of modes",
         maxima.failure,
         lambda seed, order: maxima.generate(seed, small=order > 1)[0],
+    ),
+    "index": Kind(
+        "index arrays: values and gradients, or any mix of modes",
+        indexed_compare.failure,
+        lambda seed, order: str(indexed.generate(seed, small=order > 1)[0]),
     ),
     "components": Kind(
         "recurrences of several components, against loops",

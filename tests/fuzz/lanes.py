@@ -66,7 +66,8 @@ def below(lanes: Lanes, node: Sum) -> tuple[Lanes, Integers]:
     env = {name: values[parents] for name, values in lanes.env.items()} | {node.name: index}
     inner = _pad(env, len(parents))
     padding = np.full(inner.count - len(parents), lanes.count)
-    return inner, np.concatenate([parents, padding])
+    inner = inner.only(inner.where(node.where))
+    return inner, np.where(inner.active, np.concatenate([parents, padding]), lanes.count)
 
 
 def _pad(env: dict[str, Integers], count: int) -> Lanes:

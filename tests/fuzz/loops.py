@@ -93,6 +93,8 @@ def _elements(node: Sum, env: Mapping[str, int], known: Mapping[str, np.ndarray]
     upper = min(form.at(env, 0) for form in node.upper)
     for k in range(lower, upper + 1):
         inner = {**env, node.name: k}
+        if not all(condition.holds(inner, 0) for condition in node.where):
+            continue
         if node.style == "joined":
             assert isinstance(node.body, Sum)
             yield from _elements(node.body, inner, known)

@@ -243,9 +243,13 @@ def contraction(
     modes: Sequence[str],
     sizes: Mapping[str, int],
     fast: bool,
+    fixed: Mapping[str, NDArray[np.integer]] | None = None,
 ) -> float:
-    """The same by the compiler: a jvp takes a direction as tangent, a vjp's gradients are weighted by it."""
-    arrays, wanted = dict(inputs), dict(weights)
+    """The same by the compiler: a jvp takes a direction as tangent, a vjp's gradients are weighted by it.
+
+    `fixed` are the index arrays.
+    """
+    arrays, wanted = {**inputs, **(fixed or {})}, dict(weights)
     zeros = {name: np.zeros_like(w) for name, w in weights.items()}
     for mode, direction in zip(modes, directions, strict=True):
         if mode == "jvp":

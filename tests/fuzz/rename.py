@@ -75,6 +75,7 @@ class _Renaming:
                     lower=tuple(form.renamed(names) for form in lower),
                     upper=tuple(form.renamed(names) for form in upper),
                     body=self.node(body, {**names, name: own}, joined),
+                    where=tuple(c.renamed({**names, name: own}) for c in node.where),
                 )
 
 

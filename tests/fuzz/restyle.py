@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tests.fuzz.forms import Form
-from tests.fuzz.tree import Definition, Node, Program, Read, Sum, children, with_child
+from tests.fuzz.forms import Form, Lookup
+from tests.fuzz.tree import Definition, Node, Program, Read, Sum, children, forms_in, with_child
 
 #: An extent; a form where it hangs on size symbols.
 Size: TypeAlias = int | Form
@@ -53,17 +53,36 @@ def with_inferred_sums(node: Node, shapes: Shapes, rng: random.Random) -> Node:
         node = with_child(node, place, child)
     if isinstance(node, Sum) and node.style == "size":
         size = as_size(node.upper[0].shifted(1))
-        if set(_alone(node.body, node.name, shapes)) == {size} and rng.random() < INFERRED:
+        # What a condition says of its index is beside the body.
+        beside = replace(node, name="")
+        if set(_alone(beside, node.name, shapes)) == {size} and rng.random() < INFERRED:
             return replace(node, style="none")
     return node
 
 
 def _alone(node: Node, name: str, shapes: Shapes) -> Iterator[Size]:
     """The sizes of the dimensions that this index reads alone."""
-    if isinstance(node, Read):
-        sizes = zip(node.indices, shapes[node.tensor], strict=True)
+    for tensor, indices in _read(node):
+        sizes = zip(indices, shapes[tensor], strict=True)
         yield from (size for form, size in sizes if form.name == name)
     if isinstance(node, Sum) and node.name == name:
         return
     for _, child in children(node):
         yield from _alone(child, name, shapes)
+
+
+def _read(node: Node) -> Iterator[tuple[str, Sequence[Form]]]:
+    """What a node reads itself: an element of a tensor, and elements of index arrays in its forms."""
+    if isinstance(node, Read):
+        yield node.tensor, node.indices
+    for form in forms_in(node):
+        yield from _looked_up(form)
+
+
+def _looked_up(form: Form) -> Iterator[tuple[str, Sequence[Form]]]:
+    for atom, _ in form.terms:
+        if isinstance(atom, Lookup):
+            yield atom.array, atom.parts
+        if not isinstance(atom, str):
+            for part in atom.parts:
+                yield from _looked_up(part)

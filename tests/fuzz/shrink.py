@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from tests.fuzz.tree import (
     Sum,
     Value,
     children,
+    text,
     with_child,
 )
 
@@ -47,6 +49,9 @@ def smaller(program: Program) -> Iterator[Program]:
         if not _reads(name, definitions):
             kept = {n: shape for n, shape in program.arguments.items() if n != name}
             yield replace(program, arguments=kept)
+    words = {word for definition in definitions for word in re.findall(r"\w+", text(definition.body))}
+    for name in program.arrays.keys() - words:
+        yield replace(program, arrays={n: array for n, array in program.arrays.items() if n != name})
     for k, definition in enumerate(definitions):
         for less in _smaller_definitions(definition):
             yield replace(program, definitions=(*definitions[:k], less, *definitions[k + 1 :]))
@@ -84,8 +89,10 @@ def _with_less(node: Node) -> Iterator[Node]:
         case Sum(lower=lower, upper=upper, style=style):
             if node.kind != "sum":
                 yield replace(node, kind="sum")
-            if style != "bounds":
+            if style != "bounds" and not node.where:
                 yield replace(node, style="bounds")
+            for k in range(len(node.where)):
+                yield replace(node, where=(*node.where[:k], *node.where[k + 1 :]))
             for k in range(len(lower) if len(lower) > 1 else 0):
                 yield replace(node, lower=(*lower[:k], *lower[k + 1 :]))
             for k in range(len(upper) if len(upper) > 1 else 0):

@@ -97,7 +97,7 @@ class Sized(Generator):
         while max(math.prod(extents(shape, sizes)) for sizes in self.samples) > 60:
             shape = shape[1:]
         indices = tuple(rng.sample(INDICES[:5], len(shape)))
-        body = self.body(_lanes(indices, shape, self.samples))
+        body = self.body(lanes_at(indices, shape, self.samples))
         self.sized.definition(name, shape)
         is_output = last or rng.random() < 0.4
         ranges = "declared" if is_output and rng.random() < 0.2 else "stated"
@@ -200,7 +200,7 @@ def divides(form: Form) -> bool:
     return any(isinstance(atom, Division) for atom, _ in form.terms)
 
 
-def _lanes(indices: Sequence[str], shape: tuple[Form, ...], samples: Sequence[Sizes]) -> Lanes:
+def lanes_at(indices: Sequence[str], shape: tuple[Form, ...], samples: Sequence[Sizes]) -> Lanes:
     """All points at all of the values of the sizes, which are among the names."""
     boxes = [box(indices, [max(0, n) for n in extents(shape, sizes)]) for sizes in samples]
     counts = [int(found.active.sum()) for found in boxes]

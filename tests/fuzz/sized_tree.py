@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from tests.fuzz.forms import Atom, Form, Relation
-from tests.fuzz.tree import Definition, Guard, Node, Program, Read, Sum, Value, children, text, with_child
+from tests.fuzz.forms import Atom, Division, Form, Relation
+from tests.fuzz.tree import (
+    Definition,
+    Guard,
+    IndexArray,
+    Node,
+    Program,
+    Read,
+    Sum,
+    Value,
+    children,
+    text,
+    with_child,
+)
 
 #: Values of size symbols.
 Sizes: TypeAlias = Mapping[str, int]
@@ -39,11 +51,20 @@ class SizedProgram:
     sizes: tuple[str, ...]
     arguments: Mapping[str, tuple[Form, ...]]
     definitions: tuple[SizedDefinition, ...]
+    arrays: Mapping[str, IndexArray] = field(default_factory=dict[str, IndexArray])
 
     def at(self, sizes: Sizes) -> Program:
         """The program with numbers in place of the sizes."""
         arguments = {name: extents(shape, sizes) for name, shape in self.arguments.items()}
-        return Program(arguments, tuple(d.at(sizes) for d in self.definitions))
+        arrays = {
+            name: replace(
+                array,
+                shape=tuple(form_at(form, sizes) for form in array.shape),
+                below=form_at(array.below, sizes),
+            )
+            for name, array in self.arrays.items()
+        }
+        return Program(arguments, tuple(d.at(sizes) for d in self.definitions), arrays=arrays)
 
     def is_shaped(self, sizes: Sizes) -> bool:
         """Whether no extent is negative at these sizes."""
@@ -51,9 +72,10 @@ class SizedProgram:
         return all(n >= 0 for shape in shapes for n in extents(shape, sizes))
 
     def __str__(self) -> str:
-        shapes = self.arguments.values()
+        shapes = [*self.arguments.values(), *(array.shape for array in self.arrays.values())]
         told = {form.terms[0][0] for shape in shapes for form in shape if len(form.terms) == 1}
         lines = [f"size {name}" for name in self.sizes if name not in told]
+        lines += [array.declaration(name) for name, array in self.arrays.items()]
         lines += [_declaration(name, shape) for name, shape in self.arguments.items()]
         for definition in self.definitions:
             lines += _definition(definition)
@@ -80,8 +102,8 @@ def form_at(form: Form, sizes: Sizes) -> Form:
         if isinstance(atom, str):
             found = plus(found, Form((), c * sizes[atom]) if atom in sizes else Form(((atom, c),)))
             continue
-        atom = replace(atom, numerator=form_at(atom.numerator, sizes))
-        known = not atom.numerator.terms
+        atom = atom.over(tuple(form_at(part, sizes) for part in atom.parts))
+        known = isinstance(atom, Division) and not atom.numerator.terms
         found = plus(found, Form((), c * atom.at({}, 0)) if known else Form(((atom, c),)))
     return found
 
@@ -92,6 +114,9 @@ def body_at(node: Node, sizes: Sizes) -> Node:
     def forms(found: tuple[Form, ...]) -> tuple[Form, ...]:
         return tuple(form_at(form, sizes) for form in found)
 
+    def relations(found: tuple[Relation, ...]) -> tuple[Relation, ...]:
+        return tuple(Relation(c.op, form_at(c.left, sizes), form_at(c.right, sizes)) for c in found)
+
     for place, child in children(node):
         node = with_child(node, place, body_at(child, sizes))
     match node:
@@ -100,10 +125,9 @@ def body_at(node: Node, sizes: Sizes) -> Node:
         case Read(tensor, indices):
             return Read(tensor, forms(indices))
         case Guard(conditions):
-            known = (Relation(c.op, form_at(c.left, sizes), form_at(c.right, sizes)) for c in conditions)
-            return replace(node, conditions=tuple(known))
+            return replace(node, conditions=relations(conditions))
         case Sum(_, lower, upper):
-            return replace(node, lower=forms(lower), upper=forms(upper))
+            return replace(node, lower=forms(lower), upper=forms(upper), where=relations(node.where))
         case _:
             return node
 

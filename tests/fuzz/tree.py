@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeAlias
 
-from tests.fuzz.forms import Form, Relation
+from tests.fuzz.forms import Form, Integers, Relation
 from tests.fuzz.operations import OPERATIONS
 
 
@@ -51,10 +51,10 @@ class Guard:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum, or another reduction, over max(lower) <= name <= min(upper).
+    """The sum, or another reduction, over max(lower) <= name <= min(upper) where the conditions hold.
 
     `style` is how the range is written: `bounds`, `size` (from 0), `none` (inferred), or `joined`: by size,
-    together with the sum that is its body.
+    together with the sum that is its body. Those with conditions are written by size, or inferred.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Sum:
     body: Node
     style: str = "bounds"
     kind: str = "sum"
+    where: tuple[Relation, ...] = ()
 
 
 Node: TypeAlias = Literal | Value | Read | Apply | Guard | Sum
@@ -85,12 +86,31 @@ class Definition:
 
 
 @dataclass(frozen=True)
+class IndexArray:
+    """An argument of indices from 0 to `below` - 1, and its elements."""
+
+    shape: tuple[Form, ...]
+    below: Form
+    values: Integers = field(compare=False, repr=False)
+    increasing: bool = False
+
+    def declaration(self, name: str) -> str:
+        """As an argument of this name."""
+        shape = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
+        return f"{name}: index{shape} in {self.below}{' increasing' if self.increasing else ''}"
+
+
+@dataclass(frozen=True)
 class Program:
-    """Arguments with their shapes, and definitions in order; `narrow` are the arguments of type f32."""
+    """Arguments with their shapes, and definitions in order; `narrow` are the arguments of type f32.
+
+    `arrays` are arguments too, those of indices.
+    """
 
     arguments: Mapping[str, tuple[int, ...]]
     definitions: tuple[Definition, ...]
     narrow: frozenset[str] = frozenset()
+    arrays: Mapping[str, IndexArray] = field(default_factory=dict[str, IndexArray])
 
     @property
     def outputs(self) -> dict[str, tuple[int, ...]]:
@@ -112,7 +132,8 @@ class Program:
 
     def __str__(self) -> str:
         types = self.types
-        lines = [_declaration(name, shape, types[name]) for name, shape in self.arguments.items()]
+        lines = [array.declaration(name) for name, array in self.arrays.items()]
+        lines += [_declaration(name, shape, types[name]) for name, shape in self.arguments.items()]
         for definition in self.definitions:
             lines += _definition(definition, types[definition.name])
         return "\n".join(lines) + "\n"
@@ -136,6 +157,22 @@ def children(node: Node) -> Iterator[tuple[str | int, Node]]:
             child = getattr(node, place.name)
             if isinstance(child, Node):
                 yield place.name, child
+
+
+def forms_in(node: Node) -> Iterator[Form]:
+    """The index forms of a node itself."""
+    match node:
+        case Value(form):
+            yield form
+        case Read(_, indices):
+            yield from indices
+        case Guard(conditions):
+            yield from (side for c in conditions for side in (c.left, c.right))
+        case Sum(_, lower, upper):
+            yield from (*lower, *upper)
+            yield from (side for c in node.where for side in (c.left, c.right))
+        case Literal() | Apply():
+            return
 
 
 def nodes(node: Node) -> Iterator[Node]:
@@ -175,21 +212,20 @@ def text(node: Node, needs: int = 0) -> str:
 
 
 def _sum(node: Sum) -> str:
-    if node.style == "none":
-        return f"{node.kind}{{{node.name}}} ({text(node.body)})"
     if node.style == "bounds":
         bounds = _bound("_", "max", node.lower) + _bound("^", "min", node.upper)
         return f"{node.kind}{{{node.name}}}{bounds} ({text(node.body)})"
-    specs = [_sized(node)]
+    specs = [_spec(node)]
     while node.style == "joined":
         assert isinstance(node.body, Sum)
         node = node.body
-        specs.append(_sized(node))
-    return f"{node.kind}{{{', '.join(specs)}}} ({text(node.body)})"
+        specs.append(_spec(node))
+    where = f": {' and '.join(map(str, node.where))}" if node.where else ""
+    return f"{node.kind}{{{', '.join(specs)}{where}}} ({text(node.body)})"
 
 
-def _sized(node: Sum) -> str:
-    return f"{node.name}: {node.upper[0].shifted(1)}"
+def _spec(node: Sum) -> str:
+    return node.name if node.style == "none" else f"{node.name}: {node.upper[0].shifted(1)}"
 
 
 def _bound(mark: str, function: str, forms: tuple[Form, ...]) -> str:

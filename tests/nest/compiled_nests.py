@@ -51,8 +51,7 @@ def llvm_of(nest: Nest) -> str:
         low.arrays = {
             t.name: IndexArray(views[t.name][0], shapes[t.name]) for t in nest.tensors if t.type == "i32"
         }
-        indices = tuple(loop.index for loop in loops_of(nest))
-        emit_body(nest.body, low, Scope(point, forms, low.known, views, indices=indices))
+        emit_body(nest.body, low, Scope(point, forms, low.known, views))
         lower_to_llvm_dialect(module, Settings(CPU))
         return complete(translate(module, backend_of(CPU).dialect[0]))
 

@@ -68,9 +68,10 @@ COUNTED = {
 @pytest.mark.parametrize(("text", "expected"), COUNTED.values(), ids=COUNTED)
 def test_probes(text: str, expected: int) -> None:
     """Descents count boxes exactly, and the rest within what 32 of them can."""
-    item = maps(text).maps[0]
-    found = probed_operations(item)
-    assert found == probed_operations(item)
+    function = maps(text)
+    item, tensors = function.maps[0], function.tensors()
+    found = probed_operations(item, tensors)
+    assert found == probed_operations(item, tensors)
     exact = not any(word in text for word in ("^i", "if", "max"))
     assert found == expected if exact else math.isclose(found, expected, rel_tol=0.5)
 

@@ -63,8 +63,8 @@ def check(
 ) -> None:
     """Assert that a program and its derivatives up to `order` compute what `reference` does.
 
-    Order n is `vjp` applied n times, with respect to `wrt` (None: every input, the cotangents
-    included). Every derivative up to order `reprinted` (None: `order`) is also printed and read back; its
+    Order n is `vjp` applied n times, with respect to `wrt` (None: every input that is no index array, the
+    cotangents included). Every derivative up to order `reprinted` (None: `order`) is also printed and read back; its
     text is compared, and of the last of them the values.
     `differences` compares the first gradients to central differences of the program's own value;
     `together` compares the value and the first gradients of one unit. `shapes` are those of the
@@ -108,7 +108,9 @@ def _differentiate(
 ) -> tuple[tadc.Function, Function]:
     """Both sides' derivative."""
     derivative = tadc.vjp(function, wrt=wrt)
-    asked = tuple(function.inputs) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    indices = {argument.name for argument in function.program.arguments if argument.is_index_array}
+    inputs = tuple(name for name in function.inputs if name not in indices)
+    asked = inputs if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
     assert set(derivative.gradients) == set(asked)
     assert set(derivative.cotangents) == set(function.outputs)
     assert set(derivative.outputs) == set(derivative.gradients.values())

@@ -1,0 +1,202 @@
+"""The index arrays of a call: their elements checked, and what kernels take besides made of them.
+
+TAD0506  too little memory for what is made of them
+TAD0511  an element that is no index, or less than the one before where they increase
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tadc.backend.runtime.free_memory import format_bytes, free_for
+from tadc.backend.runtime.host_arrays import Array, Parameter, declared
+from tadc.backend.runtime.inspector import (
+    INDEX_LIMIT,
+    joint_starts,
+    owners,
+    sorted_places,
+    subscripts,
+    taken,
+)
+from tadc.backend.runtime.relations import IndexArray, Relation, index_array_of, known
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.extents import as_form, extent_text
+
+if TYPE_CHECKING:
+    from tadc.frontend.program import Inspected
+
+#: Below this many bytes memory is not asked for.
+_SMALL = 1 << 24
+
+
+class IndexArguments:
+    """The index arrays that a kernel takes in calls with certain sizes, and those that are made of them."""
+
+    def __init__(
+        self, inputs: Sequence[Parameter], made: Sequence[Parameter], sizes: Mapping[str, int]
+    ) -> None:
+        """`inputs` is what a call passes; extents may be forms of the sizes."""
+        self.places = tuple(n for n, p in enumerate(inputs) if p.below is not None)
+        self._given = tuple(inputs[n] for n in self.places)
+        self._made = tuple(p.at(sizes) for p in made)
+        bounded = (*self._given, *made)
+        self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
+
+    def complete(self, inputs: Sequence[Any]) -> list[Array]:
+        """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
+
+        Raises:
+            ArgumentError: TAD0511 and TAD0506, all that is wrong.
+        """
+        found = {p.name: index_array_of(inputs[n]) for n, p in zip(self.places, self._given, strict=True)}
+        problems = [
+            problem
+            for n, p in zip(self.places, self._given, strict=True)
+            if (problem := self._problem(p, inputs[n], found[p.name])) is not None
+        ]
+        if problems:
+            raise ArgumentError(problems)
+        first, *others = found.values()
+        for parameter in self._made:
+            assert parameter.inspected is not None
+            of = [found[name] for name in parameter.inspected.of]
+            below = [self._below[name] for name in parameter.inspected.of]
+            found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
+        arrays = [found[p.name].array for p in self._made]
+        first.calls[self] = others, arrays
+        return [*_placed(inputs, self.places, [first, *others]), *arrays]
+
+    def again(self, inputs: Sequence[Any]) -> list[Array] | None:
+        """What `complete` gives for index arrays that it has seen and that nobody writes to; else None."""
+        found = [known(inputs[n]) for n in self.places]
+        first, *others = found
+        if first is None:
+            return None
+        seen = first.calls.get(self)
+        if seen is None or seen[0] != others:
+            return None
+        return [*_placed(inputs, self.places, [first, *seen[0]]), *seen[1]]
+
+    def _problem(self, parameter: Parameter, value: Relation | Array, found: IndexArray) -> Diagnostic | None:
+        """What is wrong with the elements of an index array."""
+        given = found.array if isinstance(value, Relation) else value
+        if given.size >= INDEX_LIMIT:
+            message = f"`{parameter.name}` has {given.size} elements, which must be fewer than 2**31"
+            return Diagnostic("TAD0511", message, notes=[declared(parameter)])
+        below = self._below[parameter.name]
+        if found.largest >= min(below, INDEX_LIMIT):
+            return out_of_range(parameter, given, below)
+        if parameter.increasing and found.falls:
+            return _falling(parameter, given)
+        return None
+
+
+def _placed(inputs: Sequence[Any], places: Sequence[int], found: Sequence[IndexArray]) -> list[Array]:
+    arrays = list(inputs)
+    for n, index_array in zip(places, found, strict=True):
+        arrays[n] = index_array.array
+    return arrays
+
+
+@dataclass(frozen=True)
+class _Inspection:
+    """A static parameter that is made of some index arrays, whose elements are below some bounds."""
+
+    parameter: Parameter
+    of: tuple[IndexArray, ...]
+    below: tuple[int, ...]
+
+    def made(self) -> IndexArray:
+        """The index array: that of the first of these is kept, and so is it with that."""
+        about = self.about
+        key = about.kind, about.axis, self.parameter.shape, self._key
+        found = self.of[0].made.get(key)
+        if found is None:
+            self._ask_for(prod(n for n in self.parameter.shape if isinstance(n, int)))
+            array = getattr(self, f"_{about.kind}")()
+            assert array.shape == self.parameter.shape, (array.shape, self.parameter.shape)
+            found = self.of[0].keep(key, IndexArray(array))
+        return found
+
+    @property
+    def about(self) -> Inspected:
+        """What is asked for."""
+        assert self.parameter.inspected is not None
+        return self.parameter.inspected
+
+    @property
+    def _key(self) -> Hashable:
+        return self.below, self.of[1:]
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The elements, of each array in the order of places."""
+        return [index_array.array.reshape(-1) for index_array in self.of]
+
+    def _sorted(self, skipped: int = 0) -> tuple[Array, Array]:
+        """Where values start, and the places in their order; some of the arrays do not count."""
+        first = self.of[skipped]
+        key = "sorted", self.below[skipped:], self.of[skipped + 1 :]
+        found = first.made.get(key)
+        if found is None:
+            found = first.keep(key, sorted_places(self.arrays[skipped:], self.below[skipped:]))
+        return found
+
+    def _ptr(self) -> Array:
+        return self._sorted()[0] if len(self.of) == 1 else joint_starts(self.arrays, self.below)
+
+    def _perm(self) -> Array:
+        return subscripts(self._sorted()[1], self.of[0].array.shape, self.about.axis)
+
+    def _taken(self) -> Array:
+        return taken(self.arrays[0], self._sorted(skipped=1)[1])
+
+    def _owner(self) -> Array:
+        return owners(self.arrays[0], self.below[0] - 1)
+
+    def _ask_for(self, elements: int) -> None:
+        """Raise ArgumentError (TAD0506) where there is too little memory for so many."""
+        needed = elements * self.parameter.dtype.itemsize
+        free = free_for(needed) if needed > _SMALL else None
+        if free is not None:
+            names = " and ".join(f"`{name}`" for name in self.about.of)
+            message = f"to look at {names} takes {format_bytes(needed)}, {format_bytes(free)} are available"
+            raise ArgumentError([Diagnostic("TAD0506", message)])
+
+
+def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:
+    """The error (TAD0511) for the first element that is negative, or not below the bound."""
+    wrong = (given < 0) | (given >= min(below, INDEX_LIMIT))
+    place = _first(wrong)
+    value, bound = int(given[place]), as_form(0 if parameter.below is None else parameter.below)
+    text = extent_text(bound if not bound.is_constant else below)
+    must = f"below {text}" if bound.is_constant else f"below {text} = {below}"
+    if value < 0:
+        must = "at least 0"
+    elif below > INDEX_LIMIT <= value:
+        must = "below 2**31"
+    notes = [declared(parameter)]
+    others = int(np.count_nonzero(wrong)) - 1
+    if others:
+        notes.insert(0, f"so {'is' if others == 1 else 'are'} {others} more of its {given.size} elements")
+    return Diagnostic("TAD0511", f"{_element(parameter, place)} is {value}, but must be {must}", notes=notes)
+
+
+def _falling(parameter: Parameter, given: Array) -> Diagnostic:
+    place = 1 + int(np.argmax(given[1:] < given[:-1]))
+    before, here = _element(parameter, (place - 1,)), _element(parameter, (place,))
+    message = f"{here} is {given[place]}, less than {before}, which is {given[place - 1]}"
+    return Diagnostic("TAD0511", message, notes=[declared(parameter)])
+
+
+def _first(wrong: Array) -> tuple[int, ...]:
+    return tuple(int(n) for n in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+
+
+def _element(parameter: Parameter, place: tuple[int, ...]) -> str:
+    return f"`{parameter.name}[{', '.join(map(str, place))}]`" if place else f"`{parameter.name}`"

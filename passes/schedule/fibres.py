@@ -1,0 +1,30 @@
+"""How many steps a reduction takes between elements of index arrays: a guess, as they are not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.map import Tensor
+
+USUAL = 12
+"""So many steps, about, if nothing is known of the array."""
+
+
+def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tensor]) -> int | None:
+    """About how many values an index has whose bounds are forms at least 0; None where no element of an
+    index array bounds it."""
+    bounds = [form for form in forms if form.coefficient(name)]
+    arrays = {lookup.array for form in bounds for lookup in form.lookups()}
+    return min((_average(tensors.get(array)) for array in arrays), default=None)
+
+
+def _average(array: Tensor | None) -> int:
+    """How far it is on average from one element of an array to the next, where they increase."""
+    if array is None:
+        return USUAL
+    places = math.prod(size.constant if size.is_constant else 0 for size in array.shape)
+    if not array.increasing or array.below is None or not array.below.is_constant or places < 2:
+        return USUAL
+    return -(-array.below.constant // (places - 1))

@@ -1,0 +1,281 @@
+"""Calls of kernels with index arrays: what is checked, what is made of them, what is kept."""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tadc.backend.llvm_ir import complete
+from tadc.backend.object_code import object_code
+from tadc.backend.runtime import index_arguments, relations
+from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.relations import Relation
+from tadc.frontend.diagnostics import ArgumentError
+from tadc.frontend.program import Inspected
+from tadc.lattice.affine import Affine
+from tests.backend.kernels import Array, llvm_text
+
+N, E = Affine.var("N"), Affine.var("E")
+
+#: y[n] = the sum of x[e] over the e with dst[e] = n, by fibres, of arrays of any size up to this one.
+TEXT = """
+func.func @k(%x: memref<4096xf64>, %dst: memref<4096xi32>, %ptr: memref<4096xi32>, %perm: memref<4096xi32>,
+    %y: memref<4096xf64>, %N: index, %E: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f64
+  scf.for %n = %c0 to %N step %c1 {
+    %m = arith.addi %n, %c1 : index
+    %a = memref.load %ptr[%n] : memref<4096xi32>
+    %b = memref.load %ptr[%m] : memref<4096xi32>
+    %begin = arith.index_cast %a : i32 to index
+    %end = arith.index_cast %b : i32 to index
+    %sum = scf.for %q = %begin to %end step %c1 iter_args(%s = %zero) -> f64 {
+      %p = memref.load %perm[%q] : memref<4096xi32>
+      %e = arith.index_cast %p : i32 to index
+      %v = memref.load %x[%e] : memref<4096xf64>
+      %t = arith.addf %s, %v : f64
+      scf.yield %t : f64
+    }
+    memref.store %sum, %y[%n] : memref<4096xf64>
+  }
+  return
+}
+"""
+
+X, DST = Parameter("x", "f64", (E,)), Parameter("dst", "i32", (E,), N)
+PTR = Parameter("dst.ptr", "i32", (N + 1,), E + 1, True, Inspected("ptr", ("dst",)))
+PERM = Parameter("dst.perm", "i32", (E,), E, False, Inspected("perm", ("dst",)))
+Y = Parameter("y", "f64", (N,))
+INTERFACE = Interface("k", (X, DST, PTR, PERM), (Y,), (), ("N", "E"))
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Kernel:
+    return INTERFACE.load(object_code(complete(llvm_text(TEXT))))
+
+
+def expected(x: Array, dst: Any, n: int) -> Array:
+    return np.bincount(np.asarray(dst), x, n)
+
+
+def problem(kernel: Kernel, *args: Any, **kwargs: Any) -> str:
+    with pytest.raises(ArgumentError) as found:
+        kernel(args, kwargs)
+    return "\n".join(str(found.value).splitlines())
+
+
+def test_what_is_inspected_is_no_argument(kernel: Kernel) -> None:
+    assert [p.name for p in kernel.inputs] == ["x", "dst"]
+    assert [str(p) for p in kernel.inputs] == ["x: f64[E]", "dst: index[E] in N"]
+
+
+def test_an_interface_is_read_back() -> None:
+    assert Interface.from_json(json.loads(json.dumps(INTERFACE.as_json()))) == INTERFACE
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", ">i4", "int32", "uint32", "int64", ">u8", "list"])
+def test_integers_of_any_type_are_taken(kernel: Kernel, kind: str) -> None:
+    x, dst = np.arange(6.0), [3, 0, 3, 1, 0, 3]
+    given = dst if kind == "list" else np.array(dst, kind)
+    for _ in range(2):
+        np.testing.assert_array_equal(kernel((x, given), {"N": 5})[0], expected(x, dst, 5))
+
+
+def test_strided_and_misaligned_arrays_are_taken(kernel: Kernel) -> None:
+    x, dst = np.arange(4.0), np.array([2, 9, 1, 9, 2, 9, 0, 9])
+    np.testing.assert_array_equal(kernel((x, dst[::2]), {"N": 3})[0], expected(x, dst[::2], 3))
+    bytes_ = np.frombuffer(b"\0" + dst[::2].astype(np.int32).tobytes(), np.uint8)
+    odd = bytes_[1:].view(np.int32)
+    np.testing.assert_array_equal(kernel((x, odd), {"N": 3})[0], expected(x, dst[::2], 3))
+
+
+@pytest.mark.parametrize(("e", "n"), [(0, 0), (0, 3), (1, 1)])
+def test_small_sizes(kernel: Kernel, e: int, n: int) -> None:
+    x, dst = np.ones(e), np.zeros(e, np.int64)
+    np.testing.assert_array_equal(kernel((x, dst), {"N": n})[0], expected(x, dst, n))
+    np.testing.assert_array_equal(kernel((x, list(dst)), {"N": n})[0], expected(x, dst, n))
+
+
+@pytest.mark.parametrize("is_read_only", [True, False])
+def test_an_element_out_of_range_is_named(kernel: Kernel, is_read_only: bool) -> None:
+    x, dst = np.arange(20.0), np.zeros(20, np.int32)
+    dst[17] = 5
+    dst.flags.writeable = not is_read_only
+    for _ in range(2):
+        found = problem(kernel, x, dst, N=5)
+        assert "TAD0511" in found
+        assert "`dst[17]` is 5, but must be below N = 5" in found
+        assert "`dst: index[E] in N`" in found
+        np.testing.assert_array_equal(kernel((x, dst), {"N": 6})[0], expected(x, dst, 6))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (-1, "`dst[1]` is -1, but must be at least 0"),
+        (2**32, "`dst[1]` is 4294967296, but must be below N = 5"),
+        (-(2**32), "`dst[1]` is -4294967296, but must be at least 0"),
+    ],
+)
+def test_what_is_no_index(kernel: Kernel, value: int, text: str) -> None:
+    assert text in problem(kernel, np.zeros(3), np.array([0, value, 1]), N=5)
+
+
+def test_an_index_that_32_bits_do_not_hold() -> None:
+    parameters = [Parameter("i", "i32", (), 2**40)]
+    with pytest.raises(ArgumentError, match=r"`i` is 2147483648, but must be below 2\*\*31"):
+        index_arguments.IndexArguments(parameters, [], {}).complete([np.array(2**31)])
+
+
+def test_how_many_more_are_out_of_range(kernel: Kernel) -> None:
+    assert "so are 2 more of its 4 elements" in problem(kernel, np.zeros(4), [9, 0, 8, -7], N=5)
+
+
+@pytest.mark.parametrize(
+    ("dst", "text"),
+    [
+        (np.zeros(3), "elements of type float64, but indices are integers"),
+        ([0.0, 1.0, 2.0], "elements of type float64, but indices are integers"),
+        (np.zeros(3, bool), "numpy.flatnonzero(dst)"),
+        ([True, False, True], "elements of type bool"),
+        (["a", "b", "c"], "but indices are integers"),
+        ([10**30, 1, 2], "but indices are integers"),
+        (np.zeros((3, 1), np.int32), "2 dimensions"),
+    ],
+)
+def test_what_is_no_index_array(kernel: Kernel, dst: Any, text: str) -> None:
+    assert text in problem(kernel, np.zeros(3), dst, N=5)
+
+
+def test_an_array_that_falls_names_the_place() -> None:
+    increasing = [Parameter("ptr", "i32", (4,), 10, True)]
+    arguments = index_arguments.IndexArguments(increasing, [], {})
+    assert len(arguments.complete([np.array([0, 3, 3, 9])])) == 1
+    with pytest.raises(ArgumentError, match=r"`ptr\[2\]` is 2, less than `ptr\[1\]`, which is 3"):
+        arguments.complete([np.array([0, 3, 2, 9])])
+
+
+def test_a_scalar_index() -> None:
+    arguments = index_arguments.IndexArguments([Parameter("s", "i32", (), N)], [], {"N": 4})
+    (found,) = arguments.complete([np.array(3)])
+    assert found.dtype == np.int32
+    with pytest.raises(ArgumentError, match="`s` is 4, but must be below N = 4"):
+        arguments.complete([np.array(4)])
+
+
+def made_of(parameters: list[Parameter], made: list[Parameter], arrays: list[Array]) -> list[Array]:
+    arguments = index_arguments.IndexArguments(parameters, made, {})
+    return arguments.complete(arrays)[len(arrays) :]
+
+
+def test_what_is_made_of_pairs() -> None:
+    draw = np.random.default_rng(2)
+    row, col = draw.integers(0, 6, (4, 5)), draw.integers(0, 7, (4, 5))
+    of = ("row", "col")
+    parameters = [Parameter("row", "i32", (4, 5), 6), Parameter("col", "i32", (4, 5), 7)]
+    ptr = Parameter("ptr", "i32", (6, 8), 21, False, Inspected("ptr", of))
+    perms = [Parameter(f"p{n}", "i32", (20,), (4, 5)[n], False, Inspected("perm", of, n)) for n in range(2)]
+    taken = Parameter("t", "i32", (20,), 6, False, Inspected("taken", of))
+    found = made_of(parameters, [ptr, *perms, taken], [row, col])
+    places = np.lexsort((col.ravel(), row.ravel()))
+    cells = np.sort((row * 8 + col).ravel())
+    np.testing.assert_array_equal(found[0], np.searchsorted(cells, np.arange(48)).reshape(6, 8))
+    np.testing.assert_array_equal(found[1:3], np.unravel_index(places, (4, 5)))
+    np.testing.assert_array_equal(found[3], row.ravel()[np.argsort(col.ravel(), kind="stable")])
+
+
+def test_the_owner_of_an_element() -> None:
+    owner = Parameter("o", "i32", (9,), 4, False, Inspected("owner", ("ptr",)))
+    (found,) = made_of([Parameter("ptr", "i32", (4,), 10, True)], [owner], [np.array([1, 1, 3, 8])])
+    assert found.tolist() == [3, 1, 1, 2, 2, 2, 2, 2, 3]
+
+
+def test_what_is_made_of_what_was_made() -> None:
+    perm = Parameter("p", "i32", (4,), 4, False, Inspected("perm", ("i",)))
+    inverse = Parameter("q", "i32", (4,), 4, False, Inspected("perm", ("p",)))
+    found = made_of([Parameter("i", "i32", (4,), 9)], [perm, inverse], [np.array([7, 1, 7, 0])])
+    assert [array.tolist() for array in found] == [[3, 1, 0, 2], [2, 1, 3, 0]]
+
+
+def test_a_size_that_only_the_inspector_tells() -> None:
+    count, rows = Affine.var("count"), Affine.var("R")
+    i = Parameter("i", "i32", (rows, 3), 9)
+    perm = Parameter("p", "i32", (count,), rows, False, Inspected("perm", ("i",)))
+    sizes = SizeSymbols(("R", "count"), (i, perm))
+    assert sizes.untold == ()
+    assert sizes.values([(4, 3)], {}) == {"R": 4, "count": 12}
+
+
+def count_sorts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    calls: list[int] = []
+    sort = index_arguments.sorted_places
+
+    def counted(*args: Any) -> Any:
+        calls.append(1)
+        return sort(*args)
+
+    monkeypatch.setattr(index_arguments, "sorted_places", counted)
+    return calls
+
+
+def test_a_relation_and_a_read_only_array_are_looked_at_once(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count_sorts(monkeypatch)
+    x, dst = np.arange(6.0), np.array([3, 0, 3, 1, 0, 3])
+    fixed = dst.copy()
+    fixed.flags.writeable = False
+    for given in (Relation(dst, 5), fixed, fixed[:]):
+        for n, times in ((5, 1), (5, 1), (7, 2)):
+            np.testing.assert_array_equal(kernel((x, given), {"N": n})[0], expected(x, dst, n))
+            assert len(calls) == times
+        calls.clear()
+
+
+def test_an_array_that_changes_is_looked_at_each_time(kernel: Kernel) -> None:
+    x, dst = np.arange(6.0), np.zeros(6, np.int32)
+    view = dst[:]
+    view.flags.writeable = False
+    for value in (1, 2, 3):
+        dst[0] = value
+        for given in (dst, view):
+            np.testing.assert_array_equal(kernel((x, given), {"N": 5})[0], expected(x, dst, 5))
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_what_is_kept_goes_with_the_array(kernel: Kernel, kind: type) -> None:
+    gc.collect()
+    before = len(relations._KNOWN)
+    dst = np.zeros(6, kind)
+    dst.flags.writeable = False
+    kernel((np.zeros(6), dst), {"N": 5})
+    assert len(relations._KNOWN) == before + 1
+    del dst
+    gc.collect()
+    assert len(relations._KNOWN) == before
+
+
+def test_a_read_only_array_with_another_shape_is_looked_at_again() -> None:
+    dst = np.arange(6, dtype=np.int32)
+    dst.flags.writeable = False
+    first = relations.index_array_of(dst)
+    assert relations.index_array_of(dst) is first
+    dst.shape = (2, 3)
+    assert relations.index_array_of(dst) is not first
+
+
+def test_a_call_with_a_relation_is_direct(kernel: Kernel) -> None:
+    x, relation = np.arange(3.0), Relation(np.array([1, 0, 1]), 2)
+    kernel((x, relation), {"N": 2})
+    found = kernel.again((x, relation), {"N": 2})
+    assert found is not None
+    np.testing.assert_array_equal(found[0], [1.0, 2.0])
+    assert kernel.again((x, Relation(np.array([1, 0, 1]), 2)), {"N": 2}) is None

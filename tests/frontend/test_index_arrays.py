@@ -1,0 +1,284 @@
+"""Index arrays: their declarations, elements in index forms, proofs, conditions of reductions, print."""
+
+from __future__ import annotations
+
+import pytest
+
+from tadc.frontend.dump import dump
+from tadc.frontend.extents import required_text
+from tadc.frontend.latex import program_latex
+from tadc.frontend.parser import parse
+from tadc.frontend.printer import print_program
+from tadc.frontend.program import Argument, Program
+from tadc.frontend.source import Source
+from tadc.frontend.specialise import specialised
+from tadc.frontend.terms import IndexValue, Read, Reduce
+from tadc.lattice.affine import Affine, Constraint, Lookup
+from tests.frontend.checking import checked, definition, printed, problem, problems
+
+GRAPH = "src: index[E] in N\ndst: index[E] in N\nw: f64[E]\nx: f64[N]\n"
+
+
+def stable(text: str) -> Program:
+    """A program, whose print reads back to the same text."""
+    program = checked(text)
+    once = print_program(program)
+    assert print_program(checked(once)) == once
+    return program
+
+
+# -- declarations --------------------------------------------------------------------------
+
+
+def test_declarations() -> None:
+    program = stable(
+        "src: index[E] in N\nq: index[N, 3] in M + 1\ns: index in 7\nptr: index[N + 1] in E + 1 increasing\n"
+        "x: f64[M]\nf = s"
+    )
+    src, q, s, ptr, x = program.arguments
+    n, m, e = map(Affine.var, "NME")
+    assert src == Argument("src", "i32", (e,), src.span, below=n)
+    assert (q.type, q.shape, q.below, q.increasing) == ("i32", (n, 3), m + 1, False)
+    assert (s.shape, s.below) == ((), 7)
+    assert (ptr.shape, ptr.below, ptr.increasing) == ((n + 1,), e + 1, True)
+    assert list(program.index_arrays()) == ["src", "q", "s", "ptr"]
+    assert program.differentiable() == (x.name,) == ("x",)
+    assert src.lookup([n]) == Affine.atom(Lookup("src", (n,), n))
+
+
+def test_print_of_declarations() -> None:
+    text = "s: index in 7\nptr: index[N + 1] in E + 1 increasing\nv: f64[E]\nf: f64\n\nf = v[0] * s\n"
+    assert print_program(checked(text)) == text
+
+
+def test_words_of_declarations_are_names_elsewhere() -> None:
+    text = "index: f64[3]\nin: f64[3]\nincreasing: f64[3]\nf = sum{i} (index[i] * in[i] * increasing[i])"
+    assert printed(text) == "f = sum{i}_0^2 (index[i] * in[i] * increasing[i])"
+    assert printed("index: index[3] in 4 increasing\nin: f64[4]\nf = in[index[2]]") == "f = in[index[2]]"
+    assert printed("size tam\na: index[2] in tam increasing\nx: f64[tam]\nf = x[a[1]]") == "f = x[a[1]]"
+
+
+def test_a_size_that_only_a_bound_names_is_untold() -> None:
+    assert problem("src: index[3] in N\nf[e] = src[e]").code == "TAD0209"
+    assert not problems("size N\nsrc: index[3] in N\nf[e] = src[e]")
+
+
+def test_bad_declarations() -> None:
+    assert problem("a: index[2, 2] in 4 increasing\nf = 1").message.startswith("only an index array of one")
+    assert problem("a: index[2] in 2147483649\nf = 1").code == "TAD0213"
+    assert not problems("a: index[2] in 2147483648\nf = a[0]")
+    found = problem("a: index[4] in 4\na[i] = 3\nf[i] = a[i]")
+    assert (found.code, found.message) == ("TAD0213", "`a` is defined, so it is no index array")
+    assert problem("a: index[2] in -1\nf = 1").code == "TAD0308"
+
+
+@pytest.mark.parametrize("written", ["a: index[2]", "a: index", "a: i32[2]", "let a[i: 2]: index = 3"])
+def test_declarations_that_no_parser_takes(written: str) -> None:
+    from tadc.frontend.diagnostics import CompileError
+
+    with pytest.raises(CompileError) as caught:
+        parse(Source(written + "\nf = 1", "f.tad"))
+    (found,) = caught.value.diagnostics
+    assert found.helps
+    assert "index" in found.helps[0] or "f32" in found.helps[0]
+
+
+def test_dump_shows_what_elements_are_below() -> None:
+    text = dump(parse(Source("p: index[3] in N + 1\nf = sum{e: p[e] = 2} (1)", "f.tad")))
+    assert "below: Binary +" in text
+    assert "if: Relation =" in text
+
+
+# -- elements ------------------------------------------------------------------------------
+
+
+def test_an_element_is_an_atom_of_a_form() -> None:
+    body = definition(GRAPH + "f[e] = x[src[e]]").body
+    assert isinstance(body, Read)
+    (form,) = body.indices
+    assert form == Affine.atom(Lookup("src", (Affine.var("e"),), Affine.var("N")))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "x[2*i[e] + 2]",
+        "x[i[p[j[e]]] + 1]",
+        "x[i[2*s]]",
+        "x[i[e] // 2 + i[e] % 3]",
+        "x[3*(i[e] // 2) + 1]",
+        "x[i[e]] * i[e]",
+        "if {i[e] = s and i[e] // 2 >= 1} then (x[i[e] - 2]) else (i[e])",
+        "sum{k}_(i[e])^(2*i[e] + 1) (x[k])",
+        "sum{k}_(i[e])^(min [5; i[e] + s]) (x[k])",
+    ],
+)
+def test_expressions_print_as_written(expression: str) -> None:
+    head = "i: index[8] in 4\np: index[8] in 8\nj: index[8] in 8\ns: index in 4\nx: f64[16]\n"
+    text = f"{head}f[e: 8] = {expression}"
+    stable(text)
+    assert printed(text) == f"f[e] = {expression}"
+
+
+def test_an_element_is_a_number_where_values_stand() -> None:
+    body = definition("s: index in 4\nf = s").body
+    assert isinstance(body, IndexValue)
+    assert printed(GRAPH + "f[e] = src[e] * w[e] + src[e] // 2") == "f[e] = src[e] * w[e] + src[e] // 2"
+    assert definition("a: index[2] in 3\nx: f32[2]\nf[i] = a[i] * x[i]").type == "f32"
+
+
+def test_ranges_are_inferred_from_index_arrays() -> None:
+    assert definition("a: index[5] in 9\nx: f64[9]\nf[e] = x[a[e]]").shape == (5,)
+    assert printed("a: index[5] in 9\nf = sum{e} (a[e])") == "f = sum{e}_0^4 (a[e])"
+    assert printed("a: index[5] in 9\nf[e] = if {a[e] = 1} then (2) else (3)").endswith("else (3)")
+    assert problem("a: index[5] in 9\nx: f64[9]\nf[e] = x[a[e] + 0*e] * x[e]").code == "TAD0305"
+    assert problem("a: index[5] in 9\nx: f64[9]\nf[e] = x[a[e + 1]]").code == "TAD0306"
+
+
+def test_forms_with_elements_are_bounded_by_what_index_expressions_are() -> None:
+    assert problem("a: index[5] in 9\nx: f64[99]\nf[e] = x[a[e] * e]").code == "TAD0303"
+    assert problem("a: index[5] in 9\nx: f64[99]\nf[e: 5] = x[x[e]]").code == "TAD0307"
+    assert problem("a: index[5] in 9\nf[i: a[0]] = 1").code == "TAD0307"
+    assert problem("a: index[5] in 9\nscan{a[t]} h[t: 5] = 1").code == "TAD0317"
+    assert problem("a: index[5] in 9\nf[e] = a[e, 0]").code == "TAD0301"
+    assert problem("a: index[5] in 9\nf[e: 5] = a").code == "TAD0301"
+
+
+def test_specialised_programs_know_what_elements_are_below() -> None:
+    program = specialised(checked(GRAPH + "f[e] = x[src[e]]"), {"N": 5})
+    assert program.index_arrays()["src"].below == 5
+    assert "src: index[E] in 5" in print_program(program)
+    body = program.definitions[0].body
+    assert isinstance(body, Read)
+    assert next(body.indices[0].lookups()).below == Affine.const(5)
+
+
+# -- proofs --------------------------------------------------------------------------------
+
+
+def test_a_read_through_an_element_is_proven() -> None:
+    assert not problems(GRAPH + "f[e] = x[src[e]] + x[N - 1 - src[e]]")
+    found = problem("src: index[6] in 6\nx: f64[5]\nf[e] = x[src[e]]")
+    assert (found.code, found.label) == ("TAD0302", "takes values 0..5 here")
+    assert found.notes == ("out of range at `e = 0, src[e] = 5`",)
+    found = problem("i: index[5] in 6\np: index[4] in 5\nx: f64[5]\nf = sum{e} (x[i[p[e]]])")
+    assert found.notes == ("out of range at `e = 0, i[p[e]] = 5`",)
+
+
+def test_the_place_of_an_element_is_proven() -> None:
+    found = problem("src: index[6] in 6\nf[e: 7] = src[e]")
+    assert found.notes == ("out of range at `e = 6`",)
+    assert "`src: index[7] in 6`" in found.helps[0]
+    found = problem("p: index[6] in 9\nsrc: index[6] in 6\nf[e] = src[p[e]]")
+    assert found.notes == ("out of range at `e = 0, p[e] = 6`",)
+
+
+def test_guards_and_conditions_bound_elements() -> None:
+    head = "src: index[6] in 6\nx: f64[5]\n"
+    assert not problems(head + "f[e] = if {src[e] < 5} then (x[src[e]]) else (0)")
+    assert not problems(head + "f[e] = if {src[e] != 5} then (x[src[e]]) else (0)")
+    assert not problems(head + "f[e] = if {src[e] = 5} then (0) else (x[src[e]])")
+    assert not problems(head + "f[e] = if {src[e] <= e and e < 5} then (x[src[e]]) else (0)")
+    assert not problems(head + "f = sum{e: src[e] < 5} (x[src[e]])")
+    assert not problems(head + "f = sum{e: src[e] + 1 = e} (x[src[e]])")
+    assert not problems(head + "f[e] = sum{k}_0^(src[e] - 1) (x[k])")
+    found = problem(head + "f = sum{e: src[e] > 1} (x[src[e]])")
+    assert found.notes == ("out of range at `e = 0, src[e] = 5`",)
+
+
+def test_sizes_that_reads_through_elements_ask_for() -> None:
+    program = checked("size N\nsrc: index[E] in N\nx: f64[M]\nf[e] = x[src[e]]")
+    assert "M >= N" in next(required_text(rows) for rows in program.excluded)
+    assert not checked(GRAPH + "f[e] = x[src[e]]").excluded
+    offsets = (
+        "ptr: index[N + 1] in E + 1 increasing\nv: f64[E]\nf[i: N] = sum{e}_(ptr[i])^(ptr[i + 1] - 1) (v[e])"
+    )
+    assert not stable(offsets).excluded
+
+
+def test_a_recurrence_over_a_tree() -> None:
+    head = "parent: index[T] in T\nx: f64[T]\n"
+    body = "if {parent[t] < t} then (x[t] + h[parent[t]]) else (x[t])"
+    stable(f"{head}scan{{t}} h[t: T] = {body}")
+    found = problem(f"{head}scan{{t}} h[t: T] = x[t] + h[parent[t]]")
+    assert found.code == "TAD0316"
+    assert found.label == "the order is `parent[t]` there"
+    assert found.notes[0].startswith("not earlier at `T = 1, t = 0, parent[t] = 0`")
+
+
+# -- conditions of reductions --------------------------------------------------------------
+
+
+def test_conditions_join_the_domain() -> None:
+    body = definition(GRAPH + "f[n: N] = sum{e: dst[e] = n and src[e] < 3} (w[e])").body
+    assert isinstance(body, Reduce)
+    (binder,) = body.binders
+    e, n, size = Affine.var(binder), Affine.var("n"), Affine.var("N")
+    dst, src = (Affine.atom(Lookup(name, (e,), size)) for name in ("dst", "src"))
+    assert body.domain[2:] == (Constraint(dst - n, equality=True), Constraint(2 - src))
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min", "logsumexp"])
+@pytest.mark.parametrize(
+    ("written", "printed_as"),
+    [
+        ("{e: dst[e] = n} (w[e] * x[src[e]])", ""),
+        # The size is told by what is read at e alone.
+        ("{e: E: dst[e] = n} (x[src[e]])", "{e: dst[e] = n} (x[src[e]])"),
+        ("{e: dst[e] = n and src[e] >= 4} (w[e])", ""),
+        ("{e: dst[e] = n + src[e]} (w[e])", ""),
+        ("{e: E - 1: dst[e] = n} (w[e + 1])", ""),
+        ("{e: dst[e] = n}_0^(E - 2) (w[e + 1])", "{e: E - 1: dst[e] = n} (w[e + 1])"),
+        ("{e: dst[e] = n}_1^(E - 2) (w[e])", ""),
+        ("{e: dst[e] = n}_0^(min [E - 1; n + 3]) (w[e])", ""),
+        ("{e: src[e] = n}_0^(min [E - 1; dst[n]]) (w[e])", ""),
+    ],
+)
+def test_reductions_print_as_written(kind: str, written: str, printed_as: str) -> None:
+    text = f"{GRAPH}f[n: E] = {kind}{written}"
+    stable(text)
+    assert printed(text) == f"f[n] = {kind}{printed_as or written}"
+
+
+def test_several_indices_under_conditions() -> None:
+    head = "size M\nq: index[N, 5] in M\nx: f64[N]\nb: index[E] in N\n"
+    text = head + "f[m: M] = max{i, j: q[i, j] = m} (x[i])"
+    stable(text)
+    assert printed(text) == "f[m] = max{i, j: q[i, j] = m} (x[i])"
+    text = head + "f[m: M] = sum{i, j: q[i, j] = m} (x[i])"
+    stable(text)
+    assert printed(text) == "f[m] = sum{i}_0^(N - 1) (sum{j: q[i, j] = m} (x[i]))"
+    text = head + "f = sum{e, n: N: b[e] = n} (x[n])"
+    stable(text)
+    assert printed(text) == "f = sum{e}_0^(E - 1) (sum{n: b[e] = n} (x[n]))"
+
+
+def test_conditions_without_elements_are_bounds() -> None:
+    assert printed("x: f64[9]\nf[n: 9] = sum{e: e <= n} (x[e])") == "f[n] = sum{e}_0^(n) (x[e])"
+    assert printed("x: f64[9]\nf = sum{e: 7: e = 4 and e < 7} (x[e])") == printed(
+        "x: f64[9]\nf = sum{e}_0^6 (if {e = 4} then (x[e]) else (0))"
+    )
+
+
+def test_conditions_that_cannot_be_rows() -> None:
+    found = problem(GRAPH + "f = sum{e: src[e] != 3} (w[e])")
+    assert (found.code, found.at) == ("TAD0111", "5:12 src[e] != 3")
+    assert found.helps == ("choose in its body: `if {src[e] = 3} then (0) else (…)`",)
+    assert problem(GRAPH + "f = sum{e: src[e] = x[0]} (w[e])").code == "TAD0307"
+
+
+def test_elements_stand_on_the_left_of_equalities() -> None:
+    text = GRAPH + "f[n: N] = sum{e: n = dst[e]} (w[e])"
+    assert printed(text) == "f[n] = sum{e: dst[e] = n} (w[e])"
+    text = GRAPH + "f[n: N, e] = if {n = 2*dst[e]} then (w[e]) else (0)"
+    assert printed(text) == "f[n, e] = if {2*dst[e] = n} then (w[e]) else (0)"
+
+
+# -- LaTeX ---------------------------------------------------------------------------------
+
+
+def test_latex() -> None:
+    text = program_latex(checked(GRAPH + "f[n: N] = sum{e: dst[e] = n} (w[e] * x[src[e]])"))
+    assert r"\sum_{0 \le e \le E - 1, {\mathit{dst}}_{e} = n} w_{e} \, x_{{\mathit{src}}_{e}}" in text
+    text = program_latex(checked("row_ptr: index[9] in 9\nx: f64[9]\nf[i] = x[row_ptr[i] // 2]"))
+    assert r"\left\lfloor \frac{{\mathit{row}_{\mathrm{ptr}}}_{i}}{2} \right\rfloor" in text
