@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -46,6 +46,13 @@ class Inspected:
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None
+
+    def at(self, sizes: Mapping[str, int]) -> Inspected:
+        """The same where the sizes have these values."""
+        if self.form is None:
+            return self
+        values = {name: Affine.const(size) for name, size in sizes.items()}
+        return replace(self, form=self.form.substitute(values))
 
 
 @dataclass(frozen=True)

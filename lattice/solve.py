@@ -49,7 +49,7 @@ class Solution:
     kernel: tuple[str, ...]
     """Loop variables, outermost first; an unknown that was not eliminated is its own."""
     domain: tuple[Constraint, ...]
-    """Irredundant rows `>= 0` on kernel variables and parameters, and equalities with lookups: `src[z] = b`."""
+    """Irredundant rows `>= 0` on kernel variables and parameters, and equalities with lookups."""
     exact: tuple[tuple[Affine, int], ...]
     """Pairs (e, c) where c divides e wherever the guards hold; `e.floordiv(c)` is one floor atom."""
     trace: Trace = field(repr=False, compare=False)

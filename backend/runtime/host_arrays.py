@@ -76,7 +76,8 @@ class Parameter:
         if self.is_static and isinstance(self.below, int | None):
             return self
         below = None if self.below is None else as_form(self.below).evaluate(sizes)
-        return replace(self, shape=shape_at(self.shape, sizes), below=below)
+        inspected = self.inspected and self.inspected.at(sizes)
+        return replace(self, shape=shape_at(self.shape, sizes), below=below, inspected=inspected)
 
     def __str__(self) -> str:
         """As a program declares it: `a: f64[3, 5]`, `src: index[E] in N`."""

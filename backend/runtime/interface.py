@@ -9,16 +9,15 @@ from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.amounts import Count, Counted, Product, Sum
+from tadc.lattice.form_json import Json, form_json, form_of
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.extents import Extent
     from tadc.frontend.source import Source
     from tadc.frontend.terms import Domain
-
-Json = Any
 
 _GROUPS = ("inputs", "outputs", "temporaries")
 
@@ -96,7 +95,8 @@ def _parameter_json(parameter: Parameter) -> Json:
     found: list[Any] = [parameter.name, parameter.type, [_extent_json(size) for size in parameter.shape]]
     if parameter.below is not None:
         about = parameter.inspected
-        made = None if about is None else [about.kind, about.of, about.axis]
+        form = about and about.form and form_json(about.form)
+        made = None if about is None else [about.kind, about.of, about.axis, form]
         found += [_extent_json(parameter.below), parameter.increasing, made]
     return found
 
@@ -114,8 +114,8 @@ def _parameter(name: str, type: str, shape: Json, *of_indices: Json) -> Paramete
     if made is not None:
         from tadc.frontend.program import Inspected
 
-        kind, of, axis = made
-        inspected = Inspected(kind, tuple(of), int(axis))
+        kind, of, axis, form = made
+        inspected = Inspected(kind, tuple(of), int(axis), form and form_of(form))
     return Parameter(name, type, extents, _extent(below), bool(increasing), inspected)
 
 
@@ -156,33 +156,3 @@ def _count_of(found: Json) -> Count:
         return form_of(found[0])
     kind, *of = found
     return {"sum": Sum, "product": Product}[kind](tuple(map(_count_of, of)))
-
-
-def form_json(form: Affine) -> Json:
-    """`[constant, [atom, factor], …]`, an atom a name, `[form, divisor]` or `[array, below, form, …]`."""
-    return [form.constant, *([_atom_json(atom), factor] for atom, factor in form.terms)]
-
-
-def _atom_json(atom: str | Floor | Lookup) -> Json:
-    match atom:
-        case str():
-            return atom
-        case Floor():
-            return [form_json(atom.numerator), atom.denominator]
-        case Lookup():
-            return [atom.array, form_json(atom.below), *map(form_json, atom.at)]
-
-
-def form_of(found: Json) -> Affine:
-    """The form that `form_json` wrote."""
-    constant, *terms = found
-    return Affine(tuple((_atom(atom), int(factor)) for atom, factor in terms), int(constant))
-
-
-def _atom(found: Json) -> str | Floor | Lookup:
-    if isinstance(found, str):
-        return found
-    if isinstance(found[0], str):
-        array, below, *at = found
-        return Lookup(array, tuple(map(form_of, at)), form_of(below))
-    return Floor(form_of(found[0]), int(found[1]))

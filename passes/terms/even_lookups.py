@@ -27,7 +27,7 @@ def with_even_lookups(program: Program) -> Program:
 
 
 def evened(terms: Terms, root: Term, arrays: Mapping[str, Argument]) -> Term:
-    """A term with forms in the place of lookups; of arrays that are not told, `FEW` elements are in a fibre."""
+    """A term with forms in the place of lookups; in fibres of arrays that are not told are `FEW` elements."""
     names: set[str] = set()
     for term in reachable([root]):
         for form in index_forms(term):
