@@ -17,7 +17,7 @@ from tadc.api.derivatives import derived_for_framework
 from tadc.api.function import Function, function_of
 from tadc.frontend.extents import size_sources, symbols_in
 from tadc.frontend.program import Argument, Program
-from tadc.frontend.terms import arrays_looked_up, index_forms, reachable, tensors_read
+from tadc.frontend.terms import index_forms, reachable, tensors_read
 from tadc.jax.traced_shapes import Shapes
 from tadc.passes.terms.liveness import needed
 
@@ -52,7 +52,7 @@ class Derived:
     @cached_property
     def read(self) -> frozenset[str]:
         """The inputs whose elements are read, and not their extents alone."""
-        return frozenset(_read(self.function.program))
+        return frozenset(tensors_read([d.body for d in self.function.program.definitions]))
 
     def tangents(self, moving: tuple[int, ...]) -> Part:
         """The tangents of all outputs; takes the inputs, then the tangents of those that move."""
@@ -133,15 +133,9 @@ def trimmed(function: Function, base: Base | None = None) -> Part:
     return Part(Derived(function, base), take)
 
 
-def _read(program: Program) -> set[str]:
-    """The arguments whose elements are read, as numbers or as indices."""
-    bodies = [d.body for d in program.definitions]
-    return tensors_read(bodies) | arrays_looked_up(bodies)
-
-
 def _kept(program: Program) -> tuple[Argument, ...]:
     """The arguments that are read, and those that tell the sizes that are used."""
-    read = _read(program)
+    read = tensors_read([d.body for d in program.definitions])
     kept = tuple(a for a in program.arguments if a.name in read)
     for argument in program.arguments:
         missing = _used(program, kept) - _told(kept)
