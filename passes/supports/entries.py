@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from tadc.frontend.extents import as_form, extent
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Select, Term, tensors_read
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.solve import solve
 from tadc.passes.derivatives.cancel import substitute_solution
 from tadc.passes.derivatives.fibres import Arrays
@@ -80,7 +81,17 @@ def entries_of(program: Program, wrt: Sequence[str]) -> tuple[Program, list[Entr
         (cotangent,) = (a.name for a in gradients.arguments if a.cotangent_of == output.name)
         for gradient in gradients.definitions:
             found += _Gradient(gradients, gradient, cotangent, output.name, arrays).entries()
-    return replace(direct, arguments=(*direct.arguments, *arrays.made.values())), found
+    return replace(direct, arguments=(*direct.arguments, *arrays.made.values())), _merged(direct, found)
+
+
+def _merged(program: Program, entries: Sequence[Entries]) -> list[Entries]:
+    """The entries, those at the same places as one."""
+    groups: dict[Entries, list[Term]] = {}
+    zero = program.terms.const(0)
+    for one in entries:
+        groups.setdefault(replace(one, value=zero), []).append(one.value)
+    algebra = Algebra(program.terms)
+    return [replace(one, value=reduce(algebra.add, values)) for one, values in groups.items()]
 
 
 class _Gradient:
@@ -217,12 +228,13 @@ class _Gradient:
         ranges = ranges_within(names, where, {}, frozenset(self.program.sizes))
         shift: dict[str, Affine] = {}
         shape: list[Affine] = []
-        for name in names:
+        for n, name in enumerate(names):
             found = ranges[name]
             if found is None:
                 raise NoEntries("the number of its entries is not told by sizes")
-            shift[name] = Affine.var(name) + found.low
+            shift[name] = Affine.var(f"z{n}") + found.low
             shape.append(found.extent)
+        names = [f"z{n}" for n in range(len(names))]
         forms = [form.substitute(shift) for form in places]
         return Entries(
             self.output, self.gradient.gradient_of, tuple(names), tuple(shape),
@@ -242,7 +254,7 @@ def values_program(program: Program, entries: Sequence[Entries]) -> Program:
     made: list[Definition] = []
     for n, one in enumerate(entries):
         body = algebra.guard(one.where, one.value, algebra.zero)
-        made.append(replace(_definition(program, str(n), one, body), type=types[one.argument]))
+        made.append(replace(_definition(str(n), one, body), type=types[one.argument]))
     return replace(program, definitions=tuple(made))
 
 
@@ -251,15 +263,13 @@ def places_program(program: Program, entries: Sequence[Entries]) -> Program:
     algebra, terms = Algebra(program.terms), program.terms
     made: list[Definition] = []
     for n, one in enumerate(entries):
-        for k, form in enumerate((*one.rows, *one.columns)):
+        # A scalar has one element, which has no subscript.
+        for k, form in enumerate((*(one.rows or (ZERO,)), *(one.columns or (ZERO,)))):
             body = algebra.guard(one.where, terms.index(form), terms.const(-1))
-            made.append(_definition(program, f"{n}_{k}", one, body))
+            made.append(_definition(f"{n}_{k}", one, body))
     return replace(program, definitions=tuple(made))
 
 
-def _definition(program: Program, number: str, entries: Entries, body: Term) -> Definition:
+def _definition(number: str, entries: Entries, body: Term) -> Definition:
     shape = tuple(map(extent, entries.shape))
-    names = tuple(f"z{n}" for n in range(len(entries.indices)))
-    mapping = {old: Affine.var(new) for old, new in zip(entries.indices, names, strict=True)}
-    body = program.terms.substitute(body, mapping)
-    return Definition(f"entries_{number}", "f64", shape, names, body)
+    return Definition(f"entries_{number}", "f64", shape, entries.indices, body)

@@ -63,7 +63,7 @@ class JacobianEntries:
 
     @cached_property
     def found(self) -> tuple[Program, list[Entries]]:
-        """The program and its entries. Raises CompileError (TAD0803)."""
+        """The program and its entries. Raises CompileError (TAD0411)."""
         from tadc.compiler.nonzeros import entries
         from tadc.passes.supports.entries import NoEntries
 
@@ -74,7 +74,7 @@ class JacobianEntries:
         except NoEntries as why:
             message = f"the entries of this Jacobian cannot be told one by one: {why}"
             helps = ["call the Jacobian itself, which gives a dense array"]
-            raise CompileError([Diagnostic("TAD0803", message, helps=helps)]) from None
+            raise CompileError([Diagnostic("TAD0411", message, helps=helps)]) from None
 
     def _function(self, what: str) -> Function:
         def make() -> Program:
@@ -121,7 +121,7 @@ class JacobianEntries:
         return found
 
     def _new_patterns(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, _Pattern]:
-        program, entries = self.found
+        _, entries = self.found
         places = iter(self.places.compiled().kernel(args, dict(kwargs)))
         shapes = self._shapes(args, kwargs)
         rows: dict[str, list[Any]] = {}
@@ -132,8 +132,8 @@ class JacobianEntries:
             sides = shapes[one.output], shapes[one.argument]
             extents[name] = (int(np.prod(sides[0])), int(np.prod(sides[1])))
             for into, forms, shape in ((rows, one.rows, sides[0]), (columns, one.columns, sides[1])):
-                own = [next(places) for _ in forms]
-                into.setdefault(name, []).append(_flat(own, shape, one, into is rows))
+                own = [next(places) for _ in forms or (None,)]
+                into.setdefault(name, []).append(_flat(own, shape or (1,)))
         return {
             name: _Pattern.of(np.concatenate(rows[name]), np.concatenate(columns[name]), extents[name])
             for name in rows
@@ -154,10 +154,8 @@ class JacobianEntries:
         return {name: shape_at(shape, sizes) for name, shape in program.shapes().items()}
 
 
-def _flat(places: Sequence[Any], shape: Sequence[int], entries: Entries, is_row: bool) -> Any:
-    """Places in C order."""
-    if not places:
-        return np.zeros(1 if is_row else 1, np.int64)
+def _flat(places: Sequence[Any], shape: Sequence[int]) -> Any:
+    """Places in C order, -1 of those that are none."""
     total = np.zeros(places[0].shape, np.int64)
     for place, size in zip(places, shape, strict=True):
         total = total * size + place.astype(np.int64)
