@@ -17,6 +17,7 @@ from tadc.frontend.terms import (
     integer_exponent,
     operands,
 )
+from tadc.lattice.affine import Affine
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
 #: A load or a store.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 
 from tadc.frontend.extents import shape_at
 from tadc.frontend.functions import REDUCTIONS
@@ -37,6 +37,7 @@ from tadc.lattice.breakpoints import Critical, critical, zones
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.sums import Amount, plus, sum_of_pieces, times
 from tadc.passes.terms.costs import ELEMENT, TRANSCENDENTAL, weight
+from tadc.passes.terms.even_lookups import evened, with_even_lookups
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class Together:
 
 
 def count_program(program: Program, together: Together | None = None) -> Work:
-    """The work of all tensors of a program without size symbols."""
+    """The work of all tensors of a program without size symbols, as if index arrays were spread evenly."""
+    program = with_even_lookups(program)
     found = together or Together()
     planner = _Planner(program.terms, found.sums)
     by_name = {d.name: d for d in program.definitions}
@@ -117,12 +119,13 @@ def count_program(program: Program, together: Together | None = None) -> Work:
 
 def count_definition(definition: Definition) -> Work:
     """The work of one tensor without size symbols."""
-    return _elements(_Planner(), [definition])
+    terms = Terms()
+    return _elements(_Planner(), [replace(definition, body=evened(terms, definition.body, {}))])
 
 
 def count_definitions(program: Program) -> dict[str, Work]:
     """The operations of a program, tensor by tensor."""
-    planner = _Planner()
+    planner, program = _Planner(), with_even_lookups(program)
     return {d.name: _elements(planner, [d]) for d in program.definitions}
 
 

@@ -21,6 +21,8 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.size_values import needs_values
 from tadc.frontend.terms import tensors_read
+from tadc.passes.derivatives.cancel import cancel_program
+from tadc.passes.derivatives.fibres import with_fibres
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.operation_counts import Together, Work, count_program
 
@@ -121,7 +123,7 @@ def statistics(
         raise needs_values(program.sizes, "operations are counted for values of all sizes", program.source)
     names = resolve_wrt(program, wrt)
     with step("count"):
-        written = cost_of(program)
+        written = cost_of(with_fibres(cancel_program(program)) if program.index_arrays() else program)
     value = _compiled_cost(program, "value", (), options)
     gradients = _compiled_cost(program, "value-and-vjp", names, options)
     return Statistics(written, value, gradients, names)

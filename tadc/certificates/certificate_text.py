@@ -23,7 +23,7 @@ from tadc.certificates.text_blocks import (
     wrapped,
 )
 from tadc.frontend.print_index import condition_text, conditions_text, form_text
-from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate
 from tadc.lattice.loop_nests import LoopNest
@@ -203,8 +203,34 @@ def _result(c: Certificate) -> Iterator[str]:
     loops = [line for level in nest.levels for line in loop_lines(level, 20)] or ["none: one point"]
     yield f"  loops             {loops[0]}"
     yield from (" " * 20 + line for line in loops[1:])
-    if nest.inside:
-        yield from _labelled("tested inside", [condition_text(row) for row in nest.inside])
+    tested = [row for row in nest.inside if not any(row.form.lookups())]
+    if tested:
+        yield from _labelled("tested inside", [condition_text(row) for row in tested])
+    yield from _fibres(c, [row for row in nest.inside if row not in tested])
+
+
+def _fibres(c: Certificate, asked: Sequence[Constraint]) -> Iterator[str]:
+    """Which index arrays are read, and how what is asked of their elements is found."""
+    own = set(c.solution.kernel)
+    values = ((name, c.solution.atoms[atom]) for atom, name in c.trace.atoms.items())
+    read = [f"{name} = {form_text(value)}" for name, value in values if any(value.lookups())]
+    if read:
+        yield from _labelled("read", read)
+    names = dict.fromkeys(
+        lookup.array
+        for row in asked
+        for lookup in row.form.lookups()
+        if not own.isdisjoint(lookup.variables)
+    )
+    if names:
+        yield from _labelled("by fibres", [condition_text(row) for row in asked])
+        text = (
+            f"A fibre of {', '.join(names)} has places in order of value, from a pointer up to the "
+            "next. These are all the places where the values are as asked, each once, since the places are a "
+            "permutation, along which the values do not fall, and the pointers count them: the inspector of "
+            "each array tests that in linear time."
+        )
+        yield from ("  " + line for line in paragraph(text, ""))
 
 
 def loops_of(c: Certificate) -> LoopNest | None:
