@@ -1,18 +1,21 @@
 """Values that a tensor holds already, read instead of computed again.
 
 With `f[i] = if {i >= 2} then (max{k}_0^(i - 2) (x[k])) else (0)` the term `max{k}_0^j (x[k])` is `f[j + 2]`,
-where the facts say that `j + 2` is an index of f and at least 2.
+where the facts say that `j + 2` is an index of f and at least 2. An element of an index array may stand for
+an index: with `z[n] = sum{q}_(ptr[n])^(ptr[n + 1] - 1) (x[q])` the same between `ptr[dst[e]]` and
+`ptr[dst[e] + 1] - 1` is `z[dst[e]]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms, index_forms, operands
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.rewrites.places import Place, Rows
@@ -58,21 +61,42 @@ class KnownValues:
         """The element that holds a term's value at a place; None if none is known to."""
         if not self.held or term.type is None:
             return None
-        number, at = self.numbered(term)
-        found = self.held.get(number)
-        if found is None:
-            return None
-        facts = self.facts(place)
-        reads = (self.read(held, at, facts) for held in found if held.definition.type == term.type)
-        return next((read for read in reads if read is not None), None)
+        for outer, elements in self.over_elements(term):
+            number, at = self.numbered(outer)
+            places = tuple((elements.get(name, Affine.var(name)), shift) for name, shift in at)
+            for held in self.held.get(number, ()):
+                if held.definition.type == term.type and (read := self.read(held, places, place)):
+                    return read
+        return None
 
-    def read(self, held: _Held, at: tuple[tuple[str, int], ...], facts: Domain) -> Term | None:
+    def over_elements(self, term: Term) -> Iterator[tuple[Term, dict[str, Affine]]]:
+        """The term, and what it is over new indices in the place of elements of index arrays.
+
+        First over those that no other is in, then over those that these alone are in, and so on; with each
+        index goes the element.
+        """
+        elements: dict[str, Affine] = {}
+        while True:
+            yield term, elements
+            inner = {
+                atom: f"@{len(elements)}.{n}"
+                for n, atom in enumerate(dict.fromkeys(_innermost(term, term.free, self.sizes)))
+            }
+            if not inner:
+                return
+            rule: Callable[[Affine], Affine] = partial(
+                Affine.replace, rule=lambda atom, inner=inner: _as_index(atom, inner)
+            )
+            elements |= {name: Affine.atom(atom).substitute(elements) for atom, name in inner.items()}
+            term = self.terms.rewrite_forms(term, term.free, rule)
+
+    def read(self, held: _Held, at: tuple[tuple[Affine, int], ...], place: Place) -> Term | None:
         """The element of one tensor, if it is proven to be in range and to hold this."""
         d = held.definition
         index = {
-            dimension: Affine.var(name) + shift - own
-            for (dimension, own), (name, shift) in zip(held.at, at, strict=True)
+            dimension: form + shift - own for (dimension, own), (form, shift) in zip(held.at, at, strict=True)
         }
+        facts = self.facts(place)
         sides = [
             s for i, n in zip(d.indices, d.shape, strict=True) for s in (index[i], as_form(n) - 1 - index[i])
         ]
@@ -104,6 +128,19 @@ class KnownValues:
         return self.forms[term.number]
 
 
+def _innermost(term: Term, free: frozenset[str], sizes: frozenset[str]) -> Iterator[Lookup]:
+    """Elements of index arrays at free indices, in which there are no others."""
+    for form in _forms(term):
+        for atom in form.lookups():
+            names = atom.variables - sizes
+            if names and names <= free and not any(True for part in atom.at for _ in part.lookups()):
+                yield atom
+
+
+def _as_index(atom: str | Floor | Lookup, names: Mapping[Lookup, str]) -> Affine | None:
+    return Affine.var(names[atom]) if isinstance(atom, Lookup) and atom in names else None
+
+
 def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
     """What to add to each index so that the first form that tells it from those before has no constant."""
     found: dict[str, int] = {}
@@ -123,7 +160,7 @@ def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
     return found
 
 
-def _forms(root: Term) -> Iterable[Affine]:
+def _forms(root: Term) -> Iterator[Affine]:
     """All index forms of a term, in an order that does not depend on names."""
     seen: set[int] = set()
     stack = [root]
