@@ -25,6 +25,11 @@ ATTRIBUTES = {
         "the caller does not pass it: an inspector makes it; its kind, the axis, and the names of the arrays "
         "that it follows from",
     ),
+    "tad.values": (
+        "an argument of i32",
+        "string",
+        "of one of the kind `values`: the form of `#0`, `#1`, … that an element is, as JSON",
+    ),
     "tad.excluded": ("a function", "array of integer sets", "sizes for which calls are refused"),
     "tad.cotangent_of": ("an argument", "string", "the output that it is the cotangent of"),
     "tad.gradient_of": ("a result", "string", "the argument that it is the gradient by"),

@@ -6,6 +6,7 @@ An argument of i32 has `tad.below`, a form of the sizes that its elements are le
 
 from __future__ import annotations
 
+import json
 from typing import Any, get_args, get_type_hints
 
 from tadc.dialect.checks import is_index_array
@@ -14,6 +15,7 @@ from tadc.dialect.region_reader import UnsupportedIR
 from tadc.dialect.shapes import forms_of_sizes, said_of
 from tadc.frontend.program import Inspected
 from tadc.lattice.affine import Affine
+from tadc.lattice.form_json import form_of
 
 _KINDS = get_args(get_type_hints(Inspected)["kind"])
 
@@ -51,8 +53,10 @@ def inspected(function: Any, argument: Any) -> Inspected | None:
         listed: list[Any] = list(ir.ArrayAttr(said))
         kind, axis, *of = listed
         names = tuple(ir.StringAttr(name).value for name in of)
-        found = Inspected(ir.StringAttr(kind).value, names, ir.IntegerAttr(axis).value)
-    except ValueError:
+        values = said_of(function, argument, "tad.values")
+        form = None if values is None else form_of(json.loads(ir.StringAttr(values).value))
+        found = Inspected(ir.StringAttr(kind).value, names, ir.IntegerAttr(axis).value, form)
+    except (ValueError, TypeError):
         found = None
     if found is None or found.kind not in _KINDS or not found.of:
         kinds = ", ".join(f'"{kind}"' for kind in _KINDS)

@@ -9,6 +9,7 @@ region, and where one further out has it, not again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ from tadc.frontend.terms import (
     is_bound,
 )
 from tadc.lattice.affine import Affine, box
+from tadc.lattice.form_json import form_json
 
 
 def new_module(program: Program) -> Any:
@@ -134,6 +136,8 @@ class _Writer:
             entries["tad.inspected"] = ir.ArrayAttr.get(
                 [ir.StringAttr.get(made.kind), axis, *map(ir.StringAttr.get, made.of)]
             )
+            if made.form is not None:
+                entries["tad.values"] = ir.StringAttr.get(json.dumps(form_json(made.form)))
         return ir.DictAttr.get(entries)
 
     def of_sizes(self, extents: Sequence[Extent]) -> Any:

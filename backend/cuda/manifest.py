@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from tadc.backend.runtime.interface import Interface, Json, form_json, form_of
+from tadc.backend.runtime.interface import Interface
+from tadc.lattice.form_json import Json, form_json, form_of
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.maps.size_tests import Condition
 

@@ -16,6 +16,7 @@ import numpy as np
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array, Parameter, declared
 from tadc.backend.runtime.inspector import (
+    INDEX,
     INDEX_LIMIT,
     joint_starts,
     owners,
@@ -26,6 +27,7 @@ from tadc.backend.runtime.inspector import (
 from tadc.backend.runtime.relations import IndexArray, Relation, index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
+from tadc.lattice.affine import Affine, Floor
 
 if TYPE_CHECKING:
     from tadc.frontend.program import Inspected
@@ -114,7 +116,7 @@ class _Inspection:
     def made(self) -> IndexArray:
         """The index array: that of the first of these is kept, and so is it with that."""
         about = self.about
-        key = about.kind, about.axis, self.parameter.shape, self._key
+        key = about.kind, about.axis, about.form, self.parameter.shape, self._key
         found = self.of[0].made.get(key)
         if found is None:
             self._ask_for(prod(n for n in self.parameter.shape if isinstance(n, int)))
@@ -156,6 +158,14 @@ class _Inspection:
     def _taken(self) -> Array:
         return taken(self.arrays[0], self._sorted(skipped=1)[1])
 
+    def _values(self) -> Array:
+        assert self.about.form is not None
+        shape = [size for size in self.parameter.shape if isinstance(size, int)]
+        places = {f"#{n}": place for n, place in enumerate(np.ogrid[tuple(map(slice, shape))])}
+        arrays = {name: index_array.array for name, index_array in zip(self.about.of, self.of, strict=True)}
+        values = np.broadcast_to(values_of(self.about.form, places, arrays), shape)
+        return np.ascontiguousarray(values, INDEX)
+
     def _owner(self) -> Array:
         return owners(self.arrays[0], self.below[0] - 1)
 
@@ -167,6 +177,27 @@ class _Inspection:
             names = " and ".join(f"`{name}`" for name in self.about.of)
             message = f"to look at {names} takes {format_bytes(needed)}, {format_bytes(free)} are available"
             raise ArgumentError([Diagnostic("TAD0506", message)])
+
+
+def values_of(form: Affine, places: Mapping[str, Array], arrays: Mapping[str, Array]) -> Array:
+    """The values of a form of places and lookups; a lookup that is out of range counts as 0."""
+    total = np.array(form.constant, np.int64)
+    for atom, k in form.terms:
+        if isinstance(atom, str):
+            total = total + places[atom].astype(np.int64) * k
+        elif isinstance(atom, Floor):
+            total = total + values_of(atom.numerator, places, arrays) // atom.denominator * k
+        else:
+            array = arrays[atom.array]
+            at = [values_of(part, places, arrays) for part in atom.at]
+            within = [(0 <= n) & (n < size) for n, size in zip(at, array.shape, strict=True)]
+            inside = np.logical_and.reduce(np.broadcast_arrays(*within))
+            if array.size:
+                found = array[tuple(np.where(inside, n, 0) for n in at)]
+                total = total + np.where(inside, found, 0) * k
+            else:
+                total = np.broadcast_to(total, np.broadcast_shapes(total.shape, inside.shape))
+    return total
 
 
 def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:

@@ -9,16 +9,15 @@ from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.amounts import Count, Counted, Product, Sum
+from tadc.lattice.form_json import Json, form_json, form_of
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.extents import Extent
     from tadc.frontend.source import Source
     from tadc.frontend.terms import Domain
-
-Json = Any
 
 _GROUPS = ("inputs", "outputs", "temporaries")
 
@@ -39,6 +38,16 @@ class Interface:
     excluded: tuple[Domain, ...] = ()
     given: tuple[tuple[str, int], ...] = ()
     work: tuple[Counted, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[Parameter, ...]:
+        """The inputs that callers pass: they come first."""
+        return tuple(p for p in self.inputs if p.inspected is None)
+
+    @property
+    def made(self) -> tuple[Parameter, ...]:
+        """The inputs that are made of index arrays."""
+        return tuple(p for p in self.inputs if p.inspected is not None)
 
     def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> Kernel:
         """A kernel that runs the object code in this process, made of a source. Raises LinkError."""
@@ -96,7 +105,8 @@ def _parameter_json(parameter: Parameter) -> Json:
     found: list[Any] = [parameter.name, parameter.type, [_extent_json(size) for size in parameter.shape]]
     if parameter.below is not None:
         about = parameter.inspected
-        made = None if about is None else [about.kind, about.of, about.axis]
+        form = about and about.form and form_json(about.form)
+        made = None if about is None else [about.kind, about.of, about.axis, form]
         found += [_extent_json(parameter.below), parameter.increasing, made]
     return found
 
@@ -114,8 +124,8 @@ def _parameter(name: str, type: str, shape: Json, *of_indices: Json) -> Paramete
     if made is not None:
         from tadc.frontend.program import Inspected
 
-        kind, of, axis = made
-        inspected = Inspected(kind, tuple(of), int(axis))
+        kind, of, axis, form = made
+        inspected = Inspected(kind, tuple(of), int(axis), form and form_of(form))
     return Parameter(name, type, extents, _extent(below), bool(increasing), inspected)
 
 
@@ -156,33 +166,3 @@ def _count_of(found: Json) -> Count:
         return form_of(found[0])
     kind, *of = found
     return {"sum": Sum, "product": Product}[kind](tuple(map(_count_of, of)))
-
-
-def form_json(form: Affine) -> Json:
-    """`[constant, [atom, factor], …]`, an atom a name, `[form, divisor]` or `[array, below, form, …]`."""
-    return [form.constant, *([_atom_json(atom), factor] for atom, factor in form.terms)]
-
-
-def _atom_json(atom: str | Floor | Lookup) -> Json:
-    match atom:
-        case str():
-            return atom
-        case Floor():
-            return [form_json(atom.numerator), atom.denominator]
-        case Lookup():
-            return [atom.array, form_json(atom.below), *map(form_json, atom.at)]
-
-
-def form_of(found: Json) -> Affine:
-    """The form that `form_json` wrote."""
-    constant, *terms = found
-    return Affine(tuple((_atom(atom), int(factor)) for atom, factor in terms), int(constant))
-
-
-def _atom(found: Json) -> str | Floor | Lookup:
-    if isinstance(found, str):
-        return found
-    if isinstance(found[0], str):
-        array, below, *at = found
-        return Lookup(array, tuple(map(form_of, at)), form_of(below))
-    return Floor(form_of(found[0]), int(found[1]))

@@ -1,16 +1,14 @@
 """Values that a tensor holds already, read instead of computed again.
 
 With `f[i] = if {i >= 2} then (max{k}_0^(i - 2) (x[k])) else (0)` the term `max{k}_0^j (x[k])` is `f[j + 2]`,
-where the facts say that `j + 2` is an index of f and at least 2. An element of an index array may stand for
-an index: with `z[n] = sum{q}_(ptr[n])^(ptr[n + 1] - 1) (x[q])` the same between `ptr[dst[e]]` and
-`ptr[dst[e] + 1] - 1` is `z[dst[e]]`.
+where the facts say that `j + 2` is an index of f and at least 2. With `z[n] = sum{e: dst[e] = n} (w[e])` the
+term `sum{e: dst[e] = dst[k]} (w[e])` is `z[dst[k]]`: it depends on k by way of an element of an index array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
@@ -38,6 +36,8 @@ class KnownValues:
     terms: Terms
     sizes: frozenset[str]
     size_facts: Domain
+    has_lookups: bool = False
+    """Whether the program has index arrays."""
     held: dict[int, list[_Held]] = field(default_factory=dict[int, "list[_Held]"])
     forms: dict[int, tuple[int, tuple[tuple[str, int], ...]]] = field(
         default_factory=dict[int, "tuple[int, tuple[tuple[str, int], ...]]"]
@@ -61,42 +61,46 @@ class KnownValues:
         """The element that holds a term's value at a place; None if none is known to."""
         if not self.held or term.type is None:
             return None
-        for outer, elements in self.over_elements(term):
-            number, at = self.numbered(outer)
-            places = tuple((elements.get(name, Affine.var(name)), shift) for name, shift in at)
-            for held in self.held.get(number, ()):
-                if held.definition.type == term.type and (read := self.read(held, places, place)):
-                    return read
-        return None
-
-    def over_elements(self, term: Term) -> Iterator[tuple[Term, dict[str, Affine]]]:
-        """The term, and what it is over new indices in the place of elements of index arrays.
-
-        First over those that no other is in, then over those that these alone are in, and so on; with each
-        index goes the element.
-        """
-        elements: dict[str, Affine] = {}
+        type, elements = term.type, dict[str, Affine]()
         while True:
-            yield term, elements
-            inner = {
-                atom: f"@{len(elements)}.{n}"
-                for n, atom in enumerate(dict.fromkeys(_innermost(term, term.free, self.sizes)))
-            }
-            if not inner:
-                return
-            rule: Callable[[Affine], Affine] = partial(
-                Affine.replace, rule=lambda atom, inner=inner: _as_index(atom, inner)
-            )
-            elements |= {name: Affine.atom(atom).substitute(elements) for atom, name in inner.items()}
-            term = self.terms.rewrite_forms(term, term.free, rule)
+            number, at = self.numbered(term)
+            forms = [elements.get(name, Affine.var(name)) + shift for name, shift in at]
+            found = self.held.get(number, ())
+            reads = (self.read(h, forms, self.facts(place)) for h in found if h.definition.type == type)
+            read = next((read for read in reads if read is not None), None)
+            inside = self.over_elements(term, elements) if read is None and self.has_lookups else None
+            if inside is None:
+                return read
+            term = inside
 
-    def read(self, held: _Held, at: tuple[tuple[Affine, int], ...], place: Place) -> Term | None:
+    def over_elements(self, term: Term, elements: dict[str, Affine]) -> Term | None:
+        """A term over elements of index arrays in the place of the indices that it depends on by way of these
+        alone, which are added to `elements` by their new names; None where there are none."""
+        names = term.free - self.sizes
+        lookups = dict.fromkeys(
+            lookup
+            for form in _forms(term)
+            for lookup in form.lookups()
+            if lookup.variables <= term.free and not lookup.variables.isdisjoint(names)
+            if not any(True for part in lookup.at for _ in part.lookups())
+        )
+        new = {lookup: f"?e{len(elements) + n}" for n, lookup in enumerate(lookups)}
+
+        def element(atom: str | Floor | Lookup) -> Affine | None:
+            return Affine.var(new[atom]) if isinstance(atom, Lookup) and atom in new else None
+
+        made = self.terms.rewrite_forms(term, names, lambda form: form.replace(element))
+        inside = frozenset[str]().union(*(lookup.variables for lookup in lookups)) & names
+        if not inside or not made.free.isdisjoint(inside):
+            return None
+        elements |= {name: Affine.atom(lookup).substitute(elements) for lookup, name in new.items()}
+        return made
+
+    def read(self, held: _Held, forms: Sequence[Affine], facts: Domain) -> Term | None:
         """The element of one tensor, if it is proven to be in range and to hold this."""
         d = held.definition
-        index = {
-            dimension: form + shift - own for (dimension, own), (form, shift) in zip(held.at, at, strict=True)
-        }
-        facts = self.facts(place)
+        pairs = zip(held.at, forms, strict=True)
+        index = {dimension: form - own for (dimension, own), form in pairs}
         sides = [
             s for i, n in zip(d.indices, d.shape, strict=True) for s in (index[i], as_form(n) - 1 - index[i])
         ]
@@ -128,19 +132,6 @@ class KnownValues:
         return self.forms[term.number]
 
 
-def _innermost(term: Term, free: frozenset[str], sizes: frozenset[str]) -> Iterator[Lookup]:
-    """Elements of index arrays at free indices, in which there are no others."""
-    for form in _forms(term):
-        for atom in form.lookups():
-            names = atom.variables - sizes
-            if names and names <= free and not any(True for part in atom.at for _ in part.lookups()):
-                yield atom
-
-
-def _as_index(atom: str | Floor | Lookup, names: Mapping[Lookup, str]) -> Affine | None:
-    return Affine.var(names[atom]) if isinstance(atom, Lookup) and atom in names else None
-
-
 def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
     """What to add to each index so that the first form that tells it from those before has no constant."""
     found: dict[str, int] = {}
@@ -160,7 +151,7 @@ def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
     return found
 
 
-def _forms(root: Term) -> Iterator[Affine]:
+def _forms(root: Term) -> Iterable[Affine]:
     """All index forms of a term, in an order that does not depend on names."""
     seen: set[int] = set()
     stack = [root]
