@@ -88,8 +88,7 @@ def direct_call(
     plan = [kernel, passing, count + 1, len(inputs), len(offsets), len(sizes), id(ndarray), id(float)]
     plan += [*offsets, *sizes]
     for parameter in inputs:
-        number = None if parameter.shape else _NUMBERS.get(parameter.dtype)
-        plan += _about(parameter, READ, id(number) if number else 0)
+        plan += _about(parameter, READ, 0 if parameter.shape else id(_NUMBERS[parameter.dtype]))
     for parameter in outputs:
         plan += _about(parameter, WRITTEN, 0)
     make = ctypes.pythonapi.PyCFunction_NewEx

@@ -66,13 +66,9 @@ def extent(found: Range | None) -> int:
 
 
 def _together(ranges: Mapping[str, Range | None]) -> Mapping[str, Range | None]:
-    """The ranges of some indices: one that runs over fibres has all values where theirs are not among them."""
-    return {
-        name: replace(found, shared=None, by=frozenset())
-        if found and not found.by <= ranges.keys()
-        else found
-        for name, found in ranges.items()
-    }
+    """The ranges of some indices: an index of fibres has all of its values without those of the fibres."""
+    alone = {name: found for name, found in ranges.items() if found and not found.by <= ranges.keys()}
+    return {**ranges, **{name: replace(found, shared=None, by=frozenset()) for name, found in alone.items()}}
 
 
 def width(found: Range | None) -> int:

@@ -94,7 +94,7 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
             return None
         first, other = (total, found.extent) if found.extent.is_constant else (found.extent, total)
         total = first * other.constant
-    return Range(ZERO, ZERO, total, frozenset().union(*(form.variables for form in low.at)) - sizes)
+    return Range(ZERO, ZERO, total, frozenset[str]().union(*(form.variables for form in low.at)) - sizes)
 
 
 def _bound(name: str, form: Affine, k: int) -> Lookup | None:
