@@ -12,19 +12,27 @@ from tadc.dialect.index_maps import Name, in_order, parse_set
 from tadc.lattice.affine import Affine, Constraint, Lookup
 
 
-def own_lookups(rows: Sequence[Constraint], binders: Sequence[str]) -> tuple[list[Lookup], list[Name]]:
-    """The lookups of a set that hold its indices, each after those it needs; and what it names of outside."""
+def own_lookups(
+    rows: Sequence[Constraint], binders: Sequence[str]
+) -> tuple[list[Lookup], list[Name], list[Lookup]]:
+    """The lookups of a set that hold its indices, each after those it needs.
+
+    Then what else the set names, and the lookups of outside that its own ones need.
+    """
     own: dict[Lookup, None] = {}
+    outside: dict[Lookup, None] = {}
 
-    def visit(forms: Iterable[Affine]) -> None:
-        for atom in in_order(forms):
-            if isinstance(atom, Lookup) and not atom.variables.isdisjoint(binders):
-                visit(atom.at)
-                own[atom] = None
+    def visit(forms: Iterable[Affine]) -> list[Name]:
+        names = in_order(forms)
+        for name in names:
+            if isinstance(name, Lookup) and not name.variables.isdisjoint(binders):
+                needed = visit(name.at)
+                outside.update((each, None) for each in needed if isinstance(each, Lookup))
+                own[name] = None
+        return [name for name in names if name not in own and name not in binders]
 
-    visit(row.form for row in rows)
-    named = in_order(row.form for row in rows)
-    return list(own), [name for name in named if name not in own and name not in binders]
+    outer = visit(row.form for row in rows)
+    return list(own), outer, list(outside)
 
 
 def lookups_of(op: Any) -> list[Any]:

@@ -275,9 +275,9 @@ class _Writer:
         return self.create("tad.apply", result, values, {"fn": ir.StringAttr.get(term.function)}, point)
 
     def reduce(self, term: Reduce, type: str, scope: Scope) -> Any:
-        own, outer = own_lookups(term.domain, term.binders)
+        own, outer, needed = own_lookups(term.domain, term.binders)
         domain = set_attribute(term.domain, [*term.binders, *own], self.context, outer)
-        values = [self.index(n, scope) for n in outer]
+        values = [self.index(n, scope) for n in (*outer, *needed)][: len(outer)]
         attributes, name = {"domain": domain}, "tad.sum"
         if term.kind != "sum":
             attributes, name = {"kind": ir.StringAttr.get(term.kind), **attributes}, "tad.reduce"

@@ -163,8 +163,14 @@ def holds_reduction(root: Term, known: dict[int, bool]) -> bool:
 
 
 def tensors_read(roots: Iterable[Term]) -> set[str]:
-    """The names of all tensors that terms read."""
-    return {term.tensor for term in reachable(roots) if isinstance(term, Read)}
+    """The names of all tensors that terms read, and of the index arrays whose elements are in their forms."""
+    found: set[str] = set()
+    for term in reachable(roots):
+        if isinstance(term, Read):
+            found.add(term.tensor)
+        for form in index_forms(term):
+            found.update(lookup.array for lookup in form.lookups())
+    return found
 
 
 def integer_exponent(term: Term) -> int | None:

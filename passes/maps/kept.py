@@ -11,8 +11,10 @@ computed where it is read than come from memory. After, it is for all that is st
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
+from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.map import Map, MapFunction, Tensor
 from tadc.passes.maps.merge_folds import is_expensive
 from tadc.passes.maps.row_reads import bytes_of
@@ -50,7 +52,12 @@ def _is_same(item: Map, own: set[str], kept: set[str]) -> bool:
     no result, and nothing that is changed in place."""
     if item.order is not None or item.marks.in_place or any(tensor.name in own for tensor in item.tensors):
         return False
-    return all(load.tensor in kept for load in item.loads())
+    return _reads_alone(item, kept)
+
+
+def _reads_alone(item: Map, kept: Container[str]) -> bool:
+    """Whether a map reads tensors among these alone, and no index array."""
+    return not index_arrays(item.body) and all(load.tensor in kept for load in item.loads())
 
 
 def _is_expensive(item: Map) -> bool:
@@ -61,6 +68,6 @@ def kept_tensors(function: MapFunction) -> tuple[Tensor, ...]:
     """The tensors of marked maps that read others of the kind alone."""
     kept: dict[str, Tensor] = {}
     for item in function.maps:
-        if item.marks.kept and all(load.tensor in kept for load in item.loads()):
+        if item.marks.kept and _reads_alone(item, kept):
             kept |= {tensor.name: tensor for tensor in item.tensors}
     return tuple(kept.values())

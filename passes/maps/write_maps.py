@@ -272,13 +272,14 @@ class MapWriter:
         place: ir.Location,
     ) -> ir.Operation:
         """The operation of a reduction."""
-        own, outer = own_lookups(fold.rows, fold.indices)
+        own, outer, needed = own_lookups(fold.rows, fold.indices)
         attributes = {"domain": self.set(fold.rows, [*fold.indices, *own], outer)}
         many = len(fold.body.gives) > 1
         name = "tad.sums" if many else "tad.sum"
         if fold.kind != "sum":
             name, attributes = "tad.reduce", {"kind": ir.StringAttr.get(fold.kind), **attributes}
-        made = create(name, [self.index(each, point, place) for each in outer], attributes, 1)
+        operands = [self.index(each, point, place) for each in (*outer, *needed)][: len(outer)]
+        made = create(name, operands, attributes, 1)
         self.fill(self.open(made, 0, fold.indices, place), fold.body, place, many=many, lookups=own)
         return made
 

@@ -7,12 +7,12 @@ index of the batch has no part in.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Read, Term, Terms, bottom_up, tensors_read
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.passes.terms.names import Names
 
 
@@ -64,7 +64,8 @@ class _Front:
     def argument(self, argument: Argument) -> Argument:
         if argument.name not in self.varying:
             return argument
-        return replace(argument, shape=(self.size, *argument.shape))
+        # Each of the batch may rise, all of them one after the other do not.
+        return replace(argument, shape=(self.size, *argument.shape), pattern=None, increasing=False)
 
     def definitions(self, definition: Definition, names: Names) -> list[Definition]:
         """The definition over the batch where it varies; else itself, and its copies where it is a result."""
@@ -102,9 +103,22 @@ class _Front:
 
     def _node(self, node: Term, below: list[Term]) -> Term:
         if not isinstance(node, Read):
-            return self.terms.rebuild(node, below)
+            return self.terms.rebuild(node, below, self._form)
         assert node.type
-        front = [Affine.var(self.index)] if node.tensor in self.varying else []
-        return self.terms.read(
-            self.once.get(node.tensor, node.tensor), [*front, *node.indices], node.type, node.span
-        )
+        at = self._at(node.tensor, node.indices)
+        return self.terms.read(self.once.get(node.tensor, node.tensor), at, node.type, node.span)
+
+    def _at(self, tensor: str, at: Sequence[Affine]) -> tuple[Affine, ...]:
+        """The subscripts of an element of a tensor or an index array."""
+        front = [Affine.var(self.index)] if tensor in self.varying else []
+        return (*front, *map(self._form, at))
+
+    def _form(self, form: Affine) -> Affine:
+        """A form whose lookups are in the arrays of the batch."""
+
+        def moved(atom: str | Floor | Lookup) -> Affine | None:
+            if not isinstance(atom, Lookup):
+                return None
+            return Affine.atom(replace(atom, at=self._at(atom.array, atom.at)))
+
+        return form.replace(moved) if any(True for _ in form.lookups()) else form

@@ -1,17 +1,20 @@
 """Reads of IR that can leave their tensor, or are of an element not computed yet, each with a point.
 
+Elements of index arrays in index forms are reads too.
+
 Programs of the language are proven in range by the checker, at their source; IR that comes from
 elsewhere is proven here, before anything is lowered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.extents import Extent, Shape
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, operands
+from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, Where, index_forms, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied, is_empty
@@ -19,16 +22,28 @@ from tadc.lattice.polyhedron import implied, is_empty
 
 @dataclass(frozen=True)
 class OutOfRange:
-    """A read, its dimension, and the point where it takes a value that is no index.
+    """What is read, where, the dimension, and the point where it takes a value that is no index.
 
     No dimension: the read is of an element of a recurrence that comes no earlier, `value` steps back.
     """
 
-    read: Read
+    tensor: str
+    place: Where | None
     dimension: int | None
     size: Extent
     value: int
     point: str
+
+
+@dataclass(frozen=True)
+class Access:
+    """What is read, where, and the form that is to be below a size."""
+
+    tensor: str
+    place: Where | None
+    dimension: int | None
+    size: Extent
+    form: Affine
 
 
 def reads_out_of_range(program: Program) -> list[OutOfRange]:
@@ -74,12 +89,15 @@ class _Walk:
             if (term.number, facts) in self.seen:
                 continue
             self.seen.add((term.number, facts))
+            if not isinstance(term, Reduce):
+                self.lookups(term, index_forms(term), facts, getattr(term, "conditions", ()))
             match term:
                 case Read():
                     self.read(term, facts)
                 case Reduce():
                     binders, rows, body = self.program.terms.open(term)
                     self.spoken |= {b: h or b for b, h in zip(binders, term.hints, strict=True)}
+                    self.lookups(term, [row.form for row in rows], facts, rows)
                     self.visit(body, facts + rows)
                 case Guard():
                     self.visit(term.then, facts + term.conditions)
@@ -89,28 +107,43 @@ class _Walk:
                     stack += operands(term)
 
     def read(self, read: Read, facts: Domain) -> None:
-        for dimension, (form, size) in enumerate(zip(read.indices, self.shapes[read.tensor], strict=True)):
-            for side in (form, size - 1 - form):
-                if self.fails(read, dimension, form, side, facts):
-                    break
+        self.element(read.tensor, read.indices, read.span, facts)
         order = self.definition.order
         if order is not None and read.tensor == self.definition.name:
             there = dict(zip(self.definition.indices, read.indices, strict=True))
             back = order - order.substitute(there)
-            self.fails(read, None, back, back - 1, facts)
+            self.fails(Access(read.tensor, read.span, None, 0, back), back - 1, facts)
 
-    def fails(self, read: Read, dimension: int | None, form: Affine, side: Affine, facts: Domain) -> bool:
+    def lookups(self, term: Term, forms: Iterable[Affine], facts: Domain, rows: Domain) -> None:
+        """Elements of index arrays in forms; in those of rows, where the rows without the element hold."""
+        for lookup in dict.fromkeys(lookup for form in forms for lookup in form.lookups()):
+            others = tuple(row for row in rows if lookup not in row.form.lookups())
+            self.element(lookup.array, lookup.at, term.span, facts + others)
+
+    def element(self, tensor: str, at: Sequence[Affine], place: Where | None, facts: Domain) -> None:
+        for dimension, (form, size) in enumerate(zip(at, self.shapes[tensor], strict=True)):
+            access = Access(tensor, place, dimension, size, form)
+            for side in (form, size - 1 - form):
+                if self.fails(access, side, facts):
+                    break
+
+    def fails(self, access: Access, side: Affine, facts: Domain) -> bool:
         """Whether there is a point where `side` is less than 0; it is noted, with the form's value there."""
         if implied(side, facts):
             return False
         point = violation((*facts, Constraint(-side - 1)), self.program.excluded)
         if point is None:
             return False
-        at = ", ".join(f"{self.spoken.get(n, n)} = {v}" for n, v in sorted(point.items()))
-        value = form.evaluate({**dict.fromkeys(form.variables, 0), **point})
-        size = 0 if dimension is None else self.shapes[read.tensor][dimension]
-        self.found.append(OutOfRange(read, dimension, size, value, at))
+        at = ", ".join(f"{self.said(name)} = {value}" for name, value in sorted(point.items()))
+        form = access.form
+        unknown = [*form.variables, *map(str, form.lookups())]
+        value = form.evaluate({**dict.fromkeys(unknown, 0), **point})
+        self.found.append(OutOfRange(access.tensor, access.place, access.dimension, access.size, value, at))
         return True
+
+    def said(self, name: str) -> str:
+        """The name of an index or of a lookup, for people."""
+        return re.sub(r"\?\w+", lambda found: self.spoken.get(found[0], found[0]), name)
 
 
 @dataclass
@@ -120,7 +153,10 @@ class _Proof(_Walk):
     holds: bool = True
 
     def read(self, read: Read, facts: Domain) -> None:
-        for form, size in zip(read.indices, self.shapes[read.tensor], strict=True):
+        self.element(read.tensor, read.indices, read.span, facts)
+
+    def element(self, tensor: str, at: Sequence[Affine], place: Where | None, facts: Domain) -> None:
+        for form, size in zip(at, self.shapes[tensor], strict=True):
             self.holds = self.holds and implied(form, facts) and implied(size - 1 - form, facts)
 
 
@@ -129,6 +165,9 @@ class _OwnReads(_Walk):
     """The reads of a recurrence of itself, wherever they are."""
 
     reads: list[tuple[Read, Domain]] = field(default_factory=list[tuple[Read, Domain]])
+
+    def lookups(self, term: Term, forms: Iterable[Affine], facts: Domain, rows: Domain) -> None:
+        pass
 
     def read(self, read: Read, facts: Domain) -> None:
         if read.tensor == self.definition.name:

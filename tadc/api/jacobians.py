@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
 from tadc.caller.boundary import public
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.packages import imported
+from tadc.lattice.affine import Lookup
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
+    from tadc.api.jacobian_entries import JacobianEntries
     from tadc.frontend.program import Program
     from tadc.lattice.affine import Affine
     from tadc.passes.supports.compress import Kept, Layout
@@ -51,7 +54,14 @@ class Jacobian(Function):
         `Compressed.coordinates` for what stands where.
         """
         self._of_any_size()
+        if self._has_index_arrays:
+            message = "a Jacobian by index arrays has no boxes of non-zeros, which its arrays tell"
+            raise CompileError([Diagnostic("TAD0411", message, helps=["`toscipy` has its non-zeros alone"])])
         return self._compressed
+
+    @property
+    def _has_index_arrays(self) -> bool:
+        return self.origin is not None and bool(self.origin.base.program.index_arrays())
 
     @cached_property
     def _compressed(self) -> Compressed:
@@ -68,7 +78,16 @@ class Jacobian(Function):
         sparse = _scipy()
         given = self.at_call(args, kwargs)
         assert isinstance(given, Jacobian)
+        if given._has_index_arrays:
+            return given.by_entries.toscipy(sparse, args, kwargs)
         return given._sparse(sparse, args, kwargs)
+
+    @cached_property
+    def by_entries(self) -> JacobianEntries:
+        """The Jacobian of a program with index arrays, by the points that read."""
+        from tadc.api.jacobian_entries import JacobianEntries
+
+        return JacobianEntries(self)
 
     def _sparse(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         import numpy as np
@@ -237,6 +256,7 @@ def _values(form: Affine, point: Mapping[str, Any]) -> Any:
     """A form of integers and arrays of integers."""
     total: Any = form.constant
     for atom, k in form.terms:
+        assert not isinstance(atom, Lookup)
         value = point[atom] if isinstance(atom, str) else _values(atom.numerator, point) // atom.denominator
         total = total + k * value
     return total

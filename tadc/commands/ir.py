@@ -61,14 +61,13 @@ def check_ranges(program: Program, source: Source) -> None:
 
     problems: list[Diagnostic] = []
     for found in reads_out_of_range(program):
-        read = found.read
-        label = Label(source.span_at(read.span)) if isinstance(read.span, Place) else None
+        label = Label(source.span_at(found.place)) if isinstance(found.place, Place) else None
         if found.dimension is None:
-            message = f"`{read.tensor}` is read at an element that is not computed earlier"
+            message = f"`{found.tensor}` is read at an element that is not computed earlier"
             made = Diagnostic("TAD0316", message, label, source=source)
             what = "not earlier"
         else:
-            made = Diagnostic("TAD0607", f"`{read.tensor}` is read out of range", label, source=source)
+            made = Diagnostic("TAD0607", f"`{found.tensor}` is read out of range", label, source=source)
             made.notes.append(
                 f"dimension {found.dimension} holds 0..{found.size - 1}, the index is {found.value}"
             )

@@ -27,11 +27,12 @@ def random_program(
     types: Sequence[str] = ("f32", "f64"),
     literals: Sequence[float] = LITERALS,
     depth: int = 5,
+    index_arrays: int = 0,
 ) -> Program:
-    """A program; the same for the same seed."""
+    """A program; the same for the same seed. Forms have elements of some index arrays, if there are any."""
     unary = [f for f in UNARY if f in functions]
     binary = [f for f in BINARY if f in functions]
-    return _Maker(random.Random(seed), unary, binary, types, literals).program(depth)
+    return _Maker(random.Random(seed), unary, binary, types, literals).program(depth, index_arrays)
 
 
 @dataclass
@@ -42,9 +43,13 @@ class _Maker:
     types: Sequence[str]
     literals: Sequence[float]
     terms: Terms = field(default_factory=Terms)
+    index_arrays: Sequence[Argument] = ()
 
-    def program(self, depth: int) -> Program:
+    def program(self, depth: int, index_arrays: int) -> Program:
         draw = self.random
+        self.index_arrays = [
+            Argument(name, "i32", self.shape(2), below=draw.randint(1, 4)) for name in "pqr"[:index_arrays]
+        ]
         names = "abcd"[: draw.randint(1, 4)]
         arguments = [Argument(n, draw.choice(self.types), self.shape(3)) for n in names]
         tensors: list[Tensor] = [(a.name, a.type, shape_at(a.shape, {})) for a in arguments]
@@ -56,7 +61,7 @@ class _Maker:
             is_output = name == "f" or draw.random() < 0.7
             definitions.append(Definition(name, kind, shape, indices, body, is_output))
             tensors.append((name, kind, shape))
-        return Program(tuple(arguments), tuple(definitions), self.terms)
+        return Program((*self.index_arrays, *arguments), tuple(definitions), self.terms)
 
     def shape(self, most: int) -> tuple[int, ...]:
         return tuple(self.random.randint(1, 4) for _ in range(self.random.randint(0, most)))
@@ -66,6 +71,9 @@ class _Maker:
         form = Affine.const(draw.randint(-3, 3))
         for name in draw.sample(scope, min(len(scope), draw.randint(0, 2))):
             form = form + Affine.var(name) * draw.choice([1, 1, -1, 2, -3])
+        if self.index_arrays and draw.random() < 0.5:
+            array = draw.choice(self.index_arrays)
+            form = form + array.lookup(self.form(scope) for _ in array.shape) * draw.choice([1, 1, -1, 2])
         if draw.random() < 0.25:
             divisor = draw.randint(2, 4)
             form = form + form.floordiv(divisor) if draw.random() < 0.5 else form.mod(divisor)

@@ -275,7 +275,8 @@ def test_unsupported_in_a_region(lines: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "line"),
     [
-        ("func.func @f(%a: tensor<4xi32>) {\nRETURN\n}", "tensor<4xi32> needs a map 'tad.below' to one form", 1),
+        ("func.func @f(%a: tensor<4xi32>) {\nRETURN\n}",
+         "tensor<4xi32> needs a map 'tad.below' to one form", 1),
         ("func.func @f(%a: tensor<?xf64>) {\nRETURN\n}",
          "the shape of tensor<?xf64> needs a map 'tad.shape'", 1),
         ("func.func @f(%a: tensor<?xf64> {tad.shape = affine_map<() -> (4)>}) {\nRETURN\n}",
