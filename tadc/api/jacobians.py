@@ -11,11 +11,11 @@ from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
 from tadc.caller.boundary import public
 from tadc.frontend.packages import imported
+from tadc.lattice.affine import Affine, Floor
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
     from tadc.frontend.program import Program
-    from tadc.lattice.affine import Affine
     from tadc.passes.supports.compress import Kept, Layout
 
 
@@ -166,18 +166,20 @@ class Compressed(Function):
         """For each result, where it holds an element of the pattern, and the indices of all elements.
 
         A mask of the result's shape; and an array for each index of the Jacobian, that broadcasts to the
-        shape. Takes the inputs of the Jacobian, of which the shapes alone matter.
+        shape. Takes the inputs of the Jacobian, of which the shapes and the index arrays alone matter.
         """
         import numpy as np
 
         counts = self._pattern.named(args, kwargs)
         sizes = self.sizes(args, kwargs)
+        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        arrays = {name: np.asarray(given[name]) for name in self.jacobian.program.index_arrays()}
         found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
         for kept in (one for several in self.tensors.values() for one in several):
             mask = counts[kept.name] > 0
             axes = np.ogrid[tuple(slice(n) for n in mask.shape)] if mask.shape else ()
             point = {**sizes, **dict(zip(kept.indices, axes, strict=True))}
-            found[kept.name] = mask, tuple(np.asarray(_values(form, point)) for form in kept.at)
+            found[kept.name] = mask, tuple(np.asarray(_values(form, point, arrays)) for form in kept.at)
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -233,11 +235,24 @@ def jacobian_layout(jacobian: Jacobian) -> Layout:
     return found
 
 
-def _values(form: Affine, point: Mapping[str, Any]) -> Any:
-    """A form of integers and arrays of integers."""
+def _values(form: Affine, point: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
+    """A form of integers and arrays of integers, and of elements of index arrays.
+
+    Where a subscript is out of range the element is no part of the pattern: the form may be anything.
+    """
+    import numpy as np
+
     total: Any = form.constant
     for atom, k in form.terms:
-        value = point[atom] if isinstance(atom, str) else _values(atom.numerator, point) // atom.denominator
+        if isinstance(atom, str):
+            value = point[atom]
+        elif isinstance(atom, Floor):
+            value = _values(atom.numerator, point, arrays) // atom.denominator
+        else:
+            array = arrays[atom.array]
+            at = [_values(part, point, arrays) for part in atom.at]
+            clipped = [np.clip(one, 0, max(n - 1, 0)) for one, n in zip(at, array.shape, strict=True)]
+            value = array[tuple(clipped)].astype(np.int64) if array.size else np.zeros((), np.int64)
         total = total + k * value
     return total
 
