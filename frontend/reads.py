@@ -10,6 +10,7 @@ from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.index_expr import IndexReader
 from tadc.frontend.out_of_range import Access, check_access
+from tadc.frontend.places import not_sparse
 from tadc.frontend.proof import fits_64_bits
 from tadc.frontend.recurrences import OwnRead, Recurrence, check_earlier
 from tadc.frontend.report import Rejected, Reporter, error
@@ -83,7 +84,7 @@ class ReadChecker:
         return Condition(relation.operator, lhs - rhs)
 
     def element(self, expr: syntax.Subscript, setting: Setting) -> tuple[Tensor, list[Affine]] | None:
-        """The tensor and the index forms of a read, each proven in range."""
+        """The tensor, as the read has it, and the index forms, each proven in range."""
         tensor = self._tensor(expr, setting)
         found = [self.form(index, "tensor index", setting) for index in expr.indices]
         forms = [form for form in found if form is not None]
@@ -129,7 +130,9 @@ class ReadChecker:
                 raise Rejected(self.names.unknown_tensor(name, span, len(expr.indices)))
             found = self.names.resolve(name, span, setting.scope)
             if isinstance(found, Tensor):
-                return found
+                if expr.stored and found.pattern is None:
+                    raise Rejected(not_sparse(name, span))
+                return found.seen(expr)
             if isinstance(found, Index) and name in self.names.sites:
                 # The index that took the tensor's name is what was reported.
                 raise Rejected

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
 from tadc.caller.boundary import public
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.packages import imported
-from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.affine import Lookup
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
+    from tadc.api.jacobian_entries import JacobianEntries
     from tadc.frontend.program import Program
+    from tadc.lattice.affine import Affine
     from tadc.passes.supports.compress import Kept, Layout
 
 
@@ -51,7 +54,14 @@ class Jacobian(Function):
         `Compressed.coordinates` for what stands where.
         """
         self._of_any_size()
+        if self._has_index_arrays:
+            message = "a Jacobian by index arrays has no boxes of non-zeros, which its arrays tell"
+            raise CompileError([Diagnostic("TAD0411", message, helps=["`toscipy` has its non-zeros alone"])])
         return self._compressed
+
+    @property
+    def _has_index_arrays(self) -> bool:
+        return self.origin is not None and bool(self.origin.base.program.index_arrays())
 
     @cached_property
     def _compressed(self) -> Compressed:
@@ -68,7 +78,16 @@ class Jacobian(Function):
         sparse = _scipy()
         given = self.at_call(args, kwargs)
         assert isinstance(given, Jacobian)
+        if given._has_index_arrays:
+            return given.by_entries.toscipy(sparse, args, kwargs)
         return given._sparse(sparse, args, kwargs)
+
+    @cached_property
+    def by_entries(self) -> JacobianEntries:
+        """The Jacobian of a program with index arrays, by the points that read."""
+        from tadc.api.jacobian_entries import JacobianEntries
+
+        return JacobianEntries(self)
 
     def _sparse(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         import numpy as np
@@ -166,20 +185,18 @@ class Compressed(Function):
         """For each result, where it holds an element of the pattern, and the indices of all elements.
 
         A mask of the result's shape; and an array for each index of the Jacobian, that broadcasts to the
-        shape. Takes the inputs of the Jacobian, of which the shapes and the index arrays alone matter.
+        shape. Takes the inputs of the Jacobian, of which the shapes alone matter.
         """
         import numpy as np
 
         counts = self._pattern.named(args, kwargs)
         sizes = self.sizes(args, kwargs)
-        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
-        arrays = {name: np.asarray(given[name]) for name in self.jacobian.program.index_arrays()}
         found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
         for kept in (one for several in self.tensors.values() for one in several):
             mask = counts[kept.name] > 0
             axes = np.ogrid[tuple(slice(n) for n in mask.shape)] if mask.shape else ()
             point = {**sizes, **dict(zip(kept.indices, axes, strict=True))}
-            found[kept.name] = mask, tuple(np.asarray(_values(form, point, arrays)) for form in kept.at)
+            found[kept.name] = mask, tuple(np.asarray(_values(form, point)) for form in kept.at)
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -235,24 +252,12 @@ def jacobian_layout(jacobian: Jacobian) -> Layout:
     return found
 
 
-def _values(form: Affine, point: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
-    """A form of integers and arrays of integers, and of elements of index arrays.
-
-    Where a subscript is out of range the element is no part of the pattern: the form may be anything.
-    """
-    import numpy as np
-
+def _values(form: Affine, point: Mapping[str, Any]) -> Any:
+    """A form of integers and arrays of integers."""
     total: Any = form.constant
     for atom, k in form.terms:
-        if isinstance(atom, str):
-            value = point[atom]
-        elif isinstance(atom, Floor):
-            value = _values(atom.numerator, point, arrays) // atom.denominator
-        else:
-            array = arrays[atom.array]
-            at = [_values(part, point, arrays) for part in atom.at]
-            clipped = [np.clip(one, 0, max(n - 1, 0)) for one, n in zip(at, array.shape, strict=True)]
-            value = array[tuple(clipped)].astype(np.int64) if array.size else np.zeros((), np.int64)
+        assert not isinstance(atom, Lookup)
+        value = point[atom] if isinstance(atom, str) else _values(atom.numerator, point) // atom.denominator
         total = total + k * value
     return total
 

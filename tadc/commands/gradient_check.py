@@ -15,7 +15,7 @@ from tadc.compiler.derive import derive
 from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at, size_sources
-from tadc.frontend.program import Program
+from tadc.frontend.program import Argument, Program
 from tadc.frontend.specialise import specialised
 
 #: Elements of an argument that are moved, at most.
@@ -104,6 +104,7 @@ def _tried_sizes(program: Program, given: Mapping[str, Any]) -> dict[str, int]:
     tried = [{**told, **{name: start + n * step for n, name in enumerate(free)}} for start, step in _TRIED]
     legal = [s for s in tried if not any(all(row.holds(s) for row in rows) for rows in program.excluded)]
     shapes = program.shapes().values()
+    shapes = [*shapes, [a.below for a in program.arguments if a.below is not None]]
     full = [s for s in legal if all(min((1, *shape_at(shape, s))) > 0 for shape in shapes)]
     return (full or legal or tried)[0]
 
@@ -118,7 +119,9 @@ def _random_inputs(
     """Inputs in (-1, 1), or in (0.1, 1) where the program has no value there."""
     for low in (-1.0, 0.1):
         arrays = {
-            a.name: random.uniform(low, 1, shape_at(a.shape, {})).astype(_numpy(a.type))
+            a.name: _random_places(a, random)
+            if a.is_index_array
+            else random.uniform(low, 1, shape_at(a.shape, {})).astype(_numpy(a.type))
             for a in program.arguments
         }
         for name, array in given.items():
@@ -138,6 +141,14 @@ def _random_inputs(
             )
         ]
     )
+
+
+def _random_places(argument: Argument, random: Any) -> Any:
+    """An index array, whose elements are below what it states and do not fall where it is increasing."""
+    below = argument.below
+    assert isinstance(below, int)
+    array = random.integers(0, max(below, 1), shape_at(argument.shape, {}), dtype=np.int32)
+    return np.sort(array) if argument.increasing else array
 
 
 def _sample(size: int, random: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 import tadc
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
-from tadc.frontend.extents import shape_at
+from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.frontend.extents import as_form, shape_at
 
 _PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -60,24 +62,31 @@ def check(function: tadc.Function, sizes: Mapping[str, int], seed: int = 0) -> N
     numbers = kernel.sizes.values([a.shape for a in given.values()], sizes) if kernel.sizes else {}
     told = {name: value for name, value in numbers.items() if kernel.sizes and name in kernel.sizes.untold}
     expected = kernel((), {**given, **told})
-    kinds = (kernel.inputs, kernel.outputs, [t.tensor for t in kernel.temporaries])
+    arrays = list(given.values())
+    if any(p.below is not None for p in kernel.inputs):
+        arrays = IndexArguments(kernel.inputs, kernel.made, numbers).complete(arrays)
+    kinds = ((*kernel.inputs, *kernel.made), kernel.outputs, [t.tensor for t in kernel.temporaries])
     for at_end in (False, True):
         held = [[Fenced(p.at(numbers), at_end=at_end) for p in tensors] for tensors in kinds]
         inputs, outputs, _ = held
-        for fenced, array in zip(inputs, given.values(), strict=True):
+        for fenced, array in zip(inputs, arrays, strict=True):
             fenced.array[...] = array
         addresses = [fenced.address for tensors in held for fenced in tensors]
         kernel.function(*addresses, *numbers.values())
         where = f"at_end={at_end}\n{function}"
-        _assert_same([i.array for i in inputs], list(given.values()), where)
+        _assert_same([i.array for i in inputs], arrays, where)
         _assert_same([o.array for o in outputs], expected, where)
         assert all(fenced.is_alone() for tensors in held for fenced in tensors), f"a write, {where}"
 
 
-def _drawn(rng: np.random.Generator, parameter: Parameter) -> NDArray[np.floating]:
-    return rng.uniform(-1, 1, shape_at(parameter.shape, {})).astype(parameter.dtype)
+def _drawn(rng: np.random.Generator, parameter: Parameter) -> NDArray[Any]:
+    shape = shape_at(parameter.shape, {})
+    if parameter.below is None:
+        return rng.uniform(-1, 1, shape).astype(parameter.dtype)
+    drawn = rng.integers(0, max(as_form(parameter.below).constant, 1), shape)
+    return (np.sort(drawn) if parameter.increasing else drawn).astype(parameter.dtype)
 
 
-def _assert_same(found: Sequence[NDArray[np.floating]], expected: Sequence[object], where: str) -> None:
+def _assert_same(found: Sequence[NDArray[Any]], expected: Sequence[object], where: str) -> None:
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other, where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import tadc
 from tadc.frontend.extents import symbols_in
 from tests.fuzz import generate as plain
-from tests.fuzz import sized, stepwise
+from tests.fuzz import indexed, sized, stepwise
 from tests.guards import windows
 
 ROOT = Path(__file__).parents[2]
@@ -60,9 +61,31 @@ BY_HAND = (
 )
 
 
+#: Programs in which a mask that is lost is a read outside of an index array, or through one.
+LOOKUPS = (
+    "src: index[E] in N; dst: index[E] in N; w: f64[E]; x: f64[N, C]\n"
+    "m[n: N, c] = sum{e: dst[e] = n} (w[e]*x[src[e], c]**2)",
+    "ptr: index[N + 1] in E + 1 increasing; col: index[E] in N; v: f64[E]; x: f64[N]\n"
+    "y[i: N] = sum{e}_(ptr[i])^(ptr[i + 1] - 1) (v[e]*x[col[e]]**2)",
+    "src: index[E] in N; x: f64[N]; w: f64[C]\n"
+    "y[i: E] = if {i >= 3} then (if {src[i - 3] >= 1} then (exp(x[src[i - 3] - 1])*w[0]) else (x[0])) "
+    "else (x[src[i]])",
+    "p: index[E] in E; q: index[E, C] in N; x: f64[N, N]\n"
+    "y[e: E, c: C] = sum{k}_(max [0; e - 3])^(min [E - 1; e + 3]) (x[q[p[k], c], q[e, c]]**2)",
+    "src: index[E] in N; x: f64[N, C]\ny[e: E] = max{c} (x[src[E - 1 - e], c])",
+    "ptr: index[N + 1] in E + 1 increasing; v: f64[E]; x: f64[N]; w: f64[C]\n"
+    "s[i: N] = logsumexp{e}_(ptr[i])^(ptr[i + 1] - 1) (v[e]*x[i]); u[i: N] = s[i]*w[0]",
+)
+LOOKUP_SIZES = ({"N": 5, "E": 23, "C": 35}, {"N": 40, "E": 70, "C": 3}, {"N": 1, "E": 0, "C": 17})
+
+
 def _by_hand() -> Iterator[Guarded]:
     for number, text in enumerate(BY_HAND):
         yield Guarded(str(number), text, {}, order=2 if number else 1)
+    for number, text in enumerate(LOOKUPS):
+        for sizes in LOOKUP_SIZES:
+            own = {name: size for name, size in sizes.items() if re.search(rf"\b{name}\b", text)}
+            yield from _both(f"lookups {number}", text, own)
 
 
 def _conformance() -> Iterator[Guarded]:
@@ -149,6 +172,12 @@ def _recurrences(first: int, count: int) -> Iterator[Guarded]:
         yield Guarded(f"seed {seed}", case.text, case.sizes)
 
 
+def _index(first: int, count: int) -> Iterator[Guarded]:
+    for seed in range(first, first + count):
+        program, sizes = indexed.generate(seed)
+        yield Guarded(f"seed {seed}", str(program), sizes, fixed=bool(seed % 2))
+
+
 #: What makes the programs of a source; those that are random, from so many seeds.
 SOURCES: Mapping[str, Callable[[], Iterator[Guarded]]] = {
     "hand": _by_hand,
@@ -161,6 +190,7 @@ RANDOM: Mapping[str, Callable[[int, int], Iterator[Guarded]]] = {
     "sized": _sized,
     "windows": _windows,
     "recurrences": _recurrences,
+    "index": _index,
 }
 
 

@@ -1,0 +1,174 @@
+"""Nests whose forms hold elements of index arrays: text, proofs, meaning and code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from tadc.passes.maps.map import Map
+from tadc.passes.nest.interpret import interpret
+from tadc.passes.nest.nest import Kind, Nest
+from tadc.passes.nest.nest_reader import read_nest
+from tadc.passes.nest.nest_text import nest_text
+from tadc.passes.nest.nest_verifier import verify
+from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.nest.steps import Bind, Fits, FoldLanes, Split, Step
+from tadc.passes.schedule.choose import plan_alone
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.steps_of_plan import steps_of_plan
+from tests.nest.compiled_nests import Array, compiled, map_of
+
+MESSAGES = """
+nest m(
+    ptr: i32[N + 1] below E + 1 increasing, perm: i32[E] below E, other: i32[E] below M,
+    w: f32[E], x: f32[M, C], out m: f32[N, C]
+) {
+    sizes N, M, E, C
+    known N >= 0 and M >= 1 and E >= 0 and C >= 1
+    for n = 0 to N {
+        for c = 0 to C {
+            %4 = sum q where ptr[n] <= q <= ptr[n + 1] - 1 {
+                %0 = w[perm[q]]
+                %1 = x[other[perm[q]], c]
+                %2 = %0 * %1
+                give %2
+            }
+            m[n, c] = %4
+        }
+    }
+}
+"""
+
+ROWS = """
+nest y(
+    ptr: i32[N + 1] below E + 1 increasing, col: i32[E] below M, v: f32[E], x: f32[M], out y: f32[N]
+) {
+    sizes N, M, E
+    known N >= 0 and M >= 1 and E >= 0
+    for n = 0 to N {
+        %3 = sum q where ptr[n] <= q <= ptr[n + 1] - 1 {
+            %0 = v[q]
+            %1 = x[col[q]]
+            %2 = %0 * %1
+            give %2
+        }
+        y[n] = %3
+    }
+}
+"""
+
+GUARDED = """
+nest y(src: i32[E] below M, w: f32[E], x: f32[M], out y: f32[E]) {
+    sizes E, M
+    known E >= 0 and M >= 1
+    for e = 0 to E {
+        %5 = if e >= 2 and src[e - 2] >= 1 {
+            %0 = x[src[e - 2] - 1]
+            %1 = index(2*src[e] + e)
+            %2 = %0 * %1
+            give %2
+        } else {
+            %3 = w[E - 1 - e]
+            give %3
+        }
+        y[e] = %5
+    }
+}
+"""
+
+NEIGHBOURS = """
+nest y(
+    ptr: i32[N + 1] below E + 1 increasing, nearest: i32[N] below N, col: i32[E] below M,
+    x: f32[M], out y: f32[N]
+) {
+    sizes N, M, E
+    known N >= 0 and M >= 1 and E >= 0
+    for n = 0 to N {
+        %3 = sum k, q where 0 <= k <= n and k >= n - 2 and ptr[nearest[k]] <= q <= ptr[nearest[k] + 1] - 1 {
+            %0 = x[col[q]]
+            give %0
+        }
+        y[n] = %3
+    }
+}
+"""
+
+NESTS = {"messages": MESSAGES, "rows": ROWS, "guarded": GUARDED, "neighbours": NEIGHBOURS}
+
+SIZES = (
+    {"N": 21, "M": 13, "E": 90, "C": 37},
+    {"N": 5, "M": 1, "E": 0, "C": 3},
+    {"N": 1, "M": 4, "E": 33, "C": 16},
+)
+
+
+def _arrays(nest: Nest, sizes: Mapping[str, int]) -> dict[str, Array]:
+    random, found = np.random.default_rng(0), dict[str, Array]()
+    for tensor in nest.tensors:
+        shape = tuple(extent.evaluate(sizes) for extent in tensor.shape)
+        if tensor.below is None:
+            found[tensor.name] = random.uniform(-1, 1, shape).astype(np.float32)
+        else:
+            drawn = random.integers(0, max(tensor.below.evaluate(sizes), 1), shape).astype(np.int32)
+            found[tensor.name] = np.sort(drawn) if tensor.increasing else drawn
+    return {name: array for name, array in found.items() if name not in nest.computed}
+
+
+def _by_hand(item: Map) -> list[tuple[Step, ...]]:
+    """Copies and lanes of each index, whatever bounds it moves, and lanes of the reduction."""
+    found: list[tuple[Step, ...]] = [()]
+    for index in item.indices:
+        split = Split(index, 4, "overlap", f"{index}_0", f"{index}_1")
+        kinds: tuple[Kind, ...] = ("lane", "jam")
+        found += [(split, Bind(kind, (f"{index}_1",)), Fits(((index, 4),))) for kind in kinds]
+    folds = [let for let in item.body.lets if let.names[0] in ("%3", "%4") and hasattr(let.value, "kind")]
+    found += [(FoldLanes(let.names[0], 8, 1),) for let in folds]
+    found += [(FoldLanes(let.names[0], 4, 2),) for let in folds]
+    return found
+
+
+@pytest.mark.parametrize("text", NESTS.values(), ids=NESTS)
+def test_text_reads_back(text: str) -> None:
+    nest = read_nest(text)
+    assert read_nest(nest_text(nest)) == nest
+    assert not verify(nest)
+
+
+@pytest.mark.parametrize("text", NESTS.values(), ids=NESTS)
+def test_code_is_what_the_nest_means(text: str) -> None:
+    """Of the plain nest, with lanes and copies of each index, and as it is scheduled."""
+    nest = read_nest(text)
+    item, function = map_of(nest)
+    machine = CpuMachine(32, 14, 0)
+    chosen = steps_of_plan(item, function, plan_alone(item, function, machine, {}), machine)
+    for steps in (*_by_hand(item), chosen):
+        made = apply_steps(nest, steps)
+        assert not verify(made), nest_text(made)
+        run = compiled(made)
+        for sizes in SIZES:
+            values = {name: sizes[name] for name in nest.sizes}
+            whole = next(extent.evaluate(sizes) for extent in item.extents)
+            values |= {name: {"begin": 0, "end": whole, "second": 0}[name] for name in made.ranges}
+            arrays = _arrays(nest, sizes)
+            expected = interpret(nest, arrays, {name: sizes[name] for name in nest.sizes}).results
+            for name, array in run(arrays, values).items():
+                np.testing.assert_allclose(
+                    array, expected[name], rtol=1e-4, atol=1e-5, err_msg=nest_text(made)
+                )
+
+
+WRONG = {
+    "beyond": (GUARDED.replace("e >= 2 and src[e - 2]", "e >= 1 and src[e - 2]"), "at least 0"),
+    "the whole range": (ROWS.replace("ptr[n + 1] - 1 {", "ptr[n + 1] {"), "at most E - 1"),
+    "through another": (MESSAGES.replace("other[perm[q]]", "perm[perm[q]]"), "at most M - 1"),
+    "no index array": (ROWS.replace("x[col[q]]", "col[q]"), "is an index array"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
+def test_reads_out_of_range_are_found(text: str, message: str) -> None:
+    found = verify(read_nest(text))
+    assert found
+    assert any(message in diagnostic.primary.text for diagnostic in found), found
