@@ -161,9 +161,20 @@ class _Solver:
     def solve_given(self) -> None:
         """Solve the equalities that were given, and note what that finds."""
         self.given = tuple(self.unknowns), tuple(self.equalities), tuple(self.inequalities)
+        if self.lookups:
+            self._put_fixed()
         self.solve_equalities()
         self._orient()
         self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
+
+    def _put_fixed(self) -> None:
+        """Put in unknowns that have one value alone: then lookups at their places are known."""
+        rows = set(self.inequalities)
+        for form in self.inequalities:
+            if -form in rows and len(form.terms) == 1 and abs(form.terms[0][1]) == 1:
+                self.equalities.insert(0, form)
+                self.steps.append(Tight(form))
+                rows -= {form, -form}
 
     def solve_equalities(self) -> None:
         """Turn all equalities into values of unknowns and guards."""

@@ -277,7 +277,7 @@ def _is_masked(value: Any) -> bool:
 def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) -> Diagnostic | None:
     if parameter.below is not None:
         is_empty = not typed and array.size == 0
-        return None if is_empty or array.dtype.kind in "iu" else _no_index(parameter, array)
+        return None if is_empty or array.dtype.kind in "iu" else no_index(parameter, array)
     if typed and np.can_cast(array.dtype, parameter.dtype, "safe"):
         return None
     # The type of an empty list says nothing.
@@ -300,7 +300,7 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
     )
 
 
-def _no_index(parameter: Parameter, array: Array) -> Diagnostic:
+def no_index(parameter: Parameter, array: Any) -> Diagnostic:
     """The error (TAD0504) for what are no integers."""
     helps: list[str] = []
     if array.dtype.kind == "b":

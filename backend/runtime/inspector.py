@@ -67,6 +67,11 @@ def _library() -> Library:
     return linked(inspector_text(), [f"tadc_{name}" for name in names], level=2)
 
 
+def addresses() -> dict[str, int]:
+    """Where the functions are, by their symbols."""
+    return dict(_library().addresses)
+
+
 @cache
 def _function(name: str) -> Callable[..., int]:
     kinds = {"p": ctypes.c_void_p, "n": ctypes.c_int64}

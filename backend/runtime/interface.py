@@ -39,6 +39,16 @@ class Interface:
     given: tuple[tuple[str, int], ...] = ()
     work: tuple[Counted, ...] = ()
 
+    @property
+    def arguments(self) -> tuple[Parameter, ...]:
+        """The inputs that callers pass: they come first."""
+        return tuple(p for p in self.inputs if p.inspected is None)
+
+    @property
+    def made(self) -> tuple[Parameter, ...]:
+        """The inputs that are made of index arrays."""
+        return tuple(p for p in self.inputs if p.inspected is not None)
+
     def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> Kernel:
         """A kernel that runs the object code in this process, made of a source. Raises LinkError."""
         from tadc.backend.cpu.jit import load

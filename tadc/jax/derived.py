@@ -152,6 +152,7 @@ def _used(program: Program, arguments: Sequence[Argument]) -> set[str]:
     found = {name for node in nodes for form in index_forms(node) for name in form.variables}
     found |= {name for d in program.definitions if d.order is not None for name in d.order.variables}
     found |= symbols_in(size for t in (*arguments, *program.definitions) for size in t.shape)
+    found |= symbols_in(a.below for a in arguments if a.below is not None)
     return found & set(program.sizes)
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.interface import Interface
-from tadc.native.entry import EXCLUDED, NO_MEMORY
+from tadc.native.entry import EXCLUDED, NO_INDEX, NO_MEMORY
 from tadc.native.ir_lines import Lines, text_constant
 
 INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 3, 8, 13
@@ -24,7 +24,7 @@ INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 3, 8, 13
 MESSAGE = 1024
 """A message of the callback has so many bytes at most."""
 
-_TYPES = {"f32": 11, "f64": 12}
+_TYPES = {"f32": 11, "f64": 12, "i32": 4}
 
 # Offsets in XLA_FFI_CallFrame, with the structures that lie in it.
 _ARGS, _ARG_POINTERS, _RETS, _RET_POINTERS = 56, 72, 96, 112
@@ -196,19 +196,19 @@ class _Handler:
         self.entry = entry
         self.lines = Lines()
         self.constants: list[str] = []
-        self.extents = [(p, n) for p in interface.inputs for n in range(len(p.shape))]
+        self.extents = [(p, n) for p in interface.arguments for n in range(len(p.shape))]
 
     def text(self) -> str:
         """All that is needed beside the module of the kernel."""
-        lines, tensors = self.lines, len(self.interface.inputs) + len(self.interface.outputs)
+        lines, tensors = self.lines, len(self.interface.arguments) + len(self.interface.outputs)
         data = lines.put(f"alloca [{max(1, tensors)} x ptr]")
         dims = lines.put(f"alloca [{max(1, len(self.extents))} x i64]")
-        given = self.buffers(self.interface.inputs, _ARGS, _ARG_POINTERS)
+        given = self.buffers(self.interface.arguments, _ARGS, _ARG_POINTERS)
         results = self.buffers(self.interface.outputs, _RETS, _RET_POINTERS)
         for n, buffer in enumerate([*given, *results]):
             lines.do(f"store ptr {self.load('ptr', buffer, 24)}, ptr {lines.word(data, n)}")
         position = 0
-        for parameter, buffer in zip(self.interface.inputs, given, strict=True):
+        for parameter, buffer in zip(self.interface.arguments, given, strict=True):
             extents = self.load("ptr", buffer, 40) if parameter.shape else ""
             for n in range(len(parameter.shape)):
                 value = lines.put(f"load i64, ptr {lines.word(extents, n)}")
@@ -253,6 +253,10 @@ class _Handler:
         for n, (p, d) in enumerate(self.extents):
             message = f"dimension {d} of `{p.name}` is not as the program declares `{p}`"
             cases.append((n + 1, message, INVALID_ARGUMENT))
+        for n, p in enumerate(self.interface.arguments):
+            if p.below is not None:
+                message = f"`{p.name}` has an element that is out of range or out of order: {declared(p)}"
+                cases.append((NO_INDEX - n, message, INVALID_ARGUMENT))
         cases.append((EXCLUDED, "the program has no meaning for these sizes", INVALID_ARGUMENT))
         cases.append((NO_MEMORY, "there is not enough memory for what is in between", RESOURCE_EXHAUSTED))
         labels = " ".join(f"i64 {value}, label %case{k}" for k, (value, _, _) in enumerate(cases))

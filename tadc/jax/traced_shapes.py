@@ -13,7 +13,7 @@ from typing import Any
 from jax import dtypes
 
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_arrays import Parameter, declared, shape_problem
+from tadc.backend.runtime.host_arrays import Parameter, declared, no_index, shape_problem
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -86,7 +86,12 @@ def require_types(inputs: Sequence[Parameter], outputs: Sequence[Parameter]) -> 
 
 
 def type_problem(parameter: Parameter, value: Any) -> Diagnostic | None:
-    """What is wrong with the type of an array of JAX: it converts by JAX's rules of promotion or not."""
+    """What is wrong with the type of an array of JAX: it converts by JAX's rules of promotion or not.
+
+    Of an index array it has integers.
+    """
+    if parameter.below is not None:
+        return None if value.dtype.kind in "iu" else no_index(parameter, value)
     if _promoted(value.dtype, value.weak_type, parameter.dtype) == parameter.dtype:
         return None
     message = f"`{parameter.name}` has elements of type {value.dtype}, which {parameter.type} cannot hold"

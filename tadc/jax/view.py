@@ -21,6 +21,7 @@ import numpy as np
 from tadc.api.function import Function
 from tadc.backend.runtime.call_sizes import size_missing
 from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
+from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
 from tadc.compiler.kernel_interface import parameters_of
@@ -124,7 +125,7 @@ class JaxFunction:
         problems = [_problem(p, value) for p, value in zip(parameters, values, strict=True)]
         if any(problems):
             raise ArgumentError([problem for problem in problems if problem])
-        found = call(derived, [v.astype(p.dtype) for p, v in zip(parameters, values, strict=True)])
+        found = call(derived, [_typed(p, v) for p, v in zip(parameters, values, strict=True)])
         return self._result(*found) if self._result else found[0]
 
     def _for_sizes(self, args: Sequence[Any], sizes: Mapping[str, Any]) -> Derived:
@@ -171,6 +172,14 @@ def _array(parameter: Parameter, value: Any) -> Any:
     if isinstance(value, list | tuple) and all(_is_real_number(n) for n in jax.tree.leaves(value)):
         return jnp.asarray(value, parameter.dtype)
     return jnp.asarray(value)
+
+
+def _typed(parameter: Parameter, array: Any) -> Any:
+    """An array of the parameter's type; an index that 32 bits do not hold becomes one out of range."""
+    made = array.astype(parameter.dtype)
+    if parameter.below is None or np.can_cast(array.dtype, parameter.dtype):
+        return made
+    return jnp.where((array >= 0) & (array < INDEX_LIMIT), made, -1)
 
 
 def _is_real_number(value: Any) -> bool:

@@ -3,14 +3,15 @@
     i64 @SYMBOL.entry(ptr %data, ptr %dims)
     i64 @SYMBOL.shapes(ptr %dims, ptr %out)
 
-`data` are the addresses of the elements of all inputs, then of all results, row-major without gaps. `dims`
-are the extents of all inputs, one after another, then the sizes that no input tells. The first runs the
-kernel; the second writes the extents of all results. Both return 0 where all is well, and have done nothing
-otherwise:
+`data` are the addresses of the elements of all inputs, then of all results, row-major without gaps; indices
+have 32 bits. `dims` are the extents of all inputs, one after another, then the sizes that no input tells. The
+first runs the kernel; the second writes the extents of all results. Both return 0 where all is well, and have
+done nothing otherwise:
 
     n > 0   extent n - 1 of `dims` is not as the program says
     -1      sizes for which the program has no meaning
     -2      there is not enough memory for what is in between
+    -3 - n  input n is an index array with an element that is out of range or out of order
 
 It comes from `scratch_memory`, whose functions the code is to be loaded with.
 """
@@ -25,6 +26,7 @@ from functools import cached_property
 from tadc.backend.cpu.processors import host
 from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
+from tadc.native.inspection import Inspection, with_memory
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.scratch import lay_out
 from tadc.native.scratch_memory import GIVE, TAKE
@@ -32,7 +34,7 @@ from tadc.native.scratch_memory import GIVE, TAKE
 _DECLARED = re.compile(r'declare [^@\n]*@("[^"]*"|[\w.$]+)\(')
 _DEFINED = re.compile(r'^define [^@\n]*@("[^"]*"|[\w.$]+)\(', re.M)
 
-EXCLUDED, NO_MEMORY = -1, -2
+EXCLUDED, NO_MEMORY, NO_INDEX = -1, -2, -3
 """What is returned beside positions of extents."""
 
 
@@ -87,15 +89,25 @@ class _Functions:
         lines = Lines()
         place = lines.put("alloca [2 x i32]") if self.is_x86 else ""
         sizes = self.sizes(lines)
-        scratch = lay_out(lines, self.interface, sizes)
-        tensors = [*self.interface.inputs, *self.interface.outputs]
+        interface = with_memory(self.interface, self.inspection)
+        scratch = lay_out(lines, interface, sizes)
+        tensors = [*interface.arguments, *interface.outputs]
         given = [lines.put(f"load ptr, ptr {lines.word('%data', n)}") for n in range(len(tensors))]
-        block = ""
-        if self.interface.temporaries:
+        inputs, results = given[: len(interface.arguments)], given[len(interface.arguments) :]
+        for n, parameter in enumerate(interface.arguments):
+            if parameter.below is not None:
+                self.inspection.check(lines, inputs[n], parameter, sizes, f"no.index{n}")
+        block, between = "", list[Value]()
+        if interface.temporaries:
             block = lines.put(f'call ptr @"{TAKE}"(i64 {scratch.bytes})')
             lines.require(lines.put(f"icmp ne ptr {block}, null"), "no.memory")
-            given += [lines.put(f"getelementptr i8, ptr {block}, i64 {n}") for n in scratch.offsets]
-        arguments = [f"ptr {n}" for n in given] + [f"i64 {sizes[n]}" for n in self.interface.sizes]
+            between = [lines.put(f"getelementptr i8, ptr {block}, i64 {n}") for n in scratch.offsets]
+        own = len(self.interface.temporaries)
+        arrays = {p.name: array for p, array in zip(interface.arguments, inputs, strict=True)}
+        made = self.inspection.run(lines, arrays, between[own:], sizes)
+        arguments = [f"ptr {n}" for n in (*inputs, *made, *results, *between[:own])] + [
+            f"i64 {sizes[n]}" for n in self.interface.sizes
+        ]
         call = f'call void @"{self.interface.symbol}"({", ".join(arguments)})'
         self.rounded_as_usual(lines, call, place)
         if block:
@@ -144,6 +156,7 @@ class _Functions:
     def function(self, name: str, parameters: str, lines: Lines) -> str:
         """A function, which returns what it refuses for."""
         ends = {f"wrong{n}": f"i64 {n + 1}" for n in range(len(self.extents))}
+        ends |= {f"no.index{n}": f"i64 {NO_INDEX - n}" for n in range(len(self.interface.arguments))}
         ends |= {"excluded": f"i64 {EXCLUDED}", "no.memory": f"i64 {NO_MEMORY}"}
         return lines.function(f"i64 @{self.quoted(name)}({parameters})", ends)
 
@@ -152,7 +165,8 @@ class _Functions:
         found = [SATURATED]
         if self.is_x86:
             found += [f"declare void @llvm.x86.sse.{name}(ptr)" for name in ("stmxcsr", "ldmxcsr")]
-        if self.interface.temporaries:
+        found += self.inspection.declarations()
+        if self.interface.temporaries or self.inspection.buffers:
             found += [f'declare ptr @"{TAKE}"(i64)', f'declare void @"{GIVE}"(ptr)']
         return found
 
@@ -166,14 +180,19 @@ class _Functions:
         return host().triple.startswith(("x86_64", "i386", "i686"))
 
     @cached_property
+    def inspection(self) -> Inspection:
+        """What is done for index arrays."""
+        return Inspection(self.interface)
+
+    @cached_property
     def extents(self) -> tuple[Extent, ...]:
         """Those of all inputs."""
-        return tuple(extent for parameter in self.interface.inputs for extent in parameter.shape)
+        return tuple(extent for parameter in self.interface.arguments for extent in parameter.shape)
 
     @cached_property
     def sources(self) -> tuple[SizeSource, ...]:
         """How extents tell sizes."""
-        found = size_sources([p.shape for p in self.interface.inputs])
+        found = size_sources([p.shape for p in self.interface.arguments])
         return tuple(source for source in found if source.symbol in self.interface.sizes)
 
     @cached_property
@@ -184,5 +203,5 @@ class _Functions:
 
     def position(self, source: SizeSource) -> int:
         """Which of all extents tells a size."""
-        before = self.interface.inputs[: source.argument]
+        before = self.interface.arguments[: source.argument]
         return sum(len(parameter.shape) for parameter in before) + source.dimension

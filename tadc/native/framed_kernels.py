@@ -13,6 +13,7 @@ from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import Library
 from tadc.backend.disk_cache import configured
 from tadc.backend.object_code import object_code
+from tadc.backend.runtime import inspector
 from tadc.backend.runtime.interface import Interface
 from tadc.compiler.compile_options import Options
 from tadc.frontend.source import Source
@@ -50,8 +51,12 @@ def framed_kernel(
     head, _, code = image.partition(b"\n")
     about = json.loads(head)
     symbol = str(about["symbol"])
-    library = load(code, [symbol], {**(externals or {}), **scratch_memory.addresses()})
-    return Framed(Interface.from_json(about["interface"]), library, library[symbol])
+    interface = Interface.from_json(about["interface"])
+    called = {**(externals or {}), **scratch_memory.addresses()}
+    if any(p.below is not None for p in interface.inputs):
+        called |= inspector.addresses()
+    library = load(code, [symbol], called)
+    return Framed(interface, library, library[symbol])
 
 
 def _image(f: Function, options: Options, frame: Frame) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from tadc.frontend.extents import Extent, as_form
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 
 Value = str
 """A register or a number."""
@@ -57,6 +57,7 @@ class Lines:
         form = as_form(form)
         total: Value = str(form.constant)
         for atom, factor in form.terms:
+            assert not isinstance(atom, Lookup), "a size that an array tells"
             term = values[atom] if isinstance(atom, str) else self.floor(atom, values)
             total = self.binary("add", total, self.binary("mul", term, str(factor)))
         return total

@@ -15,11 +15,9 @@ from collections.abc import Sequence
 
 from tadc.backend.runtime.host_arrays import DTYPES, Parameter, declared
 from tadc.backend.runtime.interface import Interface
-from tadc.native.entry import Entry
+from tadc.native.entry import NO_INDEX, NO_MEMORY, Entry
 from tadc.native.ir_lines import Lines, Value, text_constant
 from tadc.torch.libtorch import cpu_number, element_number
-
-_NO_MEMORY, _EXCLUDED, _FAILED = -2, -1, -3
 
 _DECLARED = """
 declare void @aoti_torch_check(ptr, i64, i64, i64, ptr)
@@ -122,9 +120,11 @@ class _Boxed:
     def __init__(self, interface: Interface, entry: Entry) -> None:
         self.interface = interface
         self.entry = entry
-        self.inputs = interface.inputs
+        self.inputs = interface.arguments
         self.outputs = interface.outputs
         self.extents = sum(len(p.shape) for p in self.inputs)
+        #: What is returned where libtorch fails: the least code.
+        self.failed = NO_INDEX - len(self.inputs)
         #: The blocks that return a code, and what those return that are for one place alone.
         self.failures: dict[int, str] = {}
         self.ends: dict[str, str] = {}
@@ -185,7 +185,7 @@ class _Boxed:
             element, mask = element_number(parameter.type), DTYPES[parameter.type].itemsize - 1
             about = f"ptr {place}, i64 {len(parameter.shape)}, ptr {shape}, i32 {element}, i64 {mask}"
             failed = lines.put(f"call i32 @torch.box.data({about}, ptr {address})")
-            self.require(lines, lines.put(f"icmp eq i32 {failed}, 0"), _FAILED)
+            self.require(lines, lines.put(f"icmp eq i32 {failed}, 0"), self.failed)
             position += len(parameter.shape)
 
     def make_outputs(self, lines: Lines, shapes: Value, data: Value) -> None:
@@ -196,7 +196,7 @@ class _Boxed:
             shape = lines.word(shapes, position)
             made = lines.put(f"call ptr @torch.box.new.tensor(i64 {rank}, ptr {shape}, i32 {element})")
             lines.do(f"store ptr {made}, ptr {lines.word('%made', n)}")
-            self.require(lines, lines.put(f"icmp ne ptr {made}, null"), _NO_MEMORY)
+            self.require(lines, lines.put(f"icmp ne ptr {made}, null"), NO_MEMORY)
             address = lines.word(data, len(self.inputs) + n)
             lines.put(f"call i32 @aoti_torch_get_data_ptr(ptr {made}, ptr {address})")
             position += rank
@@ -232,7 +232,7 @@ class _Boxed:
         for n in range(count):
             tensor = lines.put(f"load ptr, ptr {lines.word(made, n)}")
             lines.do(f"call void @torch.box.let.go(ptr {tensor})")
-        index = lines.put(f"add i64 {code}, {-_FAILED}")
+        index = lines.put(f"add i64 {code}, {-self.failed}")
         place = lines.put(f"getelementptr ptr, ptr @torch.box.messages, i64 {index}")
         message = lines.put(f"load ptr, ptr {place}")
         where = "i64 ptrtoint (ptr @torch.box.where to i64)"
@@ -267,9 +267,11 @@ end:
 
 
 def _texts(inputs: Sequence[Parameter]) -> list[str]:
-    """What exceptions say: that libtorch fails, no memory, sizes excluded, all well, then of the inputs."""
+    """What exceptions say, from the least code on."""
+    wrong = "has an element that is out of range or out of order"
     found = [
         "tadc: libtorch cannot read a tensor",
+        *(f"tadc: `{p.name}` {wrong}; {declared(p)}" for p in reversed(inputs)),
         "tadc: there is too little memory",
         "tadc: the program has no meaning for these sizes",
         "",

@@ -39,7 +39,11 @@ _CALLED_HERE = (
     "aoti_torch_library_init_impl",
 )
 
-_ELEMENTS = {"f32": "aoti_torch_dtype_float32", "f64": "aoti_torch_dtype_float64"}
+_ELEMENTS = {
+    "f32": "aoti_torch_dtype_float32",
+    "f64": "aoti_torch_dtype_float64",
+    "i32": "aoti_torch_dtype_int32",
+}
 
 #: As in `torch/headeronly/version.h`.
 _2_10 = 2 << 56 | 10 << 48
@@ -78,7 +82,7 @@ def externals() -> dict[str, int]:
 
 @cache
 def element_number(kind: str) -> int:
-    """The number that libtorch has for `f32` or `f64`."""
+    """The number that libtorch has for `f32`, `f64` or `i32`."""
     return int(getattr(_library(), _ELEMENTS[kind])())
 
 

@@ -94,7 +94,7 @@ class Operator:
             tensor.to(ELEMENTS[p.type])
             if tensor.is_floating_point() and tensor.dtype is not torch.float64
             else tensor
-            for p, tensor in zip(self.interface.inputs, tensors, strict=True)
+            for p, tensor in zip(self.interface.arguments, tensors, strict=True)
         ]
 
     def _recorded(self, keys: Any, *tensors: Any) -> Any:

@@ -13,7 +13,7 @@ from tadc.torch.pytorch import torch
 #: Devices that functions compute on, and the one without elements.
 DEVICES = ("cpu", "cuda", "meta")
 
-ELEMENTS = {"f32": torch.float32, "f64": torch.float64}
+ELEMENTS = {"f32": torch.float32, "f64": torch.float64, "i32": torch.int32}
 
 
 def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
@@ -22,7 +22,7 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
     What the extents must be is told to PyTorch, which keeps it as a guard where they are symbols; raises
     what its checks raise.
     """
-    for parameter, tensor in zip(interface.inputs, tensors, strict=True):
+    for parameter, tensor in zip(interface.arguments, tensors, strict=True):
         _check(tensor.device.type in DEVICES, f"nothing can be computed on {tensor.device}", parameter)
         _check(
             tensor.dtype == ELEMENTS[parameter.type], f"`{parameter.name}` is no {parameter.type}", parameter
@@ -37,10 +37,10 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
 def _sizes(interface: Interface, tensors: Sequence[Any]) -> Mapping[str, Any]:
     """The values of size symbols, all extents checked."""
     sizes: dict[str, Any] = {}
-    for source in size_sources([p.shape for p in interface.inputs]):
+    for source in size_sources([p.shape for p in interface.arguments]):
         sizes[source.symbol] = source.value(tensors[source.argument].shape[source.dimension], sizes)
         torch._check(sizes[source.symbol] >= 0, lambda: "tadc: a size is negative")
-    for parameter, tensor in zip(interface.inputs, tensors, strict=True):
+    for parameter, tensor in zip(interface.arguments, tensors, strict=True):
         for d, extent in enumerate(shape_at(parameter.shape, sizes)):
             _check(tensor.shape[d] == extent, f"dimension {d} of `{parameter.name}` does not fit", parameter)
     for rows in interface.excluded:

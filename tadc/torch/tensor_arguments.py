@@ -12,6 +12,8 @@ import numpy as np
 
 from tadc.api.function import Function
 from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared, shape_message
+from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
@@ -52,7 +54,7 @@ def fitting(parameters: Sequence[Parameter], values: Sequence[Any]) -> list[Any]
         if isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape:
             number = converted(parameter, value)
             problem = number if isinstance(number, Diagnostic) else None
-            found.append(value if problem else torch.from_numpy(number))
+            found.append(value if problem else index_tensor(torch.from_numpy(number)))
         else:
             problem = _problem(parameter, value)
             found.append(value)
@@ -77,6 +79,11 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     if value.layout is not torch.strided:
         message = f"`{name}` is not dense: its layout is {value.layout}"
         return Diagnostic("TAD0504", message, notes=note, helps=[f"write `{name}.to_dense()`"])
+    if parameter.below is not None and value.dtype is not wanted:
+        kind = str(value.dtype).removeprefix("torch.")
+        message = f"`{name}` has elements of type {kind}, but indices are integers"
+        helps = [f"if all are whole numbers, write `{name}.to(torch.int32)`"]
+        return Diagnostic("TAD0504", message, notes=note, helps=helps)
     if value.dtype is not wanted:
         message = f"`{name}` has elements of type {value.dtype}, expected {wanted}"
         helps = [f"convert it, of which PyTorch keeps the gradient: `{name}.to({wanted})`"]
@@ -87,6 +94,29 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     if not parameter.fits(shape):
         return Diagnostic("TAD0503", shape_message(name, shape, parameter.shape), notes=note)
     return None
+
+
+def index_tensor(value: Any) -> Any:
+    """A tensor of integers as kernels take index arrays; one that 32 bits do not hold becomes -1.
+
+    Anything else stays, and is said to be wrong later.
+    """
+    if not isinstance(value, torch.Tensor) or value.dtype is torch.int32 or value.dtype not in _INTEGERS:
+        return value
+    if value.dtype in _NARROW:
+        return value.to(torch.int32)
+    return torch.where((value >= 0) & (value < INDEX_LIMIT), value, -1).to(torch.int32)
+
+
+_NARROW = (torch.int8, torch.uint8, torch.int16)
+_INTEGERS = (*_NARROW, torch.int32, torch.int64)
+
+
+def require_indices(parameters: Sequence[Parameter], tensors: Sequence[Any], sizes: SizeValues) -> None:
+    """Raise ArgumentError (TAD0511) where the elements of an index array are no indices."""
+    if any(p.below is not None for p in parameters):
+        arrays = [np.require(tensor.detach().cpu().numpy(), None, "C") for tensor in tensors]
+        IndexArguments(parameters, (), sizes).complete(arrays)
 
 
 def sizes_of(f: Function, tensors: Sequence[Any]) -> SizeValues:

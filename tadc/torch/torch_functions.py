@@ -15,7 +15,7 @@ from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch
 from tadc.torch.result_shapes import ELEMENTS
-from tadc.torch.tensor_arguments import fitting, in_order, sizes_of
+from tadc.torch.tensor_arguments import fitting, in_order, index_tensor, require_indices, sizes_of
 
 
 class TorchFunction:
@@ -42,6 +42,8 @@ class TorchFunction:
         self._direct: Any = None
         #: The elements of scalars, by position.
         self._scalars = {n: ELEMENTS[p.type] for n, p in enumerate(self.parameters) if not p.shape}
+        #: The positions of index arrays.
+        self._indices = tuple(n for n, p in enumerate(self.parameters) if p.below is not None)
         if f.per_value is None and not f.program.unbound_sizes() and f.inputs:
             operator = operator_of(f)
             self._op, self._direct = operator.op, operator.direct
@@ -66,10 +68,11 @@ class TorchFunction:
         try:
             if kwargs or self._direct is None:
                 return self._arranged(args, kwargs)
-            if forward_ad._current_level < 0 and not requires_gradient(*args):
-                found = self._direct(*args)
+            tensors = self._with_indices(args) if self._indices else args
+            if forward_ad._current_level < 0 and not requires_gradient(*tensors):
+                found = self._direct(*tensors)
             else:
-                found = self._op(*args)
+                found = self._op(*tensors)
             return found if self._result is None else self._result(*found)
         except Exception as error:
             if isinstance(error, CompileError):
@@ -91,8 +94,14 @@ class TorchFunction:
             args = (*args, *[kwargs[name] for name in self.inputs[len(args) :]])
         if self._scalars:
             args = tuple(self._scalar(n, value) for n, value in enumerate(args))
+        if self._indices:
+            args = self._with_indices(args)
         found = self._op(*args)
         return found if self._result is None else self._result(*found)
+
+    def _with_indices(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Arguments whose index arrays are of 32 bits."""
+        return tuple(index_tensor(a) if n in self._indices else a for n, a in enumerate(args))
 
     def _scalar(self, position: int, value: Any) -> Any:
         """A number as a tensor, where the program has a scalar."""
@@ -144,12 +153,14 @@ class TorchFunction:
     def _explained(self, args: Sequence[Any], error: Exception) -> Any:
         """What a call gives that PyTorch refused: an error that says why, or results if it can be done."""
         values = in_order(self.parameters, args, {})
-        tensors = fitting(self.parameters, values)
-        if any(made is not value for made, value in zip(tensors, values, strict=True)):
+        indexed = self._with_indices(values)
+        tensors = fitting(self.parameters, indexed)
+        if any(made is not value for made, value in zip(tensors, indexed, strict=True)):
             return self(*tensors)
         sizes = sizes_of(self.function, tensors)
         if "has no meaning" in str(error) and sizes:
             return self._wrapped(self.function.at(sizes))(*args)
+        require_indices(self.parameters, values, sizes)
         if "too little memory" in str(error):
             problem = Diagnostic(
                 "TAD0506", "there is too little memory for the results or what is in between"
