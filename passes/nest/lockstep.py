@@ -282,7 +282,7 @@ class Lockstep:
         if name == "convert":
             name = "arith.extf" if apply.type == "f64" else "arith.truncf"
         elif name == "choose":
-            name = "arith.select"
+            return self.lanes.chosen(*operands, point)
         return self.lanes.operation(UPSTREAM.get(name, name), type, operands, point)
 
     # -- choices ---------------------------------------------------------------------------------
