@@ -126,6 +126,8 @@ class Arrays:
             others = [i.form for i in same if i.form is not None]
             number = str(others.index(form) if form is not None and form in others else len(others))
         name = ".".join((*of, kind + number))
+        if name in self.given:
+            return self.given[name]
         if name not in self.made:
             self.made[name] = Argument(
                 name,

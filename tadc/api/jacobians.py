@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
-from tadc.caller.boundary import public
+from tadc.caller.boundary import public, usage
+from tadc.frontend.extents import as_form
 from tadc.frontend.packages import imported
+from tadc.lattice.affine import Affine, Lookup
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
     from tadc.frontend.program import Program
-    from tadc.lattice.affine import Affine
     from tadc.passes.supports.compress import Kept, Layout
+    from tadc.passes.supports.entries import Entries
 
 
 class Jacobian(Function):
@@ -55,7 +57,7 @@ class Jacobian(Function):
 
     @cached_property
     def _compressed(self) -> Compressed:
-        return Compressed.of(self, "values")
+        return (Listed if self.program.index_arrays() else Compressed).of(self, "values")
 
     @public
     def toscipy(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -141,7 +143,7 @@ class Compressed(Function):
         return found
 
     @property
-    def tensors(self) -> dict[str, tuple[Kept, ...]]:
+    def tensors(self) -> Mapping[str, Sequence[Kept | Entries]]:
         """The tensors that keep each Jacobian."""
         kept = jacobian_layout(self.jacobian).tensors
         return {name: kept[name] for name in self.jacobian.outputs}
@@ -223,6 +225,88 @@ class Compressed(Function):
         return self.compiled()
 
 
+class Listed(Compressed):
+    """The entries of a Jacobian with index arrays: a result for each list of them.
+
+    Entries are added that are of one element of the Jacobian.
+
+    >>> import tadc
+    >>> f = tadc.function("src: index[E] in N; x: f64[N]; y[e] = x[src[e]]**2")
+    >>> tadc.jacobian(f).compressed().layout
+    {'dy_dx_1': 'dy_dx[e, src[e]]'}
+    """
+
+    @staticmethod
+    def of(jacobian: Jacobian, what: str) -> Compressed:
+        """The function of a Jacobian's entries. Raises UsageError where these cannot be listed."""
+        recipe = jacobian.recipe and jacobian.recipe.then("listed", what)
+        options = jacobian.options.of_derived
+        made = Listed(lambda: _listed(jacobian)[0], None, None, recipe, None, options)
+        made.jacobian = jacobian
+        return made
+
+    @property
+    def tensors(self) -> dict[str, tuple[Entries, ...]]:
+        """The lists of each Jacobian."""
+        return _listed(self.jacobian)[1]
+
+    @public
+    def coordinates(self, /, *args: Any, **kwargs: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+        """For each list, where it holds an entry, and the indices of all elements, as for other Jacobians.
+
+        Takes the inputs of the Jacobian, of which the index arrays and the shapes matter.
+        """
+        import numpy as np
+
+        from tadc.backend.runtime.index_arguments import values_of
+
+        arrays, sizes = self._arrays(args, kwargs), self.sizes(args, kwargs)
+        known = {name: np.int64(size) for name, size in sizes.items()}
+        found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+        for entries in (one for several in self.tensors.values() for one in several):
+            shape = tuple(as_form(size).evaluate(sizes) for size in entries.shape)
+            axes = np.ogrid[tuple(map(slice, shape))] if shape else ()
+            point = {**known, **dict(zip(entries.indices, axes, strict=True))}
+            mask = np.zeros(shape, bool)
+            for rows in entries.domains:
+                inside = np.ones(shape, bool)
+                for row in rows:
+                    value = values_of(row.form, point, arrays)
+                    inside &= value == 0 if row.equality else value >= 0
+                mask |= inside
+            found[entries.name] = mask, tuple(values_of(form, point, arrays) for form in entries.at)
+        return found
+
+    def _arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The elements of index arrays, of those that are made of others too."""
+        import numpy as np
+
+        from tadc.backend.runtime.inspector import INDEX, owners
+
+        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        indices = self.program.index_arrays().values()
+        arrays = {a.name: np.asarray(given[a.name]) for a in indices if a.inspected is None}
+        for argument in indices:
+            if argument.inspected is not None:
+                starts = np.require(arrays[argument.inspected.of[0]], INDEX, "C")
+                arrays[argument.name] = owners(starts, int(starts[-1]) if starts.size else 0)
+        return arrays
+
+
+def _listed(jacobian: Jacobian) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
+    """The program of the entries of a Jacobian with index arrays, and the lists of them; found once."""
+    found = jacobian.__dict__.get("_entries")
+    if found is None:
+        from tadc.compiler.nonzeros import NotListed, entries
+
+        try:
+            found = jacobian.__dict__["_entries"] = entries(jacobian.program)
+        except NotListed as error:
+            message = f"the entries of `{', '.join(jacobian.outputs)}` cannot be listed: {error}"
+            raise usage(message, "compute all of it: call the function itself") from None
+    return found
+
+
 def jacobian_layout(jacobian: Jacobian) -> Layout:
     """Where the elements of a Jacobian are kept; found once."""
     found = jacobian.__dict__.get("_layout")
@@ -237,6 +321,7 @@ def _values(form: Affine, point: Mapping[str, Any]) -> Any:
     """A form of integers and arrays of integers."""
     total: Any = form.constant
     for atom, k in form.terms:
+        assert not isinstance(atom, Lookup), "a Jacobian with index arrays is listed"
         value = point[atom] if isinstance(atom, str) else _values(atom.numerator, point) // atom.denominator
         total = total + k * value
     return total

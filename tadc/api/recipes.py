@@ -78,7 +78,7 @@ class Signature:
     def of(program: Program) -> Signature:
         """The signature of a program."""
         return Signature(
-            tuple(a.name for a in program.arguments),
+            tuple(a.name for a in program.arguments if a.inspected is None),
             tuple(d.name for d in program.outputs),
             {a.cotangent_of: a.name for a in program.arguments if a.cotangent_of},
             {d.gradient_of: d.name for d in program.outputs if d.gradient_of},

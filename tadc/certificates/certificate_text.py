@@ -217,10 +217,7 @@ def _fibres(c: Certificate, asked: Sequence[Constraint]) -> Iterator[str]:
     if read:
         yield from _labelled("read", read)
     names = dict.fromkeys(
-        lookup.array
-        for row in asked
-        for lookup in row.form.lookups()
-        if not own.isdisjoint(lookup.variables)
+        lookup.array for row in asked for lookup in row.form.lookups() if not own.isdisjoint(lookup.variables)
     )
     if names:
         yield from _labelled("by fibres", [condition_text(row) for row in asked])

@@ -49,7 +49,7 @@ def interface_of(state: Compilation, program: Program) -> Interface:
     (inputs, outputs), (all_inputs, _) = parameters_of(program), parameters_of(lowered)
     return Interface(
         state.symbol,
-        (*inputs, *(p for p in all_inputs if p.inspected is not None)),
+        (*inputs, *(p for p in all_inputs if p.inspected is not None and p not in inputs)),
         outputs,
         tuple(
             Temporary(

@@ -10,7 +10,11 @@ from tadc.compiler.derive import read_back
 from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.passes.supports.compress import Layout, compressed_program
+from tadc.passes.supports.entries import Entries, NotListed, listed
 from tadc.passes.supports.pattern import pattern_program
+
+
+__all__ = ["NotListed", "counts", "entries", "layout", "values"]
 
 
 def layout(program: Program) -> Layout:
@@ -26,6 +30,12 @@ def values(program: Program, layout: Layout) -> Program:
 def counts(program: Program, layout: Layout) -> Program:
     """The program of how many terms each element of the pattern adds up: 0 for what is none."""
     return _simplified(compressed_program(pattern_program(program), layout))
+
+
+def entries(program: Program) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
+    """The program of the entries of Jacobians with index arrays, and what those of each are. Raises NotListed."""
+    made, found = listed(program)
+    return _simplified(made), found
 
 
 def _simplified(program: Program) -> Program:
