@@ -1,13 +1,13 @@
 """Programs of Jacobians with index arrays, as programs of their entries.
 
 An element `J[i, j]` of such a Jacobian is a sum of terms that are 0 but where index arrays say so:
-`sum{e: src[e] = i and dst[e] = j} v(e)`. So the Jacobian is a list of entries: for each e, one of the value v(e)
-in the row src[e] and the column dst[e]; entries of one place are added. The equalities tell indices of the
-Jacobian, and what is left of the indices of the term are the dimensions of the list.
+`sum{e: src[e] = i and dst[e] = j} v(e)`. So the Jacobian is a list of entries: for each e, one of the value
+v(e) in the row src[e] and the column dst[e]; entries of one place are added. The equalities tell indices of
+the Jacobian, and what is left of the indices of the term are the dimensions of the list.
 
-Tensors in between that are 0 but where index arrays say so are such lists too: `D[i, e] = if {src[e] = i} then
-(a(e))` is the list a, which is at (src[e], e). What reads an element of D, and is 0 where that is, adds up what
-is read of the lists, each where it is at that element.
+Tensors in between that are 0 but where index arrays say so are such lists too: `D[i, e]`, which is a(e) where
+`src[e] = i` and else 0, is the list a, which is at (src[e], e). What reads an element of D, and is 0 where it
+is, adds up what is read of the lists, each where it is at that element.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class NotListed(Exception):
 
 @dataclass(frozen=True)
 class Entries:
-    """A list of entries of a tensor: the element `at` each point of `indices`, where one of the `domains` holds."""
+    """A list of entries of a tensor.
+
+    `at` says of which element there is one at each point of `indices`, where one of the `domains` holds.
+    """
 
     name: str
     indices: tuple[str, ...]
@@ -174,7 +177,7 @@ class _Reader:
         return bottom_up(term, self.known, node)
 
     def tells(self, row: Constraint) -> bool:
-        """Whether a row tells an own index by others, or a range of an index array that is looked up by one."""
+        """Whether a row tells an own index by others, or has a lookup by one."""
         inner = {name for atom in row.form.inner_atoms() for name in atom.variables}
         linear = {atom for atom, k in row.form.terms if isinstance(atom, str) and abs(k) == 1} - inner
         others = row.form.variables - set(self.lists.program.sizes)
@@ -271,9 +274,8 @@ class _Point:
         """Give bound indices names that can be read, the same ones in points that are alike."""
         names: list[str] = []
         for name in dims:
-            names.append(
-                name if name in self.own else self.lists.names.index("p", [*self.definition.indices, *names])
-            )
+            taken = [*self.definition.indices, *names]
+            names.append(name if name in self.own else self.lists.names.index("p", taken))
         mapping = {old: Affine.var(new) for old, new in zip(dims, names, strict=True) if old != new}
         self.at = tuple(form.substitute(mapping) for form in self.at)
         self.rows = tuple(row.substitute(mapping) for row in self.rows)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tadc.api.entry_lists import CsrPattern, elements_of, places_of
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
+from tadc.backend.runtime.relations import known
 from tadc.caller.boundary import public, usage
-from tadc.frontend.extents import as_form
 from tadc.frontend.packages import imported
 from tadc.lattice.affine import Affine, Lookup
 
@@ -76,6 +77,8 @@ class Jacobian(Function):
         import numpy as np
 
         compressed = self.compressed()
+        if isinstance(compressed, Listed):
+            return _by_name(compressed.matrices(sparse, args, kwargs))
         values = compressed.named(args, kwargs)
         places = compressed.coordinates(*args, **kwargs)
         found: dict[str, Any] = {}
@@ -256,41 +259,52 @@ class Listed(Compressed):
 
         Takes the inputs of the Jacobian, of which the index arrays and the shapes matter.
         """
-        import numpy as np
-
-        from tadc.backend.runtime.index_arguments import values_of
-
-        arrays, sizes = self._arrays(args, kwargs), self.sizes(args, kwargs)
-        known = {name: np.int64(size) for name, size in sizes.items()}
-        found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
-        for entries in (one for several in self.tensors.values() for one in several):
-            shape = tuple(as_form(size).evaluate(sizes) for size in entries.shape)
-            axes = np.ogrid[tuple(map(slice, shape))] if shape else ()
-            point = {**known, **dict(zip(entries.indices, axes, strict=True))}
-            mask = np.zeros(shape, bool)
-            for rows in entries.domains:
-                inside = np.ones(shape, bool)
-                for row in rows:
-                    value = values_of(row.form, point, arrays)
-                    inside &= value == 0 if row.equality else value >= 0
-                mask |= inside
-            found[entries.name] = mask, tuple(values_of(form, point, arrays) for form in entries.at)
-        return found
-
-    def _arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The elements of index arrays, of those that are made of others too."""
-        import numpy as np
-
-        from tadc.backend.runtime.inspector import INDEX, owners
-
         given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
-        indices = self.program.index_arrays().values()
-        arrays = {a.name: np.asarray(given[a.name]) for a in indices if a.inspected is None}
-        for argument in indices:
-            if argument.inspected is not None:
-                starts = np.require(arrays[argument.inspected.of[0]], INDEX, "C")
-                arrays[argument.name] = owners(starts, int(starts[-1]) if starts.size else 0)
-        return arrays
+        arrays = elements_of(self.program.index_arrays().values(), given)
+        sizes = self.sizes(args, kwargs)
+        lists = (one for several in self.tensors.values() for one in several)
+        return {entries.name: places_of(entries, arrays, sizes) for entries in lists}
+
+    def matrices(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The Jacobians as arrays of SciPy.
+
+        Where the index arrays are relations or read-only, how entries are added up is found once.
+        """
+        values = self.named(args, kwargs)
+        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        seen = [known(given[a.name]) for a in self.program.index_arrays().values() if a.inspected is None]
+        key = seen, dict(self.sizes(args, kwargs))
+        last = self.__dict__.get("_last")
+        if last is None or None in seen or last[0] != key:
+            last = self.__dict__["_last"] = key, self._patterns(args, kwargs)
+        made: dict[str, Any] = {}
+        for name, (masks, pattern) in last[1].items():
+            lists = zip(self.tensors[name], masks, strict=True)
+            parts = [values[kept.name][mask].reshape(-1) for kept, mask in lists]
+            made[name] = pattern.matrix(sparse, parts)
+        return made
+
+    def _patterns(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, tuple[Any, CsrPattern]]:
+        """For each Jacobian, where its lists have entries, and how these are added up."""
+        import numpy as np
+
+        places = self.coordinates(*args, **kwargs)
+        found: dict[str, tuple[Any, CsrPattern]] = {}
+        for name, lists in self.tensors.items():
+            shape, split = self.shape_of(name, args, kwargs)
+            flat = _product(shape[:split]), _product(shape[split:])
+            wide = np.int32 if max(flat) < 2**31 else np.int64
+            parts: list[list[Any]] = [[np.zeros(0, wide)], [np.zeros(0, wide)]]
+            for entries in lists:
+                mask, at = places[entries.name]
+                parts[0].append(_flattened(at[:split], shape[:split], mask, wide))
+                parts[1].append(_flattened(at[split:], shape[split:], mask, wide))
+            rows, columns = map(np.concatenate, parts)
+            masks = [places[entries.name][0] for entries in lists]
+            # All of a list is taken faster than what a mask says.
+            masks = [Ellipsis if mask.all() else mask for mask in masks]
+            found[name] = masks, CsrPattern.of(rows, columns, flat)
+        return found
 
 
 def _listed(jacobian: Jacobian) -> tuple[Program, dict[str, tuple[Entries, ...]]]:

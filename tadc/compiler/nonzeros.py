@@ -13,7 +13,6 @@ from tadc.passes.supports.compress import Layout, compressed_program
 from tadc.passes.supports.entries import Entries, NotListed, listed
 from tadc.passes.supports.pattern import pattern_program
 
-
 __all__ = ["NotListed", "counts", "entries", "layout", "values"]
 
 
@@ -33,7 +32,7 @@ def counts(program: Program, layout: Layout) -> Program:
 
 
 def entries(program: Program) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
-    """The program of the entries of Jacobians with index arrays, and what those of each are. Raises NotListed."""
+    """The program of the entries of Jacobians with index arrays, and the lists of each. Raises NotListed."""
     made, found = listed(program)
     return _simplified(made), found
 
