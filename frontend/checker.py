@@ -14,7 +14,7 @@ from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.extents import Extent, size_sources
+from tadc.frontend.extents import Extent, size_sources, symbols_in
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.places import check_index_array, own_indices, sparse_tensor
 from tadc.frontend.program import Argument, Definition, Program
@@ -115,6 +115,8 @@ class _Checker:
                     )
                 )
         told = {found.symbol for found in size_sources([a.shape for a in self.arguments])}
+        # A sparse array has a shape of its own, besides that of what it stores.
+        told |= symbols_in(n for a in self.arguments if a.pattern for n in a.pattern.shape)
         for problem in self.sizes.untold(told | self.module.unread):
             self.reporter.add(problem)
         symbols = tuple(self.sizes.symbols)

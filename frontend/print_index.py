@@ -157,7 +157,7 @@ def element_text(tensor: str, indices: Sequence[Affine], *, stored: bool = False
         return tensor
     first, *others = map(form_text, indices)
     if stored:
-        first = f"at {first}" if first[0].isalnum() else f"at ({first})"
+        first = f"at ({first})" if first[0] == "-" else f"at {first}"
     return f"{tensor}[{', '.join([first, *others])}]"
 
 

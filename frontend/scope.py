@@ -159,8 +159,8 @@ class Names:
                 )
 
         for statement in declared.values():
-            for _, _, node in walk(statement):
-                if isinstance(node, syntax.Name) and node.id not in self.sites:
+            for _, role, node in walk(statement):
+                if isinstance(node, syntax.Name) and node.id not in self.sites and role != "at":
                     self.sites[node.id] = Site("size", node.span, "declared", is_stated=False)
 
     def resolve(self, name: str, span: Span, scope: Scope) -> Tensor | Size | Index:

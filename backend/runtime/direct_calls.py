@@ -28,9 +28,7 @@ READ, WRITTEN = 0x0101, 0x0501
 _FASTCALL = 0x0080
 
 _MACHINES = ("x86_64", "AMD64", "aarch64", "arm64", "riscv64")
-_NUMBERS: dict[dtype[Any], type] = {
-    dtype(number): number for number in (float32, float64, int32)
-}
+_NUMBERS: dict[dtype[Any], type] = {dtype(number): number for number in (float32, float64, int32)}
 
 #: Takes memory for temporaries, the inputs, the outputs; True if the kernel has run.
 DirectCall = Callable[..., bool]
