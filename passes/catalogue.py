@@ -47,6 +47,7 @@ from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.index_powers import powers_as_products
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.nested_sums import join_nested_sums
+from tadc.passes.rewrites.packed_lookups import packed_program
 from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.recomputed import without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
@@ -298,6 +299,20 @@ class Fibres(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Loop over fibres."""
         return with_fibres(program)
+
+
+@register("tad-pack-lookups", "elements of index arrays are read in the order of loops over fibres")
+@dataclass
+class PackLookups(TermPass):
+    """Elements of an index array at sorted places of another to those of one that is in their order.
+
+    In the loop over a fibre of `src`, `dst[src.perm[q]]` is `dst.src.taken[q]`, which the inspector makes,
+    and `src[src.perm[q]]` is the value that it is the fibre of. Index arrays that nothing looks up go.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Read in the order of fibres."""
+        return packed_program(program)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

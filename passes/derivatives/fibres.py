@@ -23,19 +23,19 @@ Before, sums in sums become one, where an equality of the inner one tells an ind
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from tadc.frontend.extents import Extent, as_form, extent
-from tadc.frontend.program import Argument, Definition, Inspected, Program
-from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms, index_forms, operands, reachable
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms, operands
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
 from tadc.lattice.polyhedron import implied
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.collect import addends
+from tadc.passes.terms.inspected_arrays import Arrays
 
 
 def with_fibres(program: Program) -> Program:
@@ -51,127 +51,11 @@ def with_fibres(program: Program) -> Program:
         )
     if found is program:
         return program
-    found = arrays.packed(found)
     return replace(
         found,
-        arguments=(*program.arguments, *arrays.used(found)),
+        arguments=arrays.used_by(found),
         sizes=(*program.sizes, *arrays.counts),
     )
-
-
-@dataclass
-class Arrays:
-    """The index arrays of a program, and those that the inspector makes of them."""
-
-    program: Program
-    made: dict[str, Argument] = field(default_factory=dict[str, Argument])
-    counts: list[str] = field(default_factory=list[str])
-
-    def __post_init__(self) -> None:
-        self.given = self.program.index_arrays()
-
-    def __getitem__(self, name: str) -> Argument:
-        return self.given.get(name) or self.made[name]
-
-    def used(self, program: Program) -> list[Argument]:
-        """Those that the program looks up, and those that they are made of."""
-        names = {lookup.array for lookup in lookups_of(d.body for d in program.definitions)}
-        for argument in reversed(self.made.values()):
-            if argument.name in names and argument.inspected is not None:
-                names.update(argument.inspected.of)
-        return [argument for name, argument in self.made.items() if name in names]
-
-    def ptr(self, of: Sequence[str]) -> Argument:
-        """Where the values of an array begin in `perm`, or the pairs of two."""
-        below = [as_form(self.below(name)) for name in of]
-        shape = (*below[:-1], below[-1] + 1)
-        return self.make("ptr", tuple(of), 0, shape, as_form(self.count(of[0])) + 1, increasing=len(of) == 1)
-
-    def perm(self, of: Sequence[str], axis: int) -> Argument:
-        """The subscripts of the elements in the order of their values."""
-        below = as_form(self[of[0]].shape[axis])
-        return self.make("perm", tuple(of), axis, (as_form(self.count(of[0])),), below)
-
-    def owner(self, of: str) -> Argument:
-        """Which of the ranges between neighbours in an increasing array a number is in."""
-        argument = self[of]
-        count = as_form(self.below(of)) - 1
-        return self.make("owner", (of,), 0, (count,), as_form(argument.shape[0]))
-
-    def taken(self, array: str, by: str) -> Argument:
-        """The elements of an array in the order of another's."""
-        argument = self[array]
-        return self.make(
-            "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
-        )
-
-    def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
-        """The values of a form of lookups."""
-        return self.make("values", tuple(of), 0, shape, below, form=form)
-
-    def below(self, name: str) -> Extent:
-        """The number that elements are less than."""
-        below = self[name].below
-        assert below is not None
-        return below
-
-    def make(
-        self, kind: str, of: tuple[str, ...], axis: int, shape: Iterable[Affine], below: Affine,
-        increasing: bool = False, form: Affine | None = None,
-    ) -> Argument:  # fmt: skip
-        """An array of the inspector's."""
-        number = str(axis) if kind == "perm" and len(self[of[0]].shape) > 1 else ""
-        if kind == "values":
-            same = (a.inspected for a in self.made.values() if a.inspected and a.inspected.of == of)
-            others = [i.form for i in same if i.form is not None]
-            number = str(others.index(form) if form is not None and form in others else len(others))
-        name = ".".join((*of, kind + number))
-        if name in self.given:
-            return self.given[name]
-        if name not in self.made:
-            self.made[name] = Argument(
-                name,
-                "i32",
-                tuple(map(extent, shape)),
-                below=extent(below),
-                increasing=increasing,
-                inspected=Inspected(kind, of, axis, form),  # type: ignore[arg-type]
-            )
-        return self.made[name]
-
-    def count(self, name: str) -> Extent:
-        """The number of elements of an array: a size of its own where it is no form of sizes."""
-        shape = self[name].shape
-        symbolic = [size for size in shape if not isinstance(size, int)]
-        rest = math.prod(size for size in shape if isinstance(size, int))
-        if not symbolic:
-            return rest
-        if len(symbolic) == 1:
-            return extent(symbolic[0] * rest)
-        size = f"{name}.count"
-        if size not in self.counts:
-            self.counts.append(size)
-        return Affine.var(size)
-
-    def packed(self, program: Program) -> Program:
-        """The program where elements of arrays at places of a `perm` are read in its order."""
-
-        def rule(atom: str | Floor | Lookup) -> Affine | None:
-            if not isinstance(atom, Lookup) or len(atom.at) != 1 or len(atom.at[0].terms) != 1:
-                return None
-            (inner, k), form = atom.at[0].terms[0], atom.at[0]
-            if not isinstance(inner, Lookup) or k != 1 or form.constant:
-                return None
-            inspected, own = self[inner.array].inspected, self[atom.array].inspected
-            if inspected is None or inspected.kind != "perm" or (own is not None and own.kind != "owner"):
-                return None
-            if len(inspected.of) > 1 or self[inspected.of[0]].shape != self[atom.array].shape:
-                return None
-            return self.taken(atom.array, inspected.of[0]).lookup(inner.at)
-
-        return program.with_bodies(
-            program.terms.with_forms(d.body, lambda form: form.replace(rule)) for d in program.definitions
-        )
 
 
 @dataclass
@@ -517,10 +401,3 @@ def _holds_lookup(row: Constraint) -> bool:
 def _is_far(value: Affine) -> int:
     """How many lookups it takes to know a value."""
     return sum(1 for _ in value.lookups())
-
-
-def lookups_of(roots: Iterable[Term]) -> Iterator[Lookup]:
-    """All lookups in the forms at and below terms."""
-    for term in reachable(roots):
-        for form in index_forms(term):
-            yield from form.lookups()

@@ -86,7 +86,15 @@ def clean_up(state: Compilation) -> None:
 
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once, but for what costs less anew."""
-    from tadc.passes.catalogue import DropZeros, ElementValues, Factor, Fibres, Recompute, Simplify
+    from tadc.passes.catalogue import (
+        DropZeros,
+        ElementValues,
+        Factor,
+        Fibres,
+        PackLookups,
+        Recompute,
+        Simplify,
+    )
 
     options = state.options
     limit = -1 if options.memory_limit is None else options.memory_limit
@@ -95,11 +103,11 @@ def hoist(state: Compilation) -> None:
     recompute = Recompute(limit, options.materialize != "auto")
     if options.materialize == "never":
         # The program as it is written, but for what it has no room for.
-        state.rewrite(recompute)
+        state.rewrite(recompute, PackLookups())
         return
     state.rewrite(DropZeros(), Factor(values=True))
     before = state.form
     state.rewrite(recompute)
     if state.form is not before:
         state.rewrite(Factor(values=True))
-    state.rewrite(tensors(options, values=True))
+    state.rewrite(tensors(options, values=True), PackLookups())

@@ -1,0 +1,116 @@
+"""The index arrays that an inspector makes of those of a program, for loops over fibres."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tadc.frontend.extents import Extent, as_form, extent
+from tadc.frontend.program import Argument, Inspected, Program
+from tadc.frontend.terms import Term, index_forms, reachable
+from tadc.lattice.affine import Affine, Lookup
+
+
+@dataclass
+class Arrays:
+    """The index arrays of a program, and those that the inspector makes of them."""
+
+    program: Program
+    made: dict[str, Argument] = field(default_factory=dict[str, Argument])
+    counts: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.given = self.program.index_arrays()
+
+    def __getitem__(self, name: str) -> Argument:
+        return self.given.get(name) or self.made[name]
+
+    def used_by(self, program: Program) -> tuple[Argument, ...]:
+        """The arguments of a program, of those that the inspector makes the ones that are looked up, and what
+        these are made of."""
+        every = (*self.program.arguments, *self.made.values())
+        names = {lookup.array for lookup in lookups_of(d.body for d in program.definitions)}
+        for argument in reversed(every):
+            if argument.name in names and argument.inspected is not None:
+                names.update(argument.inspected.of)
+        return tuple(a for a in every if a.inspected is None or a.name in names)
+
+    def ptr(self, of: Sequence[str]) -> Argument:
+        """Where the values of an array begin in `perm`, or the pairs of two."""
+        below = [as_form(self.below(name)) for name in of]
+        shape = (*below[:-1], below[-1] + 1)
+        return self.make("ptr", tuple(of), 0, shape, as_form(self.count(of[0])) + 1, increasing=len(of) == 1)
+
+    def perm(self, of: Sequence[str], axis: int) -> Argument:
+        """The subscripts of the elements in the order of their values."""
+        below = as_form(self[of[0]].shape[axis])
+        return self.make("perm", tuple(of), axis, (as_form(self.count(of[0])),), below)
+
+    def owner(self, of: str) -> Argument:
+        """Which of the ranges between neighbours in an increasing array a number is in."""
+        argument = self[of]
+        count = as_form(self.below(of)) - 1
+        return self.make("owner", (of,), 0, (count,), as_form(argument.shape[0]))
+
+    def taken(self, array: str, by: str) -> Argument:
+        """The elements of an array in the order of another's."""
+        argument = self[array]
+        return self.make(
+            "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
+        )
+
+    def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
+        """The values of a form of lookups."""
+        return self.make("values", tuple(of), 0, shape, below, form=form)
+
+    def below(self, name: str) -> Extent:
+        """The number that elements are less than."""
+        below = self[name].below
+        assert below is not None
+        return below
+
+    def make(
+        self, kind: str, of: tuple[str, ...], axis: int, shape: Iterable[Affine], below: Affine,
+        increasing: bool = False, form: Affine | None = None,
+    ) -> Argument:  # fmt: skip
+        """An array of the inspector's."""
+        number = str(axis) if kind == "perm" and len(self[of[0]].shape) > 1 else ""
+        if kind == "values":
+            same = (a.inspected for a in self.made.values() if a.inspected and a.inspected.of == of)
+            others = [i.form for i in same if i.form is not None]
+            number = str(others.index(form) if form is not None and form in others else len(others))
+        name = ".".join((*of, kind + number))
+        if name in self.given:
+            return self.given[name]
+        if name not in self.made:
+            self.made[name] = Argument(
+                name,
+                "i32",
+                tuple(map(extent, shape)),
+                below=extent(below),
+                increasing=increasing,
+                inspected=Inspected(kind, of, axis, form),  # type: ignore[arg-type]
+            )
+        return self.made[name]
+
+    def count(self, name: str) -> Extent:
+        """The number of elements of an array: a size of its own where it is no form of sizes."""
+        shape = self[name].shape
+        symbolic = [size for size in shape if not isinstance(size, int)]
+        rest = math.prod(size for size in shape if isinstance(size, int))
+        if not symbolic:
+            return rest
+        if len(symbolic) == 1:
+            return extent(symbolic[0] * rest)
+        size = f"{name}.count"
+        if size not in self.counts:
+            self.counts.append(size)
+        return Affine.var(size)
+
+
+def lookups_of(roots: Iterable[Term]) -> Iterator[Lookup]:
+    """All lookups in the forms at and below terms."""
+    for term in reachable(roots):
+        for form in index_forms(term):
+            yield from form.lookups()
