@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.extents import INDEX_LIMIT, Extent, size_sources
+from tadc.frontend.extents import Extent, size_sources, symbols_in
 from tadc.frontend.index_sets import limits_told
+from tadc.frontend.places import check_index_array, own_indices, sparse_tensor
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
 from tadc.frontend.reads import ReadChecker, Setting
@@ -109,9 +111,12 @@ class _Checker:
                         statement.span,
                         below=meaning.below,
                         increasing=statement.increasing is not None,
+                        pattern=meaning.pattern,
                     )
                 )
         told = {found.symbol for found in size_sources([a.shape for a in self.arguments])}
+        # A sparse array has a shape of its own, besides that of what it stores.
+        told |= symbols_in(n for a in self.arguments if a.pattern for n in a.pattern.shape)
         for problem in self.sizes.untold(told | self.module.unread):
             self.reporter.add(problem)
         symbols = tuple(self.sizes.symbols)
@@ -139,10 +144,9 @@ class _Checker:
         shape = tuple(size for size in sizes if size is not None)
         if len(shape) < len(sizes):
             return None
-        check_extent(statement.name, shape, statement.element_type, statement.span)
         dims = tuple(expr.span for expr in statement.shape)
         below = self._below(statement) if statement.below is not None else None
-        return Tensor(
+        made = Tensor(
             statement.name,
             statement.element_type,
             shape,
@@ -151,29 +155,19 @@ class _Checker:
             is_argument=True,
             below=below,
         )
+        if statement.at:
+            made = sparse_tensor(statement, made, self.names)
+        if statement.element_type:
+            check_extent(statement.name, made.shape, statement.element_type, statement.span)
+        return made
 
     def _below(self, statement: syntax.Declare) -> Extent:
         """What the elements of an index array are below. Raises Rejected where it is declared badly."""
         assert statement.below is not None
-        name = statement.name
         below = self._size(statement.below, declares=True)
         if below is None:
             raise Rejected
-        if isinstance(below, int) and below > INDEX_LIMIT:
-            label = f"more than {INDEX_LIMIT}"
-            message = f"the elements of `{name}` are beyond 32 bits"
-            raise Rejected(error("TAD0213", message, statement.below.span, label))
-        if statement.increasing is not None and len(statement.shape) != 1:
-            label = f"`{name}` has {counted(len(statement.shape), 'dimension')}"
-            message = "only an index array of one dimension is `increasing`"
-            raise Rejected(error("TAD0213", message, statement.increasing, label))
-        if name in self.names.outputs:
-            helps = [
-                "an index array is an argument: leave out its definition",
-                f"a tensor that is computed has floating numbers: `{name}: f64[…]`",
-            ]
-            message = f"`{name}` is defined, so it is no index array"
-            raise Rejected(error("TAD0213", message, statement.type_span, "declared as one", helps=helps))
+        check_index_array(statement, below, is_defined=statement.name in self.names.outputs)
         return below
 
     def _size(
@@ -191,14 +185,15 @@ class _Checker:
 
     def _define(self, statement: syntax.Define) -> Tensor | None:
         self.names.forget_reported()
+        head = self._head(statement)
         before = len(self.reporter.diagnostics)
         check_binders(statement.indices, self.names, self.reporter, owner=statement.name)
         uses = RangeUses(statement, self.names)
         if statement.name in self.module.unread:
             uses.excuse()
-        declared = self._declaration(statement)
+        stored = self._declaration(statement)
+        declared = stored and stored.seen(syntax.Subscript(head, statement.name, head, (), statement.stored))
         sizes = self._ranges(statement, declared, uses)
-        head = self._head(statement)
         context = self.sizes.context()
         for spec, size in zip(statement.indices, sizes, strict=True):
             context = context.bind(spec.name, size)
@@ -206,7 +201,7 @@ class _Checker:
         setting = Setting(Scope(statement.name, head, indices), context)
         shape = tuple(size for size in sizes if size is not None)
         dims = declared.dims if declared else tuple(spec.span for spec in statement.indices)
-        element = declared.type if declared else statement.element_type
+        element = (declared.type if declared else statement.element_type) or None
         recurrence = None
         if statement.order is not None and id(statement) not in self.names.repeated:
             recurrence = self._recurrence(statement, statement.order, setting)
@@ -216,25 +211,30 @@ class _Checker:
             self.names.known[statement.name] = own if whole else None
             uses = RangeUses(statement, self.names)
         reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses, recurrence)
-        value = reader.read(statement.body, setting)
+        own, places = own_indices(statement, stored, self.names, self.reporter)
+        body = reader.whole(statement.body, setting, own, places)
         self.excluded += reader.reads.excluded
-        if value is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
+        if body is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
             return None
-        element = element or natural_type(value.term)
-        check_extent(statement.name, shape, element, head)
+        element = element or natural_type(body)
+        made = Tensor(statement.name, element, shape, head, dims, is_argument=False)
+        if stored is not None:
+            made = replace(stored, type=element, span=head, is_argument=False)
+        check_extent(statement.name, made.shape, element, head)
         if id(statement) not in self.names.repeated:
             definition = Definition(
                 statement.name,
                 element,
-                shape,
-                tuple(indices),
-                value.term,
+                made.shape,
+                own,
+                body,
                 is_output=not statement.is_let,
                 span=statement.span,
                 order=recurrence.order if recurrence else None,
+                pattern=made.pattern,
             )
             self.definitions.append(definition.in_order())
-        return Tensor(statement.name, element, shape, head, dims, is_argument=False)
+        return made
 
     def _recurrence(
         self, statement: syntax.Define, order: syntax.Expr, setting: Setting

@@ -33,6 +33,7 @@ CODES: dict[str, str] = {
     "TAD0211": "a name used as what it is not",
     "TAD0212": "a size that needs a value",
     "TAD0213": "an index array that cannot be one",
+    "TAD0214": "a sparse tensor where it cannot stand",
     # Shapes, ranges and index maps.
     "TAD0301": "wrong number of indices",
     "TAD0302": "a read out of range",
@@ -63,6 +64,7 @@ CODES: dict[str, str] = {
     "TAD0408": "what nothing reads",
     "TAD0409": "an output with a name that Python keeps for itself",
     "TAD0410": "steps of a recurrence that cannot be taken backwards",
+    "TAD0411": "a Jacobian whose entries cannot be told one by one",
     # Arrays at a call.
     "TAD0501": "an argument that is missing",
     "TAD0502": "an argument that is unknown, given twice or one too many",

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from tadc.frontend.diagnostics import Diagnostic, Edit, Label
 from tadc.frontend.elsewhere import GOES_ON, LIST, following
-from tadc.frontend.lexer import CLOSERS, RESERVED, Token, tokenize
+from tadc.frontend.lexer import AT, CLOSERS, RESERVED, Token, tokenize
 from tadc.frontend.limits import MAX_INDICES, MAX_NESTING, MAX_REGIONS
 from tadc.frontend.source import Source, Span
 
@@ -278,6 +278,13 @@ class Cursor:
             following = self.partner[following] + 1
             return tokens[following].kind == "="
         return tokens[following].kind in ("=", ":")
+
+    def accept_at(self) -> bool:
+        """Take the `at` of `[at e`, behind the bracket; an index may have this name."""
+        found = self.peek().text == AT and self.tokens[self.position + 1].kind in ("name", "number", "(")
+        if found:
+            self.advance()
+        return found
 
     def resynchronise(self) -> None:
         """Go on behind the end of the statement; brackets that close are passed over whole."""

@@ -34,7 +34,7 @@ def _own(node: Node) -> list[str]:
         case syntax.Name():
             return [node.id]
         case syntax.Subscript():
-            return [node.tensor]
+            return [node.tensor, "at"] if node.stored else [node.tensor]
         case syntax.Unary() | syntax.Binary() | syntax.Relation():
             return [node.operator]
         case syntax.Call():

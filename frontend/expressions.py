@@ -123,8 +123,8 @@ class ExpressionParser(Complaints):
         if function in FUNCTIONS and (following == "(" or FUNCTIONS[function].reserved):
             return self._call(token, function)
         if following == "[":
-            indices = self.index_list()
-            return syntax.Subscript(self.since(token.start), token.text, token.span, indices)
+            stored, indices = self._element()
+            return syntax.Subscript(self.since(token.start), token.text, token.span, indices, stored)
         if following == "(":
             return self._unknown_call(token)
         if following == "{" or self.is_subscripted_sum(token, following):
@@ -141,10 +141,19 @@ class ExpressionParser(Complaints):
             return self._unknown_call(token)
         return syntax.Name(token.span, token.text)
 
+    def _element(self) -> tuple[bool, tuple[Expr, ...]]:
+        """Read `[e, e; e]` or `[at e, e; e]`, and whether it is the second."""
+        self.enter("[")
+        stored = self.accept_at()
+        return stored, self._indices()
+
     def index_list(self) -> tuple[Expr, ...]:
         """Read `[e, e; e]`."""
-        self.deeper()
         self.enter("[")
+        return self._indices()
+
+    def _indices(self) -> tuple[Expr, ...]:
+        self.deeper()
         found = [self.expression()]
         while self.another(",", ";"):
             found.append(self.expression())

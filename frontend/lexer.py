@@ -26,6 +26,8 @@ ELEMENT_TYPES = ("f32", "f64")
 SCAN = "scan"
 #: The words of a declaration of an index array; elsewhere they are names like others.
 INDEX, IN, INCREASING = "index", "in", "increasing"
+#: Tells where the elements of a sparse tensor are; elsewhere it is a name like others.
+AT = "at"
 #: Words that name no tensor, size or index.
 RESERVED = KEYWORDS | {*ELEMENT_TYPES, *ALIASES, "out"} | {f.name for f in FUNCTIONS.values() if f.reserved}
 

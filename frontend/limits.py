@@ -17,6 +17,8 @@ MAX_DEPTH = 10_000
 MAX_INDICES = 100
 #: How many floor divisions one index expression may hold.
 MAX_DIVISIONS = 100
+#: The most summands with elements of sparse tensors in one sum of products.
+MAX_PARTS = 200
 #: The most different subterms of a program; a derivative can have many more than its program.
 MAX_TERMS = 400_000
 #: The most operations of a program in the IR, where a branch repeats what it needs.

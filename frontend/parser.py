@@ -10,7 +10,7 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Edit
 from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
-from tadc.frontend.lexer import ELEMENT_TYPES, IN, INCREASING, INDEX, RESERVED, SCAN, Token
+from tadc.frontend.lexer import AT, ELEMENT_TYPES, IN, INCREASING, INDEX, RESERVED, SCAN, Token
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import correction, did_you_mean
@@ -190,6 +190,9 @@ class _Parser(ExpressionParser):
         self.advance()
         if self.peek().text == INDEX:
             return self._index_array(name)
+        if self.peek().text == AT:
+            at, span = self._at(), self.peek().span
+            return syntax.Declare(self.since(name.start), name.text, name.span, "", span, (), at=at)
         element_type, type_span = self._element_type(name)
         if self.peek().kind in ("(", "<"):
             helps = [f"sizes stand in brackets: `{name.text}: f64[3]`"]
@@ -199,7 +202,9 @@ class _Parser(ExpressionParser):
         self.bound = 0
         if self.peek().kind == "=":
             self._declared_with_value(name, shape)
-        return syntax.Declare(self.since(name.start), name.text, name.span, element_type, type_span, shape)
+        at = self._at() if self.peek().text == AT else ()
+        span = self.since(name.start)
+        return syntax.Declare(span, name.text, name.span, element_type, type_span, shape, at=at)
 
     def _index_array(self, name: Token) -> syntax.Declare:
         """The rest of `src: index[E] in N`, `ptr: index[N + 1] in E + 1 increasing`, `s: index in N`."""
@@ -217,6 +222,20 @@ class _Parser(ExpressionParser):
         increasing = self.advance().span if self.peek().text == INCREASING else None
         span = self.since(name.start)
         return syntax.Declare(span, name.text, name.span, "i32", word.span, shape, below, increasing)
+
+    def _at(self) -> tuple[syntax.Name, ...]:
+        """Read `at (row, col)` or `at place`."""
+        self.advance()
+        if self.peek().kind != "(":
+            token = self.name("an index array")
+            return (syntax.Name(token.span, token.text),)
+        self.enter("(")
+        names: list[syntax.Name] = []
+        while not names or self.another(","):
+            token = self.name("an index array")
+            names.append(syntax.Name(token.span, token.text))
+        self.leave("`,`")
+        return tuple(names)
 
     def _declared_with_value(self, name: Token, shape: tuple[syntax.Expr, ...]) -> NoReturn:
         """`x: f64 = 3`."""
@@ -272,9 +291,11 @@ class _Parser(ExpressionParser):
     def _define(self, start: int, *, is_let: bool, order: syntax.Expr | None = None) -> syntax.Define:
         name = self.name("a tensor")
         indices: list[syntax.IndexSpec] = []
+        stored = False
         if self.peek().kind == "[":
             self._check_head(name)
             self.enter("[")
+            stored = self.accept_at()
             indices.append(self.index_spec())
             while self.another(",", ";"):
                 indices.append(self.index_spec())
@@ -303,7 +324,9 @@ class _Parser(ExpressionParser):
         if depth(body) > MAX_DEPTH:
             self.too_deep(name.span, f"its definition is deeper than {MAX_DEPTH} levels")
         span = self.since(start)
-        return syntax.Define(span, name.text, name.span, tuple(indices), body, is_let, element_type, order)
+        return syntax.Define(
+            span, name.text, name.span, tuple(indices), body, is_let, element_type, order, stored
+        )
 
     def _check_head(self, name: Token) -> None:
         """Stop at `y[0] = …` and `y[i + 1] = …`: what is defined is named by indices alone."""
@@ -321,6 +344,8 @@ class _Parser(ExpressionParser):
             while position < closer and self.tokens[position].kind not in (",", ";", ":"):
                 position += 1
             words = [t for t in self.tokens[item:position] if t.kind != "newline"]
+            if len(words) == 2 and words[0].text == AT and words[1].kind == "name":
+                del words[0]
             is_index = len(words) == 1 and words[0].kind == "name"
             if words and not is_index and all(t.kind in _IN_INDICES for t in words):
                 self._defined_elsewhere(name, words)

@@ -165,6 +165,8 @@ def _shapes(tree: syntax.Module) -> dict[str, Shape]:
         match statement:
             case syntax.Declare():
                 sizes: list[syntax.Expr | None] = list(statement.shape)
+                if statement.at:
+                    sizes = [None] * len(found.get(statement.at[0].id, ())) + sizes[len(statement.at) :]
             case syntax.Define():
                 sizes = [spec.size for spec in statement.indices]
             case _:

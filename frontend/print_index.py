@@ -151,9 +151,14 @@ def _atom_text(atom: str | Floor | Lookup) -> str:
             return element_text(atom.array, atom.at)
 
 
-def element_text(tensor: str, indices: Sequence[Affine]) -> str:
-    """An element of a tensor; a scalar's name alone."""
-    return f"{tensor}[{', '.join(map(form_text, indices))}]" if indices else tensor
+def element_text(tensor: str, indices: Sequence[Affine], *, stored: bool = False) -> str:
+    """An element of a tensor, or one that a sparse tensor stores; a scalar's name alone."""
+    if not indices:
+        return tensor
+    first, *others = map(form_text, indices)
+    if stored:
+        first = f"at ({first})" if first[0] == "-" else f"at {first}"
+    return f"{tensor}[{', '.join([first, *others])}]"
 
 
 def _sum_text(parts: Sequence[_Part], constant: int, times: str = "*") -> str:

@@ -71,9 +71,14 @@ def _print_program(program: Program) -> str:
         lines.append("")
     taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
     hints: Hints = {}
-    shapes = program.shapes()
+    shapes, sparse = program.shapes(), program.sparse()
     lines += [
-        wrapped(_head(d) + term_text(body, d.indices, taken, hints, shapes))
+        wrapped(
+            _head(d)
+            + assembled(
+                body, replace(scope_of(d.indices, taken, hints), shapes=shapes, sparse=sparse), _expand
+            )
+        )
         for d, body in zip(program.definitions, printable(program), strict=True)
     ]
     return "".join([line + "\n" for line in lines])
@@ -84,14 +89,12 @@ def term_text(
     indices: Sequence[str] = (),
     taken: frozenset[str] = frozenset(RESERVED),
     hints: Hints | None = None,
-    shapes: Mapping[str, Shape] | None = None,
 ) -> str:
     """A printable expression over indices; new names avoid those that are taken, reserved words among them.
 
-    `hints` are the names that reductions printed before have got; this one's join them. `shapes` are those of
-    tensors: reductions with conditions leave out the sizes that these tell.
+    `hints` are the names that reductions printed before have got; this one's join them.
     """
-    return assembled(term, replace(scope_of(indices, taken, hints), shapes=shapes or {}), _expand)
+    return assembled(term, scope_of(indices, taken, hints), _expand)
 
 
 def scope_of(indices: Sequence[str], taken: frozenset[str], hints: Hints | None = None) -> Scope:
@@ -120,6 +123,8 @@ def _head(definition: Definition) -> str:
     specs = list(definition.indices)
     if not definition.is_output:
         specs = [f"{name}: {extent_text(size)}" for name, size in zip(specs, definition.shape, strict=True)]
+    if definition.pattern is not None and definition.is_output:
+        specs[0] = f"at {specs[0]}"
     let = "" if definition.is_output else "let "
     natural = natural_type(definition.body) if definition.order is None else type_of_others(definition)
     is_natural = definition.is_output or definition.type == natural
@@ -133,13 +138,15 @@ class Scope:
     """The printed names of the indices at a place, and all names in use there.
 
     `hints` are shared by all places: the names that a reduction got where it was printed first. Read
-    back, all places are one reduction again, which has these names.
+    back, all places are one reduction again, which has these names. `shapes` are those of tensors:
+    reductions with conditions leave out the sizes that these tell. `sparse` are the names of those that are.
     """
 
     names: dict[str, Affine]
     used: frozenset[str]
     hints: Hints
     shapes: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    sparse: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,8 @@ def _items(term: Term, scope: Scope) -> tuple[int, list[Item]]:
             form = term.form.substitute(scope.names)
             return form_level(form), [form_text(form, " * ")]
         case Read():
-            return ATOM, [element_text(term.tensor, [f.substitute(scope.names) for f in term.indices])]
+            forms = [form.substitute(scope.names) for form in term.indices]
+            return ATOM, [element_text(term.tensor, forms, stored=term.tensor in scope.sparse)]
         case Apply():
             return _apply(term, scope)
         case Reduce():

@@ -56,11 +56,25 @@ class Inspected:
 
 
 @dataclass(frozen=True)
+class Pattern:
+    """Where the elements of a sparse tensor of some shape stand: at the elements of index arrays `at`.
+
+    These are of one shape, that of the first dimensions of what is stored: `A: f64[N, M, B] at (row, col)`
+    with `row: index[E] in N` stores a tensor of shape (E, B), where `A[at e, b]` is a summand of
+    `A[row[e], col[e], b]`. What is stored nowhere is 0.
+    """
+
+    at: tuple[str, ...]
+    shape: Shape
+
+
+@dataclass(frozen=True)
 class Argument:
     """A tensor that the caller passes; shape () is a scalar.
 
     One of the type `i32` is an index array: its elements are at least 0 and less than `below`, and do not
-    fall along its only dimension if it is `increasing`. What is `inspected` is not passed.
+    fall along its only dimension if it is `increasing`. What is `inspected` is not passed. The shape of a
+    sparse tensor, one with a `pattern`, is that of the elements that it stores.
     """
 
     name: str
@@ -72,10 +86,13 @@ class Argument:
     below: Extent | None = None
     increasing: bool = False
     inspected: Inspected | None = None
+    pattern: Pattern | None = None
 
     @property
     def declared_type(self) -> str:
         """The type as a declaration states it."""
+        if self.pattern is not None:
+            return _sparse_text(self.type, self.pattern)
         return type_text(self.type, self.shape, self.below, increasing=self.increasing)
 
     @property
@@ -111,16 +128,26 @@ class Definition:
     tangent_of: str = ""  # the output whose tangent this is
     order: Affine | None = None
     cotangent_of: str = ""  # the tensor in between whose cotangent this is
+    pattern: Pattern | None = None  # of a sparse tensor, whose shape is that of what it stores
 
     @property
     def declared_type(self) -> str:
         """The type as a declaration states it."""
-        return type_text(self.type, self.shape)
+        return (
+            type_text(self.type, self.shape)
+            if self.pattern is None
+            else _sparse_text(self.type, self.pattern)
+        )
 
     def in_order(self) -> Definition:
         """The definition, without an order if it does not read itself."""
         reads_itself = self.order is not None and self.name in tensors_read([self.body])
         return self if reads_itself or self.order is None else replace(self, order=None)
+
+
+def _sparse_text(type: str, pattern: Pattern) -> str:
+    at = ", ".join(pattern.at)
+    return f"{type_text(type, pattern.shape)} at {f'({at})' if pattern.at[1:] else at}"
 
 
 @dataclass
@@ -164,9 +191,17 @@ class Program:
         """The arguments that are index arrays, by name."""
         return {a.name: a for a in self.arguments if a.is_index_array}
 
+    def passed(self) -> tuple[Argument, ...]:
+        """The arguments that a caller passes."""
+        return tuple(a for a in self.arguments if a.inspected is None)
+
     def differentiable(self) -> tuple[str, ...]:
         """The names of the arguments by which there are derivatives."""
         return tuple(a.name for a in self.arguments if not a.is_index_array)
+
+    def sparse(self) -> frozenset[str]:
+        """The names of the arguments and outputs that are sparse."""
+        return frozenset(t.name for t in (*self.arguments, *self.outputs) if t.pattern is not None)
 
     def shapes(self) -> dict[str, Shape]:
         """Shapes by tensor name."""

@@ -83,7 +83,7 @@ def _collect(read: syntax.Subscript, bound: Mapping[str, Uses], names: Names) ->
         uses = bound.get(index.id) if isinstance(index, syntax.Name) else None
         if uses is not None:
             tensor = names.known.get(read.tensor)
-            uses.add(tensor if isinstance(tensor, Tensor) else None, dimension, read)
+            uses.add(tensor.seen(read) if isinstance(tensor, Tensor) else None, dimension, read)
 
 
 def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.frontend import syntax
@@ -10,12 +11,14 @@ from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.index_expr import IndexReader
 from tadc.frontend.out_of_range import Access, check_access
+from tadc.frontend.places import not_sparse
 from tadc.frontend.proof import fits_64_bits
 from tadc.frontend.recurrences import OwnRead, Recurrence, check_earlier
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Tensor
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Domain
+from tadc.frontend.tree import children
 from tadc.frontend.wording import counted
 from tadc.lattice.affine import Affine
 
@@ -69,6 +72,19 @@ class ReadChecker:
         tensor, forms = found
         return tensor.lookup(forms)
 
+    def conditions(self, relations: Sequence[syntax.Relation], setting: Setting) -> list[Condition | None]:
+        """Relations that are to hold together.
+
+        One with lookups counts only where those hold that have none, or less deep ones: there its own are
+        in range.
+        """
+        found: dict[int, Condition | None] = {}
+        for n in sorted(range(len(relations)), key=lambda n: _lookups_in_each_other(relations[n])):
+            made = found[n] = self.condition(relations[n], setting)
+            if made is not None:
+                setting = Setting(setting.scope, setting.context.assume_any(made.holds))
+        return [found[n] for n in range(len(relations))]
+
     def condition(self, relation: syntax.Relation, setting: Setting) -> Condition | None:
         """A relation of an `if`."""
         lhs = self.form(relation.lhs, "condition", setting)
@@ -83,7 +99,7 @@ class ReadChecker:
         return Condition(relation.operator, lhs - rhs)
 
     def element(self, expr: syntax.Subscript, setting: Setting) -> tuple[Tensor, list[Affine]] | None:
-        """The tensor and the index forms of a read, each proven in range."""
+        """The tensor, as the read has it, and the index forms, each proven in range."""
         tensor = self._tensor(expr, setting)
         found = [self.form(index, "tensor index", setting) for index in expr.indices]
         forms = [form for form in found if form is not None]
@@ -129,7 +145,9 @@ class ReadChecker:
                 raise Rejected(self.names.unknown_tensor(name, span, len(expr.indices)))
             found = self.names.resolve(name, span, setting.scope)
             if isinstance(found, Tensor):
-                return found
+                if expr.stored and found.pattern is None:
+                    raise Rejected(not_sparse(name, span))
+                return found.seen(expr)
             if isinstance(found, Index) and name in self.names.sites:
                 # The index that took the tensor's name is what was reported.
                 raise Rejected
@@ -139,6 +157,12 @@ class ReadChecker:
         except Rejected as problem:
             self.reporter.add(problem)
             return None
+
+
+def _lookups_in_each_other(node: syntax.Node) -> int:
+    """How deep reads stand in each other at and below a node."""
+    inner = max((_lookups_in_each_other(below) for _, below in children(node)), default=0)
+    return inner + isinstance(node, syntax.Subscript)
 
 
 def check_magnitude(form: Affine, what: str, span: Span, setting: Setting) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic, Edit
 from tadc.frontend.elsewhere import VALUES
 from tadc.frontend.extents import Extent, Shape, as_form
+from tadc.frontend.program import Pattern
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import correction, did_you_mean
@@ -24,7 +25,8 @@ INT64_MAX = 2**63 - 1
 class Tensor:
     """An argument, or a definition above; `dims` are the places that give its sizes.
 
-    The elements of an index array are `below` an extent.
+    The elements of an index array are `below` an extent. The shape of a sparse tensor is that of what it
+    stores; `whole` are the places of the sizes of its pattern.
     """
 
     name: str
@@ -34,6 +36,14 @@ class Tensor:
     dims: tuple[Span, ...]
     is_argument: bool
     below: Extent | None = None
+    pattern: Pattern | None = None
+    whole: tuple[Span, ...] = ()
+
+    def seen(self, read: syntax.Subscript) -> Tensor:
+        """The tensor as a read has it: `A[i, j]` is of all of a sparse one, `A[at e]` of what it stores."""
+        if self.pattern is None or read.stored:
+            return self
+        return replace(self, shape=self.pattern.shape, dims=self.whole)
 
     def lookup(self, at: Iterable[Affine]) -> Affine | None:
         """An element as a form, if it is an index array."""
@@ -149,8 +159,8 @@ class Names:
                 )
 
         for statement in declared.values():
-            for _, _, node in walk(statement):
-                if isinstance(node, syntax.Name) and node.id not in self.sites:
+            for _, role, node in walk(statement):
+                if isinstance(node, syntax.Name) and node.id not in self.sites and role != "at":
                     self.sites[node.id] = Site("size", node.span, "declared", is_stated=False)
 
     def resolve(self, name: str, span: Span, scope: Scope) -> Tensor | Size | Index:

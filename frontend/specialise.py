@@ -10,7 +10,7 @@ from tadc.frontend.checker import check
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import substituted
 from tadc.frontend.parser import parse
-from tadc.frontend.program import Argument, Program
+from tadc.frontend.program import Argument, Pattern, Program
 from tadc.frontend.size_values import refused, size_values
 from tadc.frontend.sizes import unknown_size
 from tadc.frontend.source import Source
@@ -48,7 +48,12 @@ def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
         program,
         arguments=tuple(_argument(a, forms) for a in program.arguments),
         definitions=tuple(
-            replace(d, shape=substituted(d.shape, forms), body=terms.substitute(d.body, forms))
+            replace(
+                d,
+                shape=substituted(d.shape, forms),
+                body=terms.substitute(d.body, forms),
+                pattern=_pattern(d.pattern, forms),
+            )
             for d in program.definitions
         ),
         sizes=tuple(name for name in program.sizes if name not in values),
@@ -61,7 +66,12 @@ def _argument(argument: Argument, values: Mapping[str, Affine]) -> Argument:
     below = argument.below
     if below is not None:
         (below,) = substituted([below], values)
-    return replace(argument, shape=substituted(argument.shape, values), below=below)
+    pattern = _pattern(argument.pattern, values)
+    return replace(argument, shape=substituted(argument.shape, values), below=below, pattern=pattern)
+
+
+def _pattern(pattern: Pattern | None, values: Mapping[str, Affine]) -> Pattern | None:
+    return pattern and replace(pattern, shape=substituted(pattern.shape, values))
 
 
 def problems_at(program: Program, sizes: Mapping[str, int]) -> list[Diagnostic] | None:

@@ -47,11 +47,12 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True)
 class Subscript(Node):
-    """`x[i, 2*j]`; `name_span` covers `x`."""
+    """`x[i, 2*j]`; `name_span` covers `x`. Of a sparse tensor `A[at e]` is what it stores at e."""
 
     tensor: str
     name_span: Span
     indices: tuple[Expr, ...]
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,9 @@ Expr = Number | Pi | Name | Subscript | Unary | Binary | Call | Reduce | If | Se
 class Declare(Node):
     """`x: f32[3, N]`; shape () for a scalar. An argument, or an output defined later.
 
-    An index array, `src: index[E] in N increasing`, states what its elements are below.
+    An index array, `src: index[E] in N increasing`, states what its elements are below. A sparse tensor,
+    `A: f64[N, M] at (row, col)`, states the index arrays that tell where its elements are; `C: at (row, col)`
+    of an output has no type or shape besides.
     """
 
     name: str
@@ -149,6 +152,7 @@ class Declare(Node):
     shape: tuple[Expr, ...]
     below: Expr | None = None
     increasing: Span | None = None
+    at: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ class SizeDecl(Node):
 class Define(Node):
     """`f[i, j] = e`, `let h[i] = e`, `let h[i]: f32 = e`, `f = e`; no element type where none is stated.
 
-    A recurrence, `scan{t} h[t] = e`, has an order.
+    A recurrence, `scan{t} h[t] = e`, has an order. `C[at e] = …` defines what a sparse tensor stores.
     """
 
     name: str
@@ -174,6 +178,7 @@ class Define(Node):
     is_let: bool
     element_type: str | None = None
     order: Expr | None = None
+    stored: bool = False
 
 
 Statement = Declare | SizeDecl | Define

@@ -381,6 +381,10 @@ class Terms:
             stack.pop()
         return memo[term.number]
 
+    def with_forms(self, term: Term, rule: Callable[[Affine], Affine]) -> Term:
+        """Apply `rule` to every index form at and below a term."""
+        return bottom_up(term, {}, lambda node, below: self.rebuild(node, below, rule))
+
     def rebuild(
         self, node: Term, below: Sequence[Term], rule: Callable[[Affine], Affine] = lambda form: form
     ) -> Term:

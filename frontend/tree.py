@@ -32,7 +32,7 @@ def children(node: Node) -> list[tuple[str, Node]]:
             return [("", node.size)] if node.size else []
         case syntax.Declare():
             below = [("below", node.below)] if node.below is not None else []
-            return [*(("size", e) for e in node.shape), *below]
+            return [*(("size", e) for e in node.shape), *below, *(("at", name) for name in node.at)]
         case syntax.Define():
             order = [("scan", node.order)] if node.order is not None else []
             return [*order, *(("index", spec) for spec in node.indices), ("", node.body)]

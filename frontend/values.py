@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
@@ -14,7 +14,9 @@ from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS
 from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
+from tadc.frontend.places import pattern_arrays, places
 from tadc.frontend.printable import ranged
+from tadc.frontend.program import Pattern
 from tadc.frontend.ranges import RangeUses, inferred_size
 from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
 from tadc.frontend.recurrences import Recurrence
@@ -23,8 +25,19 @@ from tadc.frontend.scope import Index, Names, Size, Tensor
 from tadc.frontend.size_conditions import negative_sizes
 from tadc.frontend.sizes import SizeReader
 from tadc.frontend.source import Span
+from tadc.frontend.sparse import (
+    Part,
+    Sparse,
+    applied,
+    chosen,
+    not_compared,
+    not_reduced,
+    over_stored,
+    settled,
+    summed,
+)
 from tadc.frontend.terms import Term, Terms
-from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
 from tadc.lattice.polyhedron import cleared
 
 #: The most conditions of one `if`; each `!=` makes a guard of its own below the others.
@@ -33,9 +46,9 @@ MAX_CONDITIONS = 100
 
 @dataclass(frozen=True)
 class Value:
-    """A term, and its form if it is an index expression."""
+    """A term, or a sum over what sparse tensors store; its form if it is an index expression."""
 
-    term: Term
+    term: Term | Sparse
     form: Affine | None = None
 
 
@@ -57,6 +70,16 @@ class ValueReader:
         self.reporter = reporter
         self.reads = ReadChecker(names, reporter, recurrence)
         self.uses = uses
+
+    def whole(
+        self, expr: syntax.Expr, setting: Setting, own: Sequence[str], places: Mapping[str, Affine]
+    ) -> Term | None:
+        """The term of the body of a definition with these indices, at the places of what it stores."""
+        value = self.read(expr, setting)
+        if value is None:
+            return None
+        stored = own[: len(next(places[name].lookups()).at)] if (name := next(iter(places), "")) else ()
+        return over_stored(value.term, stored, places, self.terms, expr.span)
 
     def read(self, expr: syntax.Expr, setting: Setting) -> Value | None:
         """The value of an expression; None if a part of it is rejected."""
@@ -138,15 +161,32 @@ class ValueReader:
         tensor, forms = found
         if (looked_up := tensor.lookup(forms)) is not None:
             return Value(self.terms.index(looked_up, expr.span), looked_up)
+        if tensor.pattern is not None and not expr.stored:
+            return Value(self._stored(tensor, tensor.pattern, forms, expr.span))
         return Value(self.terms.read(tensor.name, forms, tensor.type, expr.span))
+
+    def _stored(self, tensor: Tensor, pattern: Pattern, forms: list[Affine], span: Span) -> Sparse:
+        """The sum of all elements that a sparse tensor stores at one place."""
+        arrays = pattern_arrays(pattern, self.names)
+        shape = arrays[0].shape
+        keys = tuple(self.terms.fresh("e") for _ in shape)
+        own = [Affine.var(key) for key in keys]
+        there = zip(places(arrays, own), forms, strict=False)
+        rows = [*box(keys, shape), *(equals_zero(place - form) for place, form in there)]
+        term = self.terms.read(tensor.name, (*own, *forms[len(arrays) :]), tensor.type, span)
+        part = Part(term, keys, tuple("e" for _ in keys), tuple(rows), reached=False)
+        return Sparse((part,), tensor.name, span)
 
     # -- operators -------------------------------------------------------------------------
 
     def _apply(self, function: str, operands: Sequence[Value | None], span: Span) -> Value | None:
-        known = [value for value in operands if value is not None]
+        known = [value.term for value in operands if value is not None]
         if len(known) < len(operands):
             return None
-        return Value(self.terms.apply(function, [value.term for value in known], span))
+        plain = [term for term in known if not isinstance(term, Sparse)]
+        if len(plain) < len(known):
+            return self._attempt(lambda: Value(applied(self.terms, function, known, span)))
+        return Value(self.terms.apply(function, plain, span))
 
     def _minus(self, expr: syntax.Unary, setting: Setting) -> Value | None:
         operand = expr.operand
@@ -213,13 +253,16 @@ class ValueReader:
             return None
         domain += rows
         hints = [spec.name for spec in node.indices]
-        term = self.terms.reduce(keys, domain, body.term, kind=node.kind, hints=hints, span=node.span)
-        return Value(term)
+        term = body.term
+        if isinstance(term, Sparse) and node.kind == "sum":
+            return Value(summed(term, keys, hints, tuple(domain), self.terms))
+        term = settled(self.terms, term, node.span, lambda value: not_reduced(value, node.kind, node.span))
+        return Value(self.terms.reduce(keys, domain, term, kind=node.kind, hints=hints, span=node.span))
 
     def _where(self, node: syntax.Reduce, inside: Setting) -> tuple[list[Constraint] | None, Setting]:
         """The rows of the conditions of a reduction, None if one is rejected, and where they hold."""
         rows: list[Constraint] = []
-        found = [self.reads.condition(relation, inside) for relation in node.conditions]
+        found = self.reads.conditions(node.conditions, inside)
         for relation, condition in zip(node.conditions, found, strict=True):
             if condition is None:
                 continue
@@ -274,7 +317,7 @@ class ValueReader:
             label = f"more than {MAX_CONDITIONS}"
             raise Rejected(error("TAD0314", "an `if` with too many conditions", node.span, label))
         before = len(self.reporter.diagnostics)
-        found = [self.reads.condition(relation, setting) for relation in node.conditions]
+        found = self.reads.conditions(node.conditions, setting)
         for problem in self.reporter.diagnostics[before:]:
             if problem.code == "TAD0307":
                 problem.helps, problem.edits = by_value(node, self.reporter.text)
@@ -288,7 +331,14 @@ class ValueReader:
         otherwise = self.read(node.otherwise, Setting(setting.scope, else_context))
         if then is None or otherwise is None or not known:
             return None
-        return Value(guard(self.terms, conditions, then.term, otherwise.term, node.span))
+        return Value(
+            chosen(
+                self.terms,
+                then.term,
+                otherwise.term,
+                lambda here, there: guard(self.terms, conditions, here, there, node.span),
+            )
+        )
 
     def _select(self, node: syntax.Select, setting: Setting) -> Value | None:
         """Read a choice by value; both branches are evaluated, so nothing is assumed in them."""
@@ -297,9 +347,15 @@ class ValueReader:
         known = [value for value in parts if value is not None]
         if len(known) < len(parts):
             return None
-        lhs, rhs, then, otherwise = (value.term for value in known)
-        term = self.terms.select(relation.operator, lhs, rhs, then, otherwise, node.span)
-        return Value(term)
+        lhs, rhs = (
+            settled(self.terms, value.term, node.span, lambda value: not_compared(value, relation.span))
+            for value in known[:2]
+        )
+
+        def choose(then: Term, otherwise: Term) -> Term:
+            return self.terms.select(relation.operator, lhs, rhs, then, otherwise, node.span)
+
+        return Value(chosen(self.terms, known[2].term, known[3].term, choose))
 
 
 def _combined(operator: str, lhs: Affine, rhs: Affine) -> Affine | None:

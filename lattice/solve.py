@@ -161,9 +161,20 @@ class _Solver:
     def solve_given(self) -> None:
         """Solve the equalities that were given, and note what that finds."""
         self.given = tuple(self.unknowns), tuple(self.equalities), tuple(self.inequalities)
+        if self.lookups:
+            self._put_fixed()
         self.solve_equalities()
         self._orient()
         self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
+
+    def _put_fixed(self) -> None:
+        """Put in unknowns that have one value alone: then lookups at their places are known."""
+        rows = set(self.inequalities)
+        for form in self.inequalities:
+            if -form in rows and len(form.terms) == 1 and abs(form.terms[0][1]) == 1:
+                self.equalities.insert(0, form)
+                self.steps.append(Tight(form))
+                rows -= {form, -form}
 
     def solve_equalities(self) -> None:
         """Turn all equalities into values of unknowns and guards."""
@@ -237,8 +248,10 @@ class _Solver:
         return not self.lookups or not self._holds(row, name)
 
     def _substitute(self, values: Mapping[str, Affine]) -> None:
+        # Lookups stay in each other: another form of equal value need not be seen to be in range.
+        plain = {name: form for name, form in values.items() if name not in self.lookups}
         self.lookups = {
-            name: Lookup(lookup.array, tuple(at.substitute(values) for at in lookup.at), lookup.below)
+            name: Lookup(lookup.array, tuple(at.substitute(plain) for at in lookup.at), lookup.below)
             for name, lookup in self.lookups.items()
         }
         self.equalities = [row.substitute(values) for row in self.equalities]
@@ -365,18 +378,18 @@ class _Solver:
     def _read(self) -> list[Constraint]:
         """Read the lookups that are still unknown at their places; ask of the others that they have their
         values."""
-        while open_ := [name for name in self.unknowns if name in self.lookups]:
+        read: dict[str, Affine] = {}
+        while left := [name for name in self.lookups if name not in read]:
             # One at a place that is known, which is in no circle: no value was given that makes one.
-            name = next(n for n in open_ if self.lookups[n].variables.isdisjoint(open_))
-            value = Affine.atom(self.lookups[name])
+            name = next(n for n in left if self.lookups[n].variables.isdisjoint(left))
+            lookup = self.lookups[name]
+            at = tuple(form.substitute(read) for form in lookup.at)
+            read[name] = Affine.atom(Lookup(lookup.array, at, lookup.below))
+        for name in [name for name in self.unknowns if name in read]:
             self.unknowns.remove(name)
-            self._substitute({name: value})
-        rows: list[Constraint] = []
-        for name, lookup in self.lookups.items():
-            rest = Affine.atom(lookup) - self.values[name]
-            if rest.terms or rest.constant:
-                rows.append(Constraint(rest, equality=True))
-        return rows
+            self._substitute({name: read[name]})
+        rests = (form - self.values[name] for name, form in read.items())
+        return [Constraint(rest, equality=True) for rest in rests if rest != ZERO]
 
     def trace(self) -> Trace:
         """How it was found."""

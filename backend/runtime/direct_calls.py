@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numpy import array, dtype, float32, float64, int64, ndarray
+from numpy import array, dtype, float32, float64, int32, int64, ndarray
 
 from tadc.backend.runtime.addresses import LAYOUT_IS_KNOWN
 
@@ -28,7 +28,7 @@ READ, WRITTEN = 0x0101, 0x0501
 _FASTCALL = 0x0080
 
 _MACHINES = ("x86_64", "AMD64", "aarch64", "arm64", "riscv64")
-_NUMBERS: dict[dtype[Any], type] = {dtype(float32): float32, dtype(float64): float64}
+_NUMBERS: dict[dtype[Any], type] = {dtype(number): number for number in (float32, float64, int32)}
 
 #: Takes memory for temporaries, the inputs, the outputs; True if the kernel has run.
 DirectCall = Callable[..., bool]

@@ -25,6 +25,7 @@ from tadc.passes.cpu.step_loops import PHASES, STEPS, Follower, Steps, step_loop
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
 from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names
 from tadc.passes.cpu.work import counted_value
+from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
@@ -33,7 +34,6 @@ from tadc.passes.maps.buffers import (
     maps_of,
     symbol_of,
 )
-from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
 from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map

@@ -169,11 +169,9 @@ class Arrays:
                 return None
             return self.taken(atom.array, inspected.of[0]).lookup(inner.at)
 
-        def body(definition: Definition) -> Term:
-            names = definition.body.free | frozenset(bound_names(definition.body))
-            return program.terms.rewrite_forms(definition.body, names, lambda form: form.replace(rule))
-
-        return program.with_bodies(map(body, program.definitions))
+        return program.with_bodies(
+            program.terms.with_forms(d.body, lambda form: form.replace(rule)) for d in program.definitions
+        )
 
 
 @dataclass
@@ -516,13 +514,6 @@ def _holds_lookup(row: Constraint) -> bool:
 def _is_far(value: Affine) -> int:
     """How many lookups it takes to know a value."""
     return sum(1 for _ in value.lookups())
-
-
-def bound_names(root: Term) -> Iterator[str]:
-    """The indices that reductions at and below a term bind."""
-    for term in reachable([root]):
-        if isinstance(term, Reduce):
-            yield from term.binders
 
 
 def lookups_of(roots: Iterable[Term]) -> Iterator[Lookup]:

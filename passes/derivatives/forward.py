@@ -57,7 +57,9 @@ class _Forward:
         given = {a.name: a for a in program.arguments}
         for name in self.wrt:
             shape = self.shape(given[name].shape)
-            arguments.append(Argument(self.tangent_of[name], given[name].type, shape, tangent_of=name))
+            pattern = None if self.chunk else given[name].pattern
+            made = Argument(self.tangent_of[name], given[name].type, shape, tangent_of=name, pattern=pattern)
+            arguments.append(made)
         definitions = [
             replace(d, is_output=d.is_output and self.keep_values, gradient_of="", tangent_of="")
             for d in program.definitions
@@ -83,6 +85,7 @@ class _Forward:
             definition.span,
             tangent_of=name if definition.is_output else "",
             order=definition.order,
+            pattern=None if self.chunk else definition.pattern,
         ).in_order()
 
     def tangent(self, root: Term) -> Term:

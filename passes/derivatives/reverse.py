@@ -94,7 +94,7 @@ class Reverse:
         self.cotangent_of = {} if self.unit_cotangent else {o: self.names.free("d" + o) for o in outputs}
         gradients = self.derived({a: self.names.free("d" + a) for a in self.wrt})
         arguments = [replace(a, cotangent_of="", tangent_of="") for a in program.arguments] + [
-            Argument(self.cotangent_of[d.name], d.type, d.shape, cotangent_of=d.name)
+            Argument(self.cotangent_of[d.name], d.type, d.shape, cotangent_of=d.name, pattern=d.pattern)
             for d in program.outputs
             if self.cotangent_of
         ]
@@ -111,6 +111,7 @@ class Reverse:
         self.names = names
         self.algebra = Algebra(program.terms, ValueRanges(program))
         self.types, self.shapes = program.types(), program.shapes()
+        self.patterns = {a.name: a.pattern for a in program.arguments}
         self.activity = Activity(active_tensors(program, self.wrt))
         self.sizes = program.size_facts()
 
@@ -154,6 +155,7 @@ class Reverse:
             (*front, *self.indices[name]),
             body,
             gradient_of=name,
+            pattern=None if front else self.patterns.get(name),
         )
 
     def definition(self, definition: Definition) -> None:

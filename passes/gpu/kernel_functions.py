@@ -13,8 +13,9 @@ from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.gpu.thread_loops import Thread, grid_of, launch_counts, launch_loops
+from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.buffers import BufferViews, in_shape, product, symbol_of
-from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.nest import Nest
@@ -66,6 +67,7 @@ class _Function:
         """The buffers that it takes, by their places: what is read, then what is stored."""
         buffers, names = self.of.buffers, self.of.names
         reads = {load.tensor for item in self.kernel.maps for load in item.loads()}
+        reads.update(*(index_arrays(item.body) for item in self.kernel.maps))
         made = {tensor.name for item in self.kernel.maps for tensor in item.tensors}
         kept = made - self.kernel.made.inner
         whole = {buffers.replaced.get(v, v) for v, name in names.items() if name in kept}
@@ -140,6 +142,11 @@ class _Function:
             if (shape := shapes.get(names[value])) is not None:
                 each = (buffer, *low.copies.get(value, ()))
                 buffers[names[value]] = tuple(in_shape(one, shape, low, point) for one in each)
+        low.arrays = {
+            t.name: IndexArray(buffers[t.name][0], shapes[t.name])
+            for t in self.nest.tensors
+            if t.type == "i32" and t.name in buffers
+        }
         target = Thread(self.of.gpu, low, function, self.nest.block)
         indices = self.kernel.made.item.indices
         target.kernel(self.nest, Scope(point, sizes, low.known, buffers, Tile(), indices, target, shapes))

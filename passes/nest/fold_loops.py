@@ -116,10 +116,9 @@ class FoldLoops:
         return Affine.const(0)
 
     def before(self, atom: str | Floor | Lookup) -> Affine | None:
-        """A name for an element of an index array that is the same in all loops, and is loaded before them."""
-        if not isinstance(atom, Lookup) or not atom.variables.isdisjoint(
-            {*self.names, *self.body.tile.ranges}
-        ):
+        """A name for an element of an index array that is the same in all loops: it is loaded before them."""
+        moving = {*self.names, *self.body.tile.ranges}
+        if not isinstance(atom, Lookup) or not atom.variables.isdisjoint(moving):
             return None
         low, point = self.body.low, self.context.point
         value = low.variable(low.element(atom, point, checked=not low.is_inside(atom, self.facts)))

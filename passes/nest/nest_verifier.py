@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit

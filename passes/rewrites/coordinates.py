@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.terms import Guard, Read, Reduce, Term, Terms, index_forms, reachable
-from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.affine import Affine
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _without_constants(form: Affine, names: frozenset[str]) -> Affine:
         tuple(
             (atom, k)
             for atom, k in form.terms
-            if not (atom.variables if isinstance(atom, Floor) else {atom}).isdisjoint(names)
+            if not ({atom} if isinstance(atom, str) else atom.variables).isdisjoint(names)
         ),
         0,
     )

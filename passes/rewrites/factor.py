@@ -141,7 +141,7 @@ class _Factoring:
         values = {name: Affine.const(LARGE) for name in self.program.sizes}
         shape = tuple(as_form(n).substitute(values).constant for n in definition.shape)
         body = self.terms.substitute(definition.body, values)
-        return count_definition(replace(definition, shape=shape, body=body)).weighted
+        return count_definition(replace(definition, shape=shape, body=body), self.terms).weighted
 
     def visit(self, term: Term, facts: Domain, around: Around) -> Term:
         """The term with cheaper sums, where the facts hold."""

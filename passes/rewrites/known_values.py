@@ -1,7 +1,8 @@
 """Values that a tensor holds already, read instead of computed again.
 
 With `f[i] = if {i >= 2} then (max{k}_0^(i - 2) (x[k])) else (0)` the term `max{k}_0^j (x[k])` is `f[j + 2]`,
-where the facts say that `j + 2` is an index of f and at least 2.
+where the facts say that `j + 2` is an index of f and at least 2. With `z[n] = sum{e: dst[e] = n} (w[e])` the
+term `sum{e: dst[e] = dst[k]} (w[e])` is `z[dst[k]]`: it depends on k by way of an element of an index array.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms, index_forms, operands
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.rewrites.places import Place, Rows
@@ -35,6 +36,8 @@ class KnownValues:
     terms: Terms
     sizes: frozenset[str]
     size_facts: Domain
+    has_lookups: bool = False
+    """Whether the program has index arrays."""
     held: dict[int, list[_Held]] = field(default_factory=dict[int, "list[_Held]"])
     forms: dict[int, tuple[int, tuple[tuple[str, int], ...]]] = field(
         default_factory=dict[int, "tuple[int, tuple[tuple[str, int], ...]]"]
@@ -58,21 +61,46 @@ class KnownValues:
         """The element that holds a term's value at a place; None if none is known to."""
         if not self.held or term.type is None:
             return None
-        number, at = self.numbered(term)
-        found = self.held.get(number)
-        if found is None:
-            return None
-        facts = self.facts(place)
-        reads = (self.read(held, at, facts) for held in found if held.definition.type == term.type)
-        return next((read for read in reads if read is not None), None)
+        type, elements = term.type, dict[str, Affine]()
+        while True:
+            number, at = self.numbered(term)
+            forms = [elements.get(name, Affine.var(name)) + shift for name, shift in at]
+            found = self.held.get(number, ())
+            reads = (self.read(h, forms, self.facts(place)) for h in found if h.definition.type == type)
+            read = next((read for read in reads if read is not None), None)
+            inside = self.over_elements(term, elements) if read is None and self.has_lookups else None
+            if inside is None:
+                return read
+            term = inside
 
-    def read(self, held: _Held, at: tuple[tuple[str, int], ...], facts: Domain) -> Term | None:
+    def over_elements(self, term: Term, elements: dict[str, Affine]) -> Term | None:
+        """A term over elements of index arrays in the place of the indices that it depends on by way of these
+        alone, which are added to `elements` by their new names; None where there are none."""
+        names = term.free - self.sizes
+        lookups = dict.fromkeys(
+            lookup
+            for form in _forms(term)
+            for lookup in form.lookups()
+            if lookup.variables <= term.free and not lookup.variables.isdisjoint(names)
+            if not any(True for part in lookup.at for _ in part.lookups())
+        )
+        new = {lookup: f"?e{len(elements) + n}" for n, lookup in enumerate(lookups)}
+
+        def element(atom: str | Floor | Lookup) -> Affine | None:
+            return Affine.var(new[atom]) if isinstance(atom, Lookup) and atom in new else None
+
+        made = self.terms.rewrite_forms(term, names, lambda form: form.replace(element))
+        inside = frozenset[str]().union(*(lookup.variables for lookup in lookups)) & names
+        if not inside or not made.free.isdisjoint(inside):
+            return None
+        elements |= {name: Affine.atom(lookup).substitute(elements) for lookup, name in new.items()}
+        return made
+
+    def read(self, held: _Held, forms: Sequence[Affine], facts: Domain) -> Term | None:
         """The element of one tensor, if it is proven to be in range and to hold this."""
         d = held.definition
-        index = {
-            dimension: Affine.var(name) + shift - own
-            for (dimension, own), (name, shift) in zip(held.at, at, strict=True)
-        }
+        pairs = zip(held.at, forms, strict=True)
+        index = {dimension: form - own for (dimension, own), form in pairs}
         sides = [
             s for i, n in zip(d.indices, d.shape, strict=True) for s in (index[i], as_form(n) - 1 - index[i])
         ]

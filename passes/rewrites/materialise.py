@@ -127,7 +127,8 @@ def _round(
             surveyed[definition.name] = body
             if definition.order is None and (read_later or not definition.is_output):
                 mover.holds(definition)
-    held = KnownValues(program.terms, frozenset(program.sizes), mover.size_facts) if active is None else None
+    sizes, has_lookups = frozenset(program.sizes), bool(program.index_arrays())
+    held = KnownValues(program.terms, sizes, mover.size_facts, has_lookups) if active is None else None
     definitions: list[Definition] = []
     written = of_values(program)
     waiting = list(reversed(program.definitions))

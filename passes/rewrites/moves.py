@@ -216,7 +216,11 @@ class Mover:
         names = term.free - self.sizes
         is_function = isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL
         more = 2 if is_function and len(found) == len(names) else 1
-        if elements(shape) > more * points({i: place.ranges[i] for i in names}):
+        most = points({i: place.ranges[i] for i in names})
+        if any(True for c in found for _ in c.form.lookups()):
+            # An array may say few places of many.
+            most //= 2
+        if elements(shape) > more * most:
             return None
         at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
         plain = over_coordinates(self.program.terms, term, at, self.sizes)

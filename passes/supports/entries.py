@@ -89,7 +89,10 @@ class _Lists:
     def definition(self, old: Definition) -> list[Definition]:
         """The definitions of the lists of a tensor; itself where it is no such tensor."""
         reader = _Reader(self, frozenset(old.indices))
-        if old.order is not None or not (old.is_output or reader.holds(old.body)):
+        is_listed = old.is_output or reader.holds(old.body)
+        if old.order is not None and is_listed:
+            raise NotListed("a recurrence hands on from step to step what it reads")
+        if not is_listed:
             return [replace(old, body=self.read_through(old.body))]
         points = [_Point(self, old, part).solved() for part in reader.parts(old.body)]
         if not old.is_output and all(len(point.own) == len(old.indices) for point in points):

@@ -65,7 +65,7 @@ class _Front:
         if argument.name not in self.varying:
             return argument
         # Each of the batch may rise, all of them one after the other do not.
-        return replace(argument, shape=(self.size, *argument.shape), increasing=False)
+        return replace(argument, shape=(self.size, *argument.shape), pattern=None, increasing=False)
 
     def definitions(self, definition: Definition, names: Names) -> list[Definition]:
         """The definition over the batch where it varies; else itself, and its copies where it is a result."""
@@ -91,6 +91,7 @@ class _Front:
             shape=(self.size, *definition.shape),
             indices=(self.index, *definition.indices),
             body=body,
+            pattern=None,
         )
 
     def _moved(self, body: Term) -> Term:

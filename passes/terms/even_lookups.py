@@ -28,12 +28,7 @@ def with_even_lookups(program: Program) -> Program:
 
 def evened(terms: Terms, root: Term, arrays: Mapping[str, Argument]) -> Term:
     """A term with forms in the place of lookups; in fibres of arrays that are not told are `FEW` elements."""
-    names: set[str] = set()
-    for term in reachable([root]):
-        for form in index_forms(term):
-            for lookup in form.lookups():
-                names |= lookup.variables
-    if not names and not any(form.inner_atoms() for t in reachable([root]) for form in index_forms(t)):
+    if not any(any(form.lookups()) for term in reachable([root]) for form in index_forms(term)):
         return root
 
     def value(atom: str | Floor | Lookup) -> Affine | None:
@@ -42,7 +37,7 @@ def evened(terms: Terms, root: Term, arrays: Mapping[str, Argument]) -> Term:
         at = tuple(form.replace(value) for form in atom.at)
         return _evenly(at, atom.below, arrays.get(atom.array))
 
-    return terms.rewrite_forms(root, frozenset(names), lambda form: form.replace(value))
+    return terms.with_forms(root, lambda form: form.replace(value))
 
 
 def _evenly(at: tuple[Affine, ...], below: Affine, array: Argument | None) -> Affine:

@@ -117,9 +117,8 @@ def count_program(program: Program, together: Together | None = None) -> Work:
     return total
 
 
-def count_definition(definition: Definition) -> Work:
-    """The work of one tensor without size symbols."""
-    terms = Terms()
+def count_definition(definition: Definition, terms: Terms) -> Work:
+    """The work of one tensor without size symbols, over a table of terms."""
     return _elements(_Planner(), [replace(definition, body=evened(terms, definition.body, {}))])
 
 

@@ -78,12 +78,12 @@ class Signature:
     def of(program: Program) -> Signature:
         """The signature of a program."""
         return Signature(
-            tuple(a.name for a in program.arguments if a.inspected is None),
+            tuple(a.name for a in program.passed()),
             tuple(d.name for d in program.outputs),
             {a.cotangent_of: a.name for a in program.arguments if a.cotangent_of},
             {d.gradient_of: d.name for d in program.outputs if d.gradient_of},
             {t.tangent_of: t.name for t in (*program.arguments, *program.outputs) if t.tangent_of},
-            tuple(program.index_arrays()),
+            tuple(a.name for a in program.passed() if a.is_index_array),
         )
 
 

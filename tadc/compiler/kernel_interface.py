@@ -46,10 +46,14 @@ def interface_of(state: Compilation, program: Program) -> Interface:
 
     lowered = state.form or program
     names = {f"s{n}": Affine.var(name) for n, name in enumerate(lowered.sizes)}
-    (inputs, outputs), (all_inputs, _) = parameters_of(program), parameters_of(lowered)
+    inputs, outputs = parameters_of(program)
+    all_inputs, _ = parameters_of(lowered)
     return Interface(
         state.symbol,
-        (*inputs, *(p for p in all_inputs if p.inspected is not None and p not in inputs)),
+        (
+            *(p for p in inputs if p.inspected is None),
+            *(p for p in all_inputs if p.inspected is not None),
+        ),
         outputs,
         tuple(
             Temporary(

@@ -30,7 +30,6 @@ Array = NDArray[Any]
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32}
 
 
-
 def llvm_of(nest: Nest) -> str:
     """LLVM IR of a function `k` over the tensors, sizes and ranges of a nest."""
     names = (*nest.sizes, *nest.ranges)
