@@ -30,6 +30,12 @@ ATTRIBUTES = {
         "string",
         "of one of the kind `values`: the form of `#0`, `#1`, … that an element is, as JSON",
     ),
+    "tad.pattern": (
+        "an argument or result",
+        "array",
+        "it holds what a sparse tensor stores: the shape of that, a map of the sizes, and the names of the "
+        "index arrays that say where each element stands",
+    ),
     "tad.excluded": ("a function", "array of integer sets", "sizes for which calls are refused"),
     "tad.cotangent_of": ("an argument", "string", "the output that it is the cotangent of"),
     "tad.gradient_of": ("a result", "string", "the argument that it is the gradient by"),

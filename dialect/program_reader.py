@@ -9,22 +9,22 @@ place in a program is an error at its location.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tadc.dialect.checks import is_index_array
-from tadc.dialect.index_arrays import bound_of, inspected, is_increasing
+from tadc.dialect.index_arrays import bound_of, inspected, is_increasing, is_inspected, pattern_of
 from tadc.dialect.index_maps import parse_map
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS, indices_of, own_tensor
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
-from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape
+from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, said_of
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Shape, extent
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free, is_legal
-from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.program import Argument, Definition, Pattern, Program
 from tadc.frontend.terms import Term
 from tadc.lattice.affine import Affine
 
@@ -126,9 +126,12 @@ class _Reader:
             self.top_level(operation)
         if self.results:
             raise UnsupportedIR("a result must be the value of a 'tad.map'", self.function.location)
+        patterns = {name: self.pattern(n, "res_attrs") for n, name in enumerate(claimed)}
         return Program(
             tuple(arguments),
-            tuple(self.definitions),
+            tuple(
+                replace(d, pattern=found) if (found := patterns.get(d.name)) else d for d in self.definitions
+            ),
             self.inside.terms,
             sizes=self.sizes,
             excluded=tuple(
@@ -146,7 +149,7 @@ class _Reader:
         said = self.attribute_texts(key, "tad.name", len(values))
         names: list[str] = []
         for name, value in zip(said, values, strict=True):
-            made = key == "arg_attrs" and inspected(self.function, value) is not None
+            made = key == "arg_attrs" and is_inspected(self.function, value)
             names.append(self.free(name or name_of(value.location), otherwise, is_made=made))
         return names
 
@@ -178,13 +181,20 @@ class _Reader:
         forms, below = argument_shape(function, value), bound_of(function, value)
         shape = tuple(extent(form.substitute(self.size_names())) for form in forms)
         self.inside.names[value] = name
-        if below is None:
-            return Argument(name, kind, shape, place, cotangent_of, tangent_of)
-        below = self.inside.below[value] = below.substitute(self.size_names())
-        return Argument(
-            name, kind, shape, place, cotangent_of, tangent_of, extent(below),
-            is_increasing(function, value), inspected(function, value),
+        made = Argument(
+            name, kind, shape, place, cotangent_of, tangent_of,
+            pattern=self.pattern(value.arg_number, "arg_attrs"),
         )  # fmt: skip
+        if below is None:
+            return made
+        below = self.inside.below[value] = below.substitute(self.size_names())
+        rises, how = is_increasing(function, value), inspected(function, value)
+        return replace(made, below=extent(below), increasing=rises, inspected=how)
+
+    def pattern(self, number: int, key: str) -> Pattern | None:
+        """Where the elements of an argument or a result stand, of a sparse one."""
+        said = said_of(self.function, number, "tad.pattern", key)
+        return pattern_of(said, self.size_names(), self.function.location)
 
     def element_type(self, type: Any, location: Any) -> str:
         if not isinstance(type, ir.RankedTensorType):

@@ -38,12 +38,12 @@ def argument_shape(function: Any, argument: Any) -> Forms:
     return forms
 
 
-def said_of(function: Any, argument: Any, name: str) -> Any | None:
-    """An attribute of an argument, if it has it."""
-    if "arg_attrs" not in function.attributes:
+def said_of(function: Any, number: int, name: str, key: str = "arg_attrs") -> Any | None:
+    """An attribute of an argument, or with `res_attrs` of a result, if it has it."""
+    if key not in function.attributes:
         return None
-    listed: Any = ir.ArrayAttr(function.attributes["arg_attrs"])
-    about: Any = ir.DictAttr(listed[argument.arg_number])
+    listed: Any = ir.ArrayAttr(function.attributes[key])
+    about: Any = ir.DictAttr(listed[number])
     return about[name] if name in about else None
 
 
@@ -52,7 +52,7 @@ def forms_of_sizes(function: Any, argument: Any, name: str) -> Forms | None:
 
     Raises UnsupportedIR where it is no map of the sizes.
     """
-    said = said_of(function, argument, name)
+    said = said_of(function, argument.arg_number, name)
     if said is None:
         return None
     try:

@@ -9,12 +9,12 @@ region, and where one further out has it, not again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect import scalar_ops
 from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
+from tadc.dialect.index_arrays import attributes_of
 from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir, new_context
@@ -37,7 +37,6 @@ from tadc.frontend.terms import (
     is_bound,
 )
 from tadc.lattice.affine import Affine, box
-from tadc.lattice.form_json import form_json
 
 
 def new_module(program: Program) -> Any:
@@ -86,11 +85,9 @@ class _Writer:
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
             "arg_attrs": ir.ArrayAttr.get(
-                [*map(self.about_argument, program.arguments), *map(self.about, program.sizes)]
+                [*(self.about(a.name, a) for a in program.arguments), *map(self.about, program.sizes)]
             ),
-            "res_attrs": ir.ArrayAttr.get(
-                [self.about(d.name, gradient=d.gradient_of, tangent=d.tangent_of) for d in outputs]
-            ),
+            "res_attrs": ir.ArrayAttr.get([self.about(d.name, d) for d in outputs]),
         }
         if program.excluded:
             excluded = [set_attribute(rows, (), self.context, program.sizes) for rows in program.excluded]
@@ -115,34 +112,22 @@ class _Writer:
         dims = [size if isinstance(size, int) else dynamic for size in shape]
         return ir.RankedTensorType.get(dims, self.types[type])
 
-    def about(self, name: str, **roles: str) -> Any:
-        """A name, and whose cotangent, gradient or tangent it is."""
+    def about(self, name: str, tensor: Argument | Definition | None = None) -> Any:
+        """A name, whose cotangent, gradient or tangent it is, and what else is said of a tensor."""
         entries = {"tad.name": ir.StringAttr.get(name)}
-        entries |= {f"tad.{role}_of": ir.StringAttr.get(of) for role, of in roles.items() if of}
+        if tensor is not None:
+            roles = {role: getattr(tensor, f"{role}_of") for role in self.roles(tensor)}
+            entries |= {f"tad.{role}_of": ir.StringAttr.get(of) for role, of in roles.items() if of}
+            entries |= attributes_of(tensor, self.program.sizes, self.context)
+        if isinstance(tensor, Argument) and not is_static(tensor.shape):
+            forms = [as_form(size) for size in tensor.shape]
+            entries["tad.shape"] = map_attribute(forms, (), self.context, self.program.sizes)
         return ir.DictAttr.get(entries)
 
-    def about_argument(self, argument: Argument) -> Any:
-        """What is said of a result, a shape that depends on sizes, and what is known of an index array."""
-        said = self.about(argument.name, cotangent=argument.cotangent_of, tangent=argument.tangent_of)
-        entries: dict[str, Any] = {entry.name: entry.attr for entry in said}
-        if not is_static(argument.shape):
-            entries["tad.shape"] = self.of_sizes(argument.shape)
-        if argument.below is not None:
-            entries["tad.below"] = self.of_sizes([argument.below])
-        if argument.increasing:
-            entries["tad.increasing"] = ir.UnitAttr.get()
-        if (made := argument.inspected) is not None:
-            axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), made.axis)
-            entries["tad.inspected"] = ir.ArrayAttr.get(
-                [ir.StringAttr.get(made.kind), axis, *map(ir.StringAttr.get, made.of)]
-            )
-            if made.form is not None:
-                entries["tad.values"] = ir.StringAttr.get(json.dumps(form_json(made.form)))
-        return ir.DictAttr.get(entries)
-
-    def of_sizes(self, extents: Sequence[Extent]) -> Any:
-        """The map from the sizes to extents."""
-        return map_attribute([as_form(size) for size in extents], (), self.context, self.program.sizes)
+    @staticmethod
+    def roles(tensor: Argument | Definition) -> tuple[str, str]:
+        """What an argument, or a result, may be of another tensor."""
+        return ("cotangent" if isinstance(tensor, Argument) else "gradient"), "tangent"
 
     def definition(self, definition: Definition, point: Any) -> Any:
         rows = box(definition.indices, definition.shape)

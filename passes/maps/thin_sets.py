@@ -73,7 +73,7 @@ def _elements_of_one(choice: Choice, item: Map) -> int:
     left = dict(zip(item.indices, item.extents, strict=True))
     count = 1
     for row in choice.rows:
-        inside = frozenset[str]().union(*(floor.variables for floor in row.form.floors()))
+        inside = frozenset[str]().union(*(atom.variables for atom in row.form.inner_atoms()))
         given = [n for n in left if row.equality and abs(row.form.coefficient(n)) == 1 and n not in inside]
         sizes = {n: left[n].constant if left[n].is_constant else LARGE for n in given}
         if given:

@@ -23,11 +23,13 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
+    Guard,
     Read,
     Reduce,
     Select,
     Term,
     bottom_up,
+    index_forms,
     integer_exponent,
     operands,
     tensors_read,
@@ -105,13 +107,36 @@ class _Storing(Mover):
         return replace(definition, body=bottom_up(definition.body, {}, self._conditional))
 
     def _conditional(self, node: Term, below: Sequence[Term]) -> Term:
-        """A node over operands that read only what there is, and 0 elsewhere."""
-        made = self.program.terms.rebuild(node, below)
-        if not isinstance(node, Read):
-            return made
-        sides = zip(node.indices, self.shapes[node.tensor], strict=True)
-        rows = [Constraint(side) for form, size in sides for side in (form, size - 1 - form)]
-        return self.algebra.guard(rows, made, self.algebra.zero)
+        """A node over operands that read only what there is, and 0 elsewhere; so do its index forms."""
+        terms = self.program.terms
+        made = terms.rebuild(node, below)
+        rows = self._lookups_in_range(node)
+        match made:
+            case Guard() if rows:
+                return terms.guard((*rows, *made.conditions), made.then, made.otherwise, made.span)
+            case Reduce() if rows:
+                return terms.reduce(
+                    made.binders,
+                    (*rows, *made.domain),
+                    made.body,
+                    kind=made.kind,
+                    hints=made.hints,
+                    span=made.span,
+                )
+            case Read():
+                rows += self._in_range(made.tensor, made.indices)
+            case _:
+                pass
+        return self.algebra.guard(rows, made, self.algebra.zero) if rows else made
+
+    def _in_range(self, tensor: str, at: Sequence[Affine]) -> list[Constraint]:
+        sides = zip(at, self.shapes[tensor], strict=True)
+        return [Constraint(side) for form, size in sides for side in (form, size - 1 - form)]
+
+    def _lookups_in_range(self, node: Term) -> list[Constraint]:
+        """That the elements of index arrays are there which a node's forms have, inner ones first."""
+        found = dict.fromkeys(lookup for form in index_forms(node) for lookup in form.lookups())
+        return [row for lookup in reversed(found) for row in self._in_range(lookup.array, lookup.at)]
 
     def wanted(self, term: Term, place: Place) -> frozenset[str]:
         """With the indices of tests: before a derivative an element is computed only where it was."""

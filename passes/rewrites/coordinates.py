@@ -31,7 +31,8 @@ def coordinates_of(
 ) -> list[Coordinate] | None:
     """The coordinates of a term, if they are fewer than its indices; without `fewer`, if they are no more.
 
-    None if they are more, if a sum or a guard is in the term, or if no tensor bounds one of them.
+    None if they are more, if a sum or a guard is in the term, or if no tensor bounds one of them. None too
+    for elements of index arrays: a tensor may have many more elements than are read at these.
     """
     names = term.free - sizes
     most = len(names) - 1 if fewer else len(names)
@@ -43,6 +44,8 @@ def coordinates_of(
             return None
         shape = shapes[node.tensor] if isinstance(node, Read) else (None,)
         for form, size in zip(index_forms(node), shape, strict=False):
+            if any(True for _ in form.lookups()):
+                return None
             if not form.variables.isdisjoint(names):
                 extent = None if size is None else as_form(size)
                 found.setdefault(_without_constants(form, names), []).append((form, extent))

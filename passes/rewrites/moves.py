@@ -128,6 +128,7 @@ class Mover:
         self.shapes = self.program.shapes()
         self.largest = max(map(about, self.shapes.values()), default=0)
         self.sizes = frozenset(self.program.sizes)
+        self.has_lookups = bool(self.program.index_arrays())
         self.literals: dict[int, ElementType | None] = {}
         # Many terms stand under the same few choices.
         self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
@@ -235,6 +236,10 @@ class Mover:
         """The box around the indices of a term; None where one of them has no range."""
         wanted = self.wanted(term, place)
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
+        if self.has_lookups:
+            # What an index array says the place of is read from anywhere: in whole rows, if it stands first.
+            said = _in_lookups(term)
+            own.sort(key=lambda pair: pair[0] not in said)
         ranges = [place.ranges[i] for i, _ in own]
         if None in ranges:
             return None
@@ -381,6 +386,12 @@ def _without_choices(term: Term) -> Term:
         last = term.then
         term = term.otherwise if isinstance(last, Const) else last
     return term
+
+
+def _in_lookups(term: Term) -> frozenset[str]:
+    """The indices by way of which a term has elements of index arrays."""
+    forms = (form for node in reachable([term]) for form in index_forms(node))
+    return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))
 
 
 def _appearing(root: Term, count: int) -> tuple[int, ...]:

@@ -11,8 +11,7 @@ from tadc.api.entry_lists import CsrPattern, elements_of, places_of
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
 from tadc.backend.runtime.relations import known
-from tadc.caller.boundary import public
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.caller.boundary import public, usage
 from tadc.frontend.packages import imported
 from tadc.lattice.affine import Affine, Lookup
 
@@ -242,7 +241,7 @@ class Listed(Compressed):
 
     @staticmethod
     def of(jacobian: Jacobian, what: str) -> Compressed:
-        """The function of a Jacobian's entries. Raises CompileError, TAD0411."""
+        """The function of a Jacobian's entries. Raises UsageError where these cannot be listed."""
         recipe = jacobian.recipe and jacobian.recipe.then("listed", what)
         options = jacobian.options.of_derived
         made = Listed(lambda: _listed(jacobian)[0], None, None, recipe, None, options)
@@ -317,9 +316,8 @@ def _listed(jacobian: Jacobian) -> tuple[Program, dict[str, tuple[Entries, ...]]
         try:
             found = jacobian.__dict__["_entries"] = entries(jacobian.program)
         except NotListed as error:
-            message = f"the entries of this Jacobian cannot be told one by one: {error}"
-            help = "call the Jacobian itself, which gives a dense array"
-            raise CompileError([Diagnostic("TAD0411", message, helps=[help])]) from None
+            message = f"the entries of `{', '.join(jacobian.outputs)}` cannot be listed: {error}"
+            raise usage(message, "compute all of it: call the function itself") from None
     return found
 
 

@@ -269,7 +269,7 @@ def _named(parameters: Sequence[Parameter]) -> Any:
 
 
 def _parameters(program: Program) -> list[Parameter]:
-    return [Parameter(a.name, a.type, a.shape) for a in program.arguments]
+    return [Parameter(a.name, a.type, a.shape, a.below, a.increasing) for a in program.arguments]
 
 
 def _given(given: Any, parameters: Sequence[Argument | Parameter]) -> Mapping[str, Any]:

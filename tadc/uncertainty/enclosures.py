@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -13,6 +13,7 @@ from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.uncertainty.interval_rounding import Bounds
 from tadc.uncertainty.interval_rules import bounds_of
@@ -79,16 +80,16 @@ class _Enclosure:
             case Const():
                 return float(term.value), float(term.value)
             case IndexValue():
-                number = float(term.form.evaluate(env))
+                number = float(self.known_form(term.form, env).evaluate(env))
                 return number, number
             case Read():
-                at = tuple(form.evaluate(env) for form in term.indices)
+                at = tuple(self.known_form(form, env).evaluate(env) for form in term.indices)
                 low, high = self.tensors[term.tensor]
                 return float(low[at]), float(high[at])
             case Apply():
                 return bounds_of(term.function, *[self.value(x, env) for x in term.operands])
             case Guard():
-                holds = all(c.holds(env) for c in term.conditions)
+                holds = all(self.known_row(row, env).holds(env) for row in term.conditions)
                 return self.value(term.then if holds else term.otherwise, env)
             case Select():
                 return self._select(term, env)
@@ -103,13 +104,45 @@ class _Enclosure:
         found = [self.value(branch, env) for branch in taken]
         return min(lo for lo, _ in found), max(hi for _, hi in found)
 
+    def known_form(self, form: Affine, env: Mapping[str, int]) -> Affine:
+        """The form with numbers for elements of index arrays at subscripts that are known; 0 out of range."""
+
+        def value(atom: str | Floor | Lookup) -> Affine | None:
+            if not isinstance(atom, Lookup):
+                return None
+            at = [self.known_form(part, env) for part in atom.at]
+            if any(any(True for _ in part.lookups()) or not part.variables <= env.keys() for part in at):
+                return Affine.atom(Lookup(atom.array, tuple(at), atom.below))
+            array, _ = self.tensors[atom.array]
+            place = tuple(part.evaluate(env) for part in at)
+            inside = all(0 <= one < size for one, size in zip(place, array.shape, strict=True))
+            return Affine.const(int(array[place]) if inside else 0)
+
+        return form.replace(value) if any(True for _ in form.lookups()) else form
+
+    def known_row(self, row: Constraint, env: Mapping[str, int]) -> Constraint:
+        """The row with such numbers."""
+        return Constraint(self.known_form(row.form, env), row.equality)
+
+    def _points(self, term: Reduce, env: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+        """The points of the set of a reduction."""
+        own = {name: env[name] for name in term.free}
+        tested = [row for row in term.domain if any(True for _ in row.form.lookups())]
+        if not tested:
+            nest = self.nests.get(term.number)
+            if nest is None:
+                nest = self.nests[term.number] = loop_nest(term.binders, term.domain, ())
+            yield from nest.points(own)
+            return
+        rows = [self.known_row(row, own) for row in term.domain]
+        plain = [row for row in rows if not any(True for _ in row.form.lookups())]
+        for point in loop_nest(term.binders, plain, ()).points(own):
+            if all(self.known_row(row, point).holds(point) for row in rows if row not in plain):
+                yield point
+
     def _reduce(self, term: Reduce, env: dict[str, int]) -> Bounds:
-        nest = self.nests.get(term.number)
-        if nest is None:
-            nest = self.nests[term.number] = loop_nest(term.binders, term.domain, ())
         function, nothing = _COMBINED[term.kind], float(REDUCTIONS[term.kind].nothing)
-        points = nest.points({name: env[name] for name in term.free})
-        elements = [self.value(term.body, {**env, **point}) for point in points]
+        elements = [self.value(term.body, {**env, **point}) for point in self._points(term, env)]
         if not elements:
             return nothing, nothing
         return reduce(lambda x, y: bounds_of(function, x, y), elements)

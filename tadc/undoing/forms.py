@@ -12,7 +12,6 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, Terms, bottom_up, operands, tensors_read
 from tadc.lattice.affine import Affine
-from tadc.passes.terms.inlined import without
 from tadc.undoing.components import Component
 from tadc.undoing.graph import Graph
 
@@ -212,10 +211,3 @@ def hoisted(
 
 def _with(root: Term, replaced: Mapping[int, Term], terms: Terms) -> Term:
     return bottom_up(root, dict(replaced), lambda node, below: terms.rebuild(node, below))
-
-
-def direct(form: Form) -> Form:
-    """The form without values in between."""
-    between = [d.name for d in form.program.definitions if d.name not in form.new]
-    made = without(form.program.terms, form.program.definitions, between)
-    return replace(form, program=replace(form.program, definitions=tuple(made)))

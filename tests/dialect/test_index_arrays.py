@@ -10,7 +10,7 @@ from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR, tad_functions
 from tadc.dialect.readable_text import parse_module, to_generic, to_text
-from tadc.frontend.program import Argument, Definition, Inspected, Program
+from tadc.frontend.program import Argument, Definition, Inspected, Pattern, Program
 from tadc.frontend.terms import Terms
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.passes.maps.blocks import forms_of
@@ -28,6 +28,11 @@ PERM = Argument("src.perm", "i32", (E,), below=E, inspected=Inspected("perm", ("
 PAIRS = Argument("uv.ptr", "i32", (N, 4), below=E + 1, inspected=Inspected("ptr", ("u", "v")))
 AXES = Argument("uv.perm", "i32", (E,), below=3, inspected=Inspected("perm", ("u", "v"), 1))
 ONE = Argument("s", "i32", (), below=3)
+SUMS = Argument(
+    "p.q.values", "i32", (E,), below=2 * N,
+    inspected=Inspected("values", ("src",), form=SRC.lookup([Affine.var("#0")]) + 1),
+)  # fmt: skip
+SPARSE = Argument("A", "f64", (E,), pattern=Pattern(("src", "src"), (N, N)))
 
 
 def made(terms: Terms, body: object, *arguments: Argument, shape: tuple[Affine, ...] = (N,)) -> Program:
@@ -100,9 +105,13 @@ def test_programs_come_back(program: Program) -> None:
 
 def test_what_is_said_of_index_arrays_comes_back() -> None:
     terms = Terms()
-    program = made(terms, terms.const(1), SRC, PTR, PERM, PAIRS, AXES, ONE)
+    program = made(terms, terms.const(1), SRC, PTR, PERM, PAIRS, AXES, ONE, SUMS, SPARSE)
+    (output,) = program.definitions
+    output = replace(output, shape=(E,), pattern=Pattern(("src",), (N,)))
+    program = replace(program, definitions=(output,))
     back = read_back(parse_module(to_text(written(program)), ir.Context()))
     assert [replace(a, span=None) for a in back.arguments] == list(program.arguments)
+    assert back.definitions[0].pattern == output.pattern
 
 
 def test_random_programs_come_back() -> None:
@@ -182,11 +191,16 @@ def test_a_set_has_the_lookups_that_its_body_begins_with() -> None:
         ("tad.below = affine_map<(d0) -> (d0)>",
          "'tad.below' is no map of the sizes: affine_map<(d0) -> (d0)>"),
         ('tad.below = affine_map<() -> (3)>, tad.inspected = ["sort", 0, "q"]',
-         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"taken\", an axis, and names of "
-         'arrays, got ["sort", 0, "q"]'),
+         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"values\", \"taken\", an axis, "
+         'and names of arrays, got ["sort", 0, "q"]'),
         ('tad.below = affine_map<() -> (3)>, tad.inspected = ["perm"]',
-         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"taken\", an axis, and names of "
-         'arrays, got ["perm"]'),
+         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"values\", \"taken\", an axis, "
+         'and names of arrays, got ["perm"]'),
+        ('tad.below = affine_map<() -> (3)>, tad.inspected = ["values", 0, "q"], tad.values = "[3"',
+         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"values\", \"taken\", an axis, "
+         'and names of arrays, got ["values", 0, "q"]'),
+        ("tad.below = affine_map<() -> (3)>, tad.pattern = [affine_map<(d0) -> (d0)>]",
+         "'tad.pattern' must list a map of the sizes and names of arrays, got [affine_map<(d0) -> (d0)>]"),
         ("tad.below = affine_map<() -> (3)>, tad.increasing",
          "'tad.increasing' needs one dimension, not tensor<2x4xi32>"),
     ],
