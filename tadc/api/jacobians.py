@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.entry_lists import CsrPattern, elements_of, places_of
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
+from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.relations import known
 from tadc.caller.boundary import public, usage
 from tadc.frontend.packages import imported
@@ -71,6 +72,11 @@ class Jacobian(Function):
         sparse = _scipy()
         given = self.at_call(args, kwargs)
         assert isinstance(given, Jacobian)
+        if any(map(is_sparse, (*args, *kwargs.values()))):
+            from tadc.api.sparse_arguments import sparse_call
+
+            call = sparse_call(given.compressed().compiled().kernel, args, kwargs)
+            args, kwargs = call.args, call.kwargs
         return given._sparse(sparse, args, kwargs)
 
     def _sparse(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
