@@ -128,6 +128,7 @@ class Mover:
         self.shapes = self.program.shapes()
         self.largest = max(map(about, self.shapes.values()), default=0)
         self.sizes = frozenset(self.program.sizes)
+        self.has_index_arrays = bool(self.program.index_arrays())
         self.literals: dict[int, ElementType | None] = {}
         # Many terms stand under the same few choices.
         self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
@@ -235,6 +236,9 @@ class Mover:
         """The box around the indices of a term; None where one of them has no range."""
         wanted = self.wanted(term, place)
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
+        inside = self._looked_up(term, place)
+        # What is read at elements of index arrays is read in no order: its other dimensions are neighbours.
+        own.sort(key=lambda pair: pair[0] not in inside)
         ranges = [place.ranges[i] for i, _ in own]
         if None in ranges:
             return None
@@ -246,6 +250,15 @@ class Mover:
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
         return Box(at, [h for _, h in own], shape, shift, plain)
+
+    def _looked_up(self, term: Term, place: Place) -> frozenset[str]:
+        """The indices in subscripts of index arrays, in a term or in the sets around it."""
+        if not self.has_index_arrays:
+            return frozenset()
+        around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+        forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
+        lookups = (lookup for form in forms for lookup in form.lookups())
+        return frozenset(name for lookup in lookups for form in lookup.at for name in form.variables)
 
     def key(self, term: Term, place: Place) -> Key | None:
         """Equal for terms whose tensors are one up to the order of their dimensions."""
