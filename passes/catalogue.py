@@ -41,6 +41,7 @@ from tadc.passes.registry import (
 )
 from tadc.passes.rewrites.added_sums import add_sums_of_one_set
 from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
+from tadc.passes.rewrites.element_values import is_of_elements, over_elements
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.index_powers import powers_as_products
@@ -178,6 +179,26 @@ class Materialize(TermPass):
             active = active_tensors(program, self.wrt or program.differentiable())
         limit = None if self.limit < 0 else self.limit
         return materialise_program(program, active, self.mode, limit, self.keeps)
+
+
+@register("tad-element-values", "what several sums compute of elements of index arrays is a tensor")
+@dataclass
+class ElementValues(TermPass):
+    """Values of the elements of index arrays that are computed again become tensors, with one for each.
+
+    Where `dst[e] = n`, what depends on e and n is a value of e, which other sums may have too.
+    """
+
+    mode: str = word_option("auto", "auto, always or never")
+    limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Look for such values."""
+        if not program.index_arrays():
+            return program
+        seen, limit = over_elements(program), None if self.limit < 0 else self.limit
+        made = materialise_program(seen, None, self.mode, limit, only=is_of_elements)
+        return program if made is seen else made
 
 
 @register("tad-factor", "no sum holds a factor that its indices do not change; cheaper sums of products")

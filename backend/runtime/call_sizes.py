@@ -39,10 +39,8 @@ class SizeSymbols:
         """
         self.names = tuple(names)
         self.fixed = dict(fixed or {})
-        given = [p for p in inputs if p.inspected is None]
-        places = {p.name: n for n, p in enumerate(given)}
-        counted = [(p, n) for p in inputs if (n := _counted(p, places)) is not None]
-        self.inputs = (*given, *(p for p, _ in counted))
+        counted = counted_inputs(inputs)
+        self.inputs = (*(p for p in inputs if p.inspected is None), *(p for p, _ in counted))
         #: Which arrays have as many elements as the last inputs.
         self._counted = tuple(n for _, n in counted)
         self.excluded = tuple(excluded)
@@ -140,10 +138,15 @@ class SizeSymbols:
         return Diagnostic("TAD0508", message)
 
 
-def _counted(parameter: Parameter, places: Mapping[str, int]) -> int | None:
-    """Which array has as many elements as one that is inspected; None of all others."""
-    about = parameter.inspected
-    return places.get(about.of[0]) if about is not None and about.kind in ("perm", "taken") else None
+def counted_inputs(inputs: Sequence[Parameter]) -> list[tuple[Parameter, int]]:
+    """What is inspected and has an element for each of an array that is given, with the place of that."""
+    places = {p.name: n for n, p in enumerate(p for p in inputs if p.inspected is None)}
+    abouts = [(p, p.inspected) for p in inputs]
+    return [(p, places[a.of[0]]) for p, a in abouts if a and a.kind in _COUNTED and a.of[0] in places]
+
+
+#: Kinds of what is inspected that have as many elements as the first array that they are made of.
+_COUNTED = ("perm", "taken")
 
 
 def _where(parameter: Parameter, dimension: int) -> str:

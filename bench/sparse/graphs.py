@@ -105,7 +105,8 @@ dst: index[E] in N
 x: f64[N, C]
 w: f64[F, C]
 b: f64[F]
-y[n: N, f] = sum{e: dst[e] = n} (relu(b[f] + sum{c} (w[f, c]*(x[src[e], c] - x[n, c]))))""",
+let h[e, f] = b[f] + sum{c} (w[f, c]*(x[src[e], c] - x[dst[e], c]))
+y[n: N, f] = sum{e: dst[e] = n} (relu(h[e, f]))""",
         {"N": 20_000, "E": 200_000, "C": 16, "F": 32},
         {"N": 7, "E": 18, "C": 3, "F": 4},
         {"JAX": _convolution_jax, "PyTorch": _convolution_torch, "numba": _convolution_numba},

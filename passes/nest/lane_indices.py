@@ -108,6 +108,7 @@ class LaneIndices:
     def elements(self, lookup: Lookup, point: Point, checked: bool) -> ir.Value:
         """The elements of an index array that the lanes have; where they are `checked`, 0 beyond it."""
         array, forms = self.low.arrays[lookup.array], list(lookup.at)
+        checked = checked or self.low.checks
         mask = self.holds(box_rows(forms, array.shape), point, checked=True) if checked else None
         found = self.load(array.buffer, forms, mask, point)
         return self.make("arith.index_cast", self.type(self.low.index_type), [found], point)
@@ -231,6 +232,23 @@ class LaneIndices:
             truth = self.truth.element_type
             scalars.append(self.make("vector.reduction", truth, [joined(vectors)], point, kind))
         return joined(scalars)
+
+    def chosen(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
+        """`x` where a comparison of values holds, else `y`.
+
+        One that all lanes share chooses by bits: LLVM makes a branch of it else, which values do not follow.
+        """
+        if is_vector(condition) or not (is_vector(x) or is_vector(y)):
+            return self.select(condition, x, y, point)
+        x, y = self.spread(x, point), self.spread(y, point)
+        width = x.type.element_type.width
+        whole = ir.IntegerType.get_signless(width, self.low.context)
+        all_or_none = self.make("arith.extsi", whole, [condition], point)
+        mask, bits = self.spread(all_or_none, point), self.type(whole)
+        first, second = (self.make("arith.bitcast", bits, [value], point) for value in (x, y))
+        differ = self._op("arith.xori", first, second, point)
+        made = self._op("arith.xori", self._op("arith.andi", differ, mask, point), second, point)
+        return self.make("arith.bitcast", x.type, [made], point)
 
     def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         """`x` in lanes where a condition holds, else `y`."""

@@ -163,29 +163,46 @@ class _Factoring:
                 return self.terms.rebuild(term, [then, self.visit(term.otherwise, facts + negated, around)])
             case Reduce():
                 binders, domain, body = self.terms.open(term)
-                inner = {**around, **ranges_within(binders, domain, around, self.sizes)}
-                body = self.visit(body, facts + domain, inner)
-                if self.values and term.kind == "sum":
-                    body = self.common.rewritten(regrouped(self.algebra, body, facts + domain))
-                hints = term.hints or ("",) * len(binders)
-                found = _Sum(binders, hints, domain, body, term)
-                if self.values and leaves_out(closed := self.closed(found)):
-                    assert isinstance(closed, Reduce)
-                    pieces = taken_apart(self.terms, closed, facts)
-                    # One sum over fewer points is no more code.
-                    if (
-                        pieces is not None
-                        and (self.apart or isinstance(pieces, Reduce))
-                        and not leaves_out(pieces)
-                    ):
-                        return self.visit(pieces, facts, around)
-                if term.kind != "sum" or any(row.equality for row in domain):
-                    return self.closed(found)
-                self.found.clear()
-                self.left = MOST_SUMS
-                return self.best(found, facts, around)
+                opened = _Sum(binders, term.hints or ("",) * len(binders), domain, body, term)
+                made = self.reduced(opened, facts, around)
+                joined = self.with_inner(opened) if self.values else None
+                if joined is None:
+                    return made
+                other = self.reduced(joined, facts, around)
+                return min((made, other), key=lambda candidate: self.costs.total(candidate, around))
             case _:
                 return self.terms.rebuild(term, [self.visit(t, facts, around) for t in operands(term)])
+
+    def reduced(self, s: _Sum, facts: Domain, around: Around) -> Term:
+        """A reduction with cheaper sums in it, and with factors before it."""
+        inner = {**around, **ranges_within(s.binders, s.domain, around, self.sizes)}
+        body, kind = self.visit(s.body, facts + s.domain, inner), s.origin.kind
+        if self.values and kind == "sum":
+            body = self.common.rewritten(regrouped(self.algebra, body, facts + s.domain))
+        found = replace(s, body=body)
+        if self.values and leaves_out(closed := self.closed(found)):
+            assert isinstance(closed, Reduce)
+            pieces = taken_apart(self.terms, closed, facts)
+            # One sum over fewer points is no more code.
+            if pieces is not None and (self.apart or isinstance(pieces, Reduce)) and not leaves_out(pieces):
+                return self.visit(pieces, facts, around)
+        if kind != "sum" or any(row.equality for row in s.domain):
+            return self.closed(found)
+        self.found.clear()
+        self.left = MOST_SUMS
+        return self.best(found, facts, around)
+
+    def with_inner(self, s: _Sum) -> _Sum | None:
+        """The sum, whose body is nothing but a sum over other indices, as one over all of them: the other may
+        be the one around it then, and factors leave it."""
+        inner = s.body
+        if s.origin.kind != "sum" or not isinstance(inner, Reduce) or inner.kind != "sum":
+            return None
+        binders, domain, body = self.terms.open(inner)
+        if any(not row.form.variables.isdisjoint(s.binders) for row in domain):
+            return None
+        hints = (*s.hints, *(inner.hints or ("",) * len(binders)))
+        return _Sum((*s.binders, *binders), hints, s.domain + domain, body, s.origin)
 
     def closed(self, s: _Sum) -> Term:
         """The reduction as it is."""

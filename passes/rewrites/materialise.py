@@ -20,7 +20,7 @@ Mode `auto` moves it where `uses * cost > cost + store + uses * load`; `always` 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.functions import TRANSCENDENTAL
@@ -32,6 +32,7 @@ from tadc.frontend.terms import (
     Reduce,
     Term,
     bottom_up,
+    index_forms,
     operands,
     reachable,
     tensors_read,
@@ -53,6 +54,9 @@ from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, points
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
 
+#: Whether a term may move.
+Only = Callable[[Term], bool]
+
 MODES = ("auto", "always", "never")
 #: So often what was made for values is looked at again: it may hold more that is shared.
 ROUNDS = 4
@@ -68,18 +72,21 @@ def materialise_program(
     mode: str = "auto",
     limit: int | None = None,
     keeps: bool = False,
+    only: Only | None = None,
 ) -> Program:
     """The program with reductions as tensors of their own.
 
     `active` are the tensors that depend on what is differentiated by; None where there is no derivative to
     take. `limit` bounds the bytes of each tensor whose shape has no symbol; without one, no tensor is
     larger than the largest that the program has, unless it saves very much. `keeps` says that tensors of no
-    argument are kept from call to call.
+    argument are kept from call to call. With `only`, terms move for which it holds, and nothing else changes.
     """
     if mode == "never":
         return program
     # What a user copies may be a better order in memory.
     copies = {d.name for d in program.definitions if is_copy(d) and has_own_order(d)}
+    if only is not None:
+        return _round(program, active, mode, limit, keeps=keeps, only=only)
     for _ in range(1 if active is not None else ROUNDS):
         before, program = program, _round(program, active, mode, limit, keeps=keeps)
         if active is None:
@@ -105,6 +112,7 @@ def _round(
     *,
     keeps: bool,
     read_later: bool = True,
+    only: Only | None = None,
 ) -> Program:
     """One look at every definition; before a derivative also at those that are new.
 
@@ -122,7 +130,7 @@ def _round(
     surveyed: dict[str, _Body] = {}
     if active is None and len(program.definitions) <= MANY_DEFINITIONS:
         for definition in program.definitions:
-            body = _Body(mover, costs, definition, definition.name, False, known, mode, shared, None)
+            body = _Body(mover, costs, definition, definition.name, False, known, mode, shared, None, only)
             body.survey()
             surveyed[definition.name] = body
             if definition.order is None and (read_later or not definition.is_output):
@@ -139,7 +147,8 @@ def _round(
         inverts = held is not None and owner not in written
         body = surveyed.get(definition.name)
         if body is None:
-            body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, None)
+            derivative = active is not None
+            body = _Body(mover, costs, definition, owner, derivative, known, mode, shared, None, only)
         body.held, body.inverts, body.keeps = held, inverts, keeps and not program.sizes
         made = body.run()
         if held is not None:
@@ -162,7 +171,7 @@ def _round(
     if [d.name for d in result.outputs] == [d.name for d in program.outputs]:
         return result
     # Callers know outputs by their order.
-    return _round(program, active, mode, limit, keeps=keeps, read_later=False)
+    return _round(program, active, mode, limit, keeps=keeps, read_later=False, only=only)
 
 
 @dataclass
@@ -178,6 +187,7 @@ class _Body:
     mode: str
     shared: dict[Key, int]
     held: KnownValues | None
+    only: Only | None = None
     inverts: bool = False
     keeps: bool = False
     new: list[Definition] = field(default_factory=list[Definition])
@@ -317,6 +327,8 @@ class _Body:
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
         all indices around it, so that its cotangent is summed up before it is passed on."""
+        if self.only is not None and not self.only(term):
+            return False
         if not self.derivative or isinstance(term, Reduce):
             return True
         return self.activity.is_active(term) and not term.free.issuperset(self.places[at].indices)
@@ -344,7 +356,8 @@ class _Body:
         """Whether a term is worth a tensor that is kept from call to call, one that stays in the caches."""
 
         def is_given(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or isinstance(node, Read)
+            lookups = (lookup for form in index_forms(node) for lookup in form.lookups())
+            return any(below) or isinstance(node, Read) or any(True for _ in lookups)
 
         if self.costs.term(term, self.places[at].ranges) < TRANSCENDENTAL or bottom_up(
             term, self.given, is_given

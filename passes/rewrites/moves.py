@@ -128,7 +128,7 @@ class Mover:
         self.shapes = self.program.shapes()
         self.largest = max(map(about, self.shapes.values()), default=0)
         self.sizes = frozenset(self.program.sizes)
-        self.has_index_arrays = bool(self.program.index_arrays())
+        self.has_lookups = bool(self.program.index_arrays())
         self.literals: dict[int, ElementType | None] = {}
         # Many terms stand under the same few choices.
         self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
@@ -236,9 +236,10 @@ class Mover:
         """The box around the indices of a term; None where one of them has no range."""
         wanted = self.wanted(term, place)
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
-        inside = self._looked_up(term, place)
-        # What is read at elements of index arrays is read in no order: its other dimensions are neighbours.
-        own.sort(key=lambda pair: pair[0] not in inside)
+        if self.has_lookups:
+            # What an index array says the place of is read from anywhere: in whole rows, if it stands first.
+            said = _in_lookups(term, place)
+            own.sort(key=lambda pair: pair[0] not in said)
         ranges = [place.ranges[i] for i, _ in own]
         if None in ranges:
             return None
@@ -250,15 +251,6 @@ class Mover:
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
         return Box(at, [h for _, h in own], shape, shift, plain)
-
-    def _looked_up(self, term: Term, place: Place) -> frozenset[str]:
-        """The indices in subscripts of index arrays, in a term or in the sets around it."""
-        if not self.has_index_arrays:
-            return frozenset()
-        around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
-        forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
-        lookups = (lookup for form in forms for lookup in form.lookups())
-        return frozenset(name for lookup in lookups for form in lookup.at for name in form.variables)
 
     def key(self, term: Term, place: Place) -> Key | None:
         """Equal for terms whose tensors are one up to the order of their dimensions."""
@@ -394,6 +386,13 @@ def _without_choices(term: Term) -> Term:
         last = term.then
         term = term.otherwise if isinstance(last, Const) else last
     return term
+
+
+def _in_lookups(term: Term, place: Place) -> frozenset[str]:
+    """The indices by way of which a term, or a set around it, has elements of index arrays."""
+    around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+    forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
+    return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))
 
 
 def _appearing(root: Term, count: int) -> tuple[int, ...]:

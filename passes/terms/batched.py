@@ -91,7 +91,6 @@ class _Front:
             shape=(self.size, *definition.shape),
             indices=(self.index, *definition.indices),
             body=body,
-            pattern=None,
         )
 
     def _moved(self, body: Term) -> Term:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from tadc.frontend.functions import APPLIED, REDUCTIONS, TRANSCENDENTAL
 from tadc.frontend.terms import (
@@ -62,6 +63,12 @@ def extent(found: Range | None) -> int:
     if found is None or found.shared is None:
         return width(found)
     return max(width(found) // max(_about(found.shared), 1), 1)
+
+
+def _together(ranges: Mapping[str, Range | None]) -> Mapping[str, Range | None]:
+    """The ranges of some indices: an index of fibres has all of its values without those of the fibres."""
+    alone = {name: found for name, found in ranges.items() if found and not found.by <= ranges.keys()}
+    return {**ranges, **{name: replace(found, shared=None, by=frozenset()) for name, found in alone.items()}}
 
 
 def width(found: Range | None) -> int:
@@ -129,7 +136,7 @@ class Costs:
                 total += 0 if isinstance(node, Const | Read) else weight(node) * times
                 stack += operands(node)
                 continue
-            free = {name: found for name, found in around.items() if name in node.free}
+            free = _together({name: found for name, found in around.items() if name in node.free})
             key = node.number, frozenset(free.items())
             if key not in self.totals:
                 own = ranges_within(node.binders, node.domain, around, self.sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
@@ -16,12 +16,13 @@ class Range:
     """`low <= index <= high`, forms of sizes alone.
 
     An index between two neighbours of an index array, as of a fibre, takes each of these values for one of
-    `shared` values of what the bounds depend on.
+    `shared` values of what the bounds depend on, which are the indices `by`.
     """
 
     low: Affine
     high: Affine
     shared: Affine | None = None
+    by: frozenset[str] = frozenset()
 
     @property
     def extent(self) -> Affine:
@@ -74,11 +75,14 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
             low = _sharper(low, -most.floordiv(k), 1)
         else:
             high = _sharper(high, most.floordiv(-k), -1)
-    return None if low is None or high is None else Range(low, high, _shared(name, forms, known, sizes))
+    if low is None or high is None:
+        return None
+    shared = _shared(name, forms, known, sizes)
+    return replace(shared, low=low, high=high) if shared else Range(low, high)
 
 
-def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Affine | None:
-    """How many fibres have the values of an index that runs over one."""
+def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
+    """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
     lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
     low, high = lookups.get(1), lookups.get(-1)
     if low is None or high is None or low.array != high.array or high.at[-1] - low.at[-1] != Affine.const(1):
@@ -90,7 +94,7 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
             return None
         first, other = (total, found.extent) if found.extent.is_constant else (found.extent, total)
         total = first * other.constant
-    return total
+    return Range(ZERO, ZERO, total, frozenset[str]().union(*(form.variables for form in low.at)) - sizes)
 
 
 def _bound(name: str, form: Affine, k: int) -> Lookup | None:

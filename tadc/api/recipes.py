@@ -94,8 +94,9 @@ def find_signature(recipe: Recipe | None) -> Signature | None:
         return None
     try:
         found = json.loads(cache.get(recipe.key(_SIGNATURE)) or b"null")
-        inputs, outputs, *roles, indices = found
-        return Signature(tuple(inputs), tuple(outputs), *map(dict, roles), tuple(indices))
+        inputs, outputs, cotangents, gradients, tangents, indices = found
+        roles = dict(cotangents), dict(gradients), dict(tangents)
+        return Signature(tuple(inputs), tuple(outputs), *roles, tuple(indices))
     except _UNREADABLE:
         return None
 

@@ -24,7 +24,7 @@ def relation(indices: Any, below: int) -> Relation:
     range, and where each value stands, which a call with an array that may change finds out each time.
 
     >>> import tadc
-    >>> f = tadc.function("dst: index[E] in N; x: f64[E]; y[n: N] = sum{e: dst[e] = n} (x[e])")
+    >>> f = tadc.function("size N; dst: index[E] in N; x: f64[E]; y[n: N] = sum{e: dst[e] = n} (x[e])")
     >>> edges = tadc.relation([2, 0, 2], 3)
     >>> edges
     <tadc.Relation of shape (3,) in 3>

@@ -86,12 +86,12 @@ def clean_up(state: Compilation) -> None:
 
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once, but for what costs less anew."""
-    from tadc.passes.catalogue import DropZeros, Factor, Fibres, Recompute, Simplify
+    from tadc.passes.catalogue import DropZeros, ElementValues, Factor, Fibres, Recompute, Simplify
 
     options = state.options
-    if state.form is None or state.form.index_arrays():
-        state.rewrite(Fibres(), Simplify())
     limit = -1 if options.memory_limit is None else options.memory_limit
+    if state.form is None or state.form.index_arrays():
+        state.rewrite(ElementValues(options.materialize, limit), Fibres(), Simplify())
     recompute = Recompute(limit, options.materialize != "auto")
     if options.materialize == "never":
         # The program as it is written, but for what it has no room for.

@@ -19,13 +19,16 @@ It comes from `scratch_memory`, whose functions the code is to be loaded with.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.backend.cpu.processors import host
+from tadc.backend.runtime.call_sizes import counted_inputs
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
+from tadc.lattice.affine import Affine
 from tadc.native.inspection import Inspection, with_memory
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.scratch import lay_out
@@ -131,14 +134,18 @@ class _Functions:
         """The values of the size symbols, all extents checked."""
         dims = self.dims(lines)
         values = {name: dims[len(self.extents) + n] for n, name in enumerate(self.untold)}
+        counts = self.counts(lines, dims)
         checked = {n: f"wrong{n}" for n in range(len(self.extents))}
         for source in self.sources:
-            position = self.position(source)
+            is_count = source.argument >= len(self.interface.arguments)
+            position = 0 if is_count else self.position(source)
             rest = lines.form(-source.rest, values)
-            length = lines.binary("add", dims[position], rest)
+            given = counts[source.argument - len(self.interface.arguments)] if is_count else dims[position]
+            length = lines.binary("add", given, rest)
             value = length if source.factor == 1 else lines.put(f"sdiv i64 {length}, {source.factor}")
             values[source.symbol] = value
-            lines.require(lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), checked[position])
+            failure = "excluded" if is_count else checked[position]
+            lines.require(lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), failure)
         for position, extent in enumerate(self.extents):
             symbol = symbol_of(extent)
             if symbol is not None and values[symbol] == dims[position]:
@@ -147,6 +154,16 @@ class _Functions:
             lines.require(same, checked[position])
         lines.require_outside(self.interface.excluded, values, "excluded")
         return values
+
+    def counts(self, lines: Lines, dims: Sequence[Value]) -> list[Value]:
+        """The numbers of elements of arrays, which are those of some that are made of them."""
+        values = {f"d{n}": value for n, value in enumerate(dims)}
+        found: list[Value] = []
+        for _, place in self.counted:
+            begin = sum(len(p.shape) for p in self.interface.arguments[:place])
+            extents = range(begin, begin + len(self.interface.arguments[place].shape))
+            found.append(lines.product(1, [Affine.var(f"d{n}") for n in extents], values))
+        return found
 
     def dims(self, lines: Lines) -> list[Value]:
         """All extents that are given, and the sizes after these."""
@@ -190,9 +207,14 @@ class _Functions:
         return tuple(extent for parameter in self.interface.arguments for extent in parameter.shape)
 
     @cached_property
+    def counted(self) -> list[tuple[Parameter, int]]:
+        """What is made of index arrays and has an element for each of theirs."""
+        return counted_inputs(self.interface.inputs)
+
+    @cached_property
     def sources(self) -> tuple[SizeSource, ...]:
         """How extents tell sizes."""
-        found = size_sources([p.shape for p in self.interface.arguments])
+        found = size_sources([p.shape for p in (*self.interface.arguments, *(p for p, _ in self.counted))])
         return tuple(source for source in found if source.symbol in self.interface.sizes)
 
     @cached_property

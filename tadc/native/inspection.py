@@ -183,8 +183,9 @@ class Inspection:
         about = parameter.inspected
         assert about is not None
         first, name = self._parameters[about.of[0]], parameter.name
+        others: tuple[str, ...] = about.of[1:]
         match about.kind:
-            case "ptr" if len(about.of) > 1:
+            case "ptr" if others:
                 self._joint_starts(about.of, parameter)
             case "ptr":
                 self._places(about.of)
@@ -194,7 +195,7 @@ class Inspection:
                 stride, size = first.shape[about.axis + 1 :], first.shape[about.axis]
                 self._call("subscripts", self._places(about.of), first.shape, stride, (size,), name)
             case "taken":
-                self._call("taken", about.of[0], self._places(about.of[1:]), first.shape, name)
+                self._call("taken", about.of[0], self._places(others), first.shape, name)
             case "owner":
                 rows = extent(as_form(first.shape[0]) - 1)
                 self._call("owners", first.name, (rows,), parameter.shape, name)

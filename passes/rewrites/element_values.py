@@ -1,0 +1,128 @@
+"""Values of the elements of an index array, each computed once for all tensors that need it.
+
+    m[n] = sum{e: dst[e] = n} (exp(x[src[e]] - x[n]));  d[e] = exp(x[src[e]] - x[dst[e]])*w[e]
+
+Where `dst[e] = n`, what the sum adds is a value of e, the one that d has too. Sums are written so here:
+- with `dst[e]` in the place of n;
+- the sum over e around those over other indices, as these are a value of e then: `sum{e} (sum{f} …)`;
+- a minus in front of all: two tensors may have a value and its negative.
+
+What is worth it then becomes a tensor with an element for each e. Loops over fibres, which come later
+(`tad-fibres`), know n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tadc.frontend.program import Program
+from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, bottom_up, index_forms, reachable
+from tadc.lattice.affine import Affine, Lookup
+from tadc.passes.terms.algebra import Algebra, is_const
+
+Opened = tuple[tuple[str, ...], Domain, Term]
+
+
+def over_elements(program: Program) -> Program:
+    """The program whose sums under equalities with elements of index arrays are sums of values of these."""
+    walk = _Walk(Algebra(program.terms))
+    return program.with_bodies(walk.rewritten(d.body) for d in program.definitions)
+
+
+def is_of_elements(term: Term) -> bool:
+    """Whether a term has elements of index arrays at places that indices around it say."""
+    forms = (form for node in reachable([term]) for form in index_forms(node))
+    lookups = (lookup for form in forms for lookup in form.lookups())
+    return any(lookup.variables <= term.free and lookup.at for lookup in lookups)
+
+
+@dataclass
+class _Walk:
+    """Rewrites terms of one table."""
+
+    algebra: Algebra
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def __post_init__(self) -> None:
+        self.terms = self.algebra.terms
+
+    def rewritten(self, root: Term) -> Term:
+        """The term with its sums as sums of values of elements."""
+        return bottom_up(root, self.known, self.node)
+
+    def node(self, node: Term, below: Sequence[Term]) -> Term:
+        """A term over operands that are done."""
+        term = node
+        if any(new is not old for new, old in zip(below, node.below, strict=True)):
+            term = self.terms.rebuild(node, below)
+        if isinstance(term, Guard | Select):
+            return self.in_front(term)
+        return self.reduction(term) if isinstance(term, Reduce) else term
+
+    def in_front(self, term: Guard | Select) -> Term:
+        """A choice of a value or 0 with its minus in front."""
+        algebra = self.algebra
+        if not is_const(term.otherwise, 0) or not algebra.is_negative(term.then):
+            return term
+        return algebra.apply("neg", algebra.branch(term, algebra.neg(term.then)))
+
+    def reduction(self, term: Reduce) -> Term:
+        """A reduction over elements, those over other indices in it; its minus in front if it is a sum."""
+        if term.kind == "sum" and self.algebra.is_negative(term.below[0]):
+            positive = self.rebuilt(term, self.algebra.neg(term.below[0]))
+            return self.algebra.apply("neg", self.reduction(positive))
+        inner = term.below[0]
+        if not _told(term.binders, term.domain):
+            if isinstance(inner, Reduce) and inner.kind == term.kind and _told(inner.binders, inner.domain):
+                return self.turned(term)
+            return term
+        binders, domain, body = self.terms.open(term)
+        told = _told(binders, domain)
+        places = frozenset[str]().union(
+            *(lookup.variables for row in domain for lookup in row.form.lookups())
+        )
+        outer = tuple(name for name in binders if name in places)
+        return self.nested(term, outer, (binders, domain, body), told)
+
+    def rebuilt(self, term: Reduce, body: Term) -> Reduce:
+        """A reduction of something else."""
+        made = self.terms.rebuild(term, [body])
+        assert isinstance(made, Reduce)
+        return made
+
+    def turned(self, term: Reduce) -> Term:
+        """`sum{f} (sum{e: dst[e] = n} …)` as `sum{e: dst[e] = n} (sum{f} …)`."""
+        binders, domain, inner = self.terms.open(term)
+        assert isinstance(inner, Reduce)
+        own, rows, body = self.terms.open(inner)
+        if any(not row.form.variables.isdisjoint(binders) for row in rows):
+            return term
+        told = _told(own, rows)
+        return self.nested(term, own, ((*own, *binders), (*rows, *domain), body), told)
+
+    def nested(self, term: Reduce, outer: Sequence[str], opened: Opened, told: dict[str, Affine]) -> Term:
+        """The reduction over some of the indices, around that over the others, where what is told is put."""
+        binders, domain, body = opened
+        inside = [name for name in binders if name not in outer]
+        apart = [row for row in domain if not row.form.variables.isdisjoint(inside)]
+        body = self.terms.substitute(body, {name: form for name, form in told.items() if name in body.free})
+        if inside and all(row.form.variables.isdisjoint(outer) for row in apart):
+            body = self.terms.reduce(inside, apart, body, kind=term.kind, span=term.span)
+            domain = tuple(row for row in domain if row not in apart)
+            binders = tuple(outer)
+        return self.terms.reduce(binders, domain, body, kind=term.kind, span=term.span)
+
+
+def _told(binders: Sequence[str], domain: Domain) -> dict[str, Affine]:
+    """The indices around a reduction that an element at a place of its own says, each with the form."""
+    own, told = frozenset(binders), dict[str, Affine]()
+    for row in domain:
+        lookups = [(atom, k) for atom, k in row.form.terms if isinstance(atom, Lookup)]
+        names = [(atom, k) for atom, k in row.form.terms if isinstance(atom, str)]
+        if not row.equality or len(row.form.terms) != 2 or len(lookups) != 1 or len(names) != 1:
+            continue
+        ((lookup, k),), ((name, factor),) = lookups, names
+        if k * factor == -1 and name not in own and own.intersection(lookup.variables):
+            told.setdefault(name, Affine.var(name) - row.form * factor)
+    return told

@@ -1,0 +1,127 @@
+"""Functions with index arrays in JAX, against the same functions written in JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tadc
+
+E, N = 20, 7
+RANDOM = np.random.default_rng(0)
+SRC, DST = RANDOM.integers(0, N, (2, E))
+X, W = RANDOM.normal(size=(N, 3)), RANDOM.normal(size=E)
+
+MESSAGES = tadc.function("""
+src: index[E] in N; dst: index[E] in N; x: f64[N, 3]; w: f64[E]
+m[n: N, c] = sum{e: dst[e] = n} (w[e] * x[src[e], c]**2)
+""").jax
+
+
+def plain(src: Any, dst: Any, x: Any, w: Any) -> Any:
+    return jnp.zeros_like(x).at[dst].add(w[:, None] * jnp.asarray(x)[src] ** 2)
+
+
+def alike(one: Any, other: Any) -> None:
+    for found, expected in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def total(h: Any) -> Any:
+    return lambda x, w: jnp.sin(h(SRC, DST, x, w)).sum()
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int32, np.uint32, np.int64, np.uint64, list])
+def test_integers_of_any_type_are_taken(kind: Any) -> None:
+    src = SRC.tolist() if kind is list else SRC.astype(kind)
+    alike(MESSAGES(src, DST, X, W), plain(SRC, DST, X, W))
+
+
+def test_derivatives_of_any_order() -> None:
+    alike(jax.grad(total(MESSAGES), (0, 1))(X, W), jax.grad(total(plain), (0, 1))(X, W))
+    alike(jax.hessian(total(MESSAGES))(X, W), jax.hessian(total(plain))(X, W))
+    alike(jax.jvp(total(MESSAGES), (X, W), (X, W)), jax.jvp(total(plain), (X, W), (X, W)))
+
+
+def test_index_arrays_have_no_derivative() -> None:
+    found, _ = jax.grad(lambda s, x: MESSAGES(s, DST, x, W).sum(), (0, 1), allow_int=True)(SRC, X)
+    assert found.dtype == jax.dtypes.float0
+
+
+def test_index_arrays_are_traced() -> None:
+    def gradient(h: Any) -> Any:
+        return jax.jit(jax.grad(lambda s, d, x, w: jnp.cos(h(s, d, x, w)).sum(), (2, 3)))
+
+    alike(gradient(MESSAGES)(SRC, DST, X, W), gradient(plain)(SRC, DST, X, W))
+
+
+@pytest.mark.parametrize("axes", [(None, None, 0, None), (0, None, 0, None), (0, 0, None, 0)])
+def test_batches_of_floats_and_of_indices(axes: Any) -> None:
+    shapes = [(E,), (E,), (N, 3), (E,)]
+    args = [
+        (RANDOM.integers(0, N, (4, *shape)) if n < 2 else RANDOM.normal(size=(4, *shape)))
+        if axes[n] == 0
+        else (SRC, DST, X, W)[n]
+        for n, shape in enumerate(shapes)
+    ]
+    alike(jax.vmap(MESSAGES, axes)(*args), jax.vmap(plain, axes)(*args))
+
+
+@pytest.mark.parametrize("bad", [SRC - 1, np.where(np.arange(E) == 3, N, SRC), SRC + 2**40])
+def test_an_index_out_of_range_is_an_error(bad: Any) -> None:
+    with pytest.raises(Exception, match=r"`src` has an element that is out of range"):
+        MESSAGES(bad, DST, X, W)
+
+
+@pytest.mark.parametrize("bad", [SRC.astype(float), SRC > 2])
+def test_what_are_no_integers(bad: Any) -> None:
+    with pytest.raises(tadc.ArgumentError, match="indices are integers"):
+        MESSAGES(bad, DST, X, W)
+
+
+PROGRAMS = {
+    "pairs": (
+        "size N; a: index[E] in N; b: index[E] in N; x: f64[E]\n"
+        "s[i: N, j: N] = sum{e: a[e] = i and b[e] = j} (x[e])",
+        (np.arange(7) % 3, np.arange(7) // 3, np.arange(7.0)),
+        lambda a, b, x: jnp.zeros((7, 7)).at[a, b].add(x),
+    ),
+    "rows": (
+        "p: index[N + 1] in E + 1 increasing; c: index[E] in M; v: f64[E]; x: f64[M]\n"
+        "y[i: N] = sum{e}_(p[i])^(p[i + 1] - 1) (v[e] * x[c[e]])",
+        (np.array([0, 2, 2, 5]), np.array([1, 0, 3, 3, 2]), np.arange(5.0), np.arange(4.0) + 1),
+        lambda p, c, v, x: jnp.array([v[:2] @ x[c[:2]], 0.0, v[2:] @ x[c[2:]]]),
+    ),
+    "two dimensions": (
+        "t: index[F, 3] in N; w: f64[F]; x: f64[N]; y = sum{f} (w[f] * x[t[f, 0]] * x[t[f, 1]]*x[t[f, 2]])",
+        (np.array([[0, 1, 2], [2, 1, 3]]), np.array([2.0, 3.0]), np.arange(4.0) + 1),
+        lambda t, w, x: (w * x[t].prod(1)).sum(),
+    ),
+    "a scalar": (
+        "s: index in N; x: f64[N]; y = x[s]**2",
+        (np.int64(2), np.arange(4.0)),
+        lambda s, x: x[s] ** 2,
+    ),
+    "no edges": (
+        "d: index[E] in N; x: f64[E]; z: f64[N]; y[n: N] = z[n] + sum{e: d[e] = n} (x[e])",
+        (np.zeros(0, np.int32), np.zeros(0), np.ones(3)),
+        lambda d, x, z: jnp.asarray(z).at[d].add(x),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_and_their_gradients(name: str) -> None:
+    text, args, reference = PROGRAMS[name]
+    f = tadc.function(text).jax
+    floats = tuple(n for n, a in enumerate(args) if np.asarray(a).dtype.kind == "f")
+    sizes = {"N": 7} if name == "pairs" else {}
+    alike(f(*args, **sizes), reference(*args))
+    alike(
+        jax.grad(lambda *a: jnp.sin(f(*a, **sizes)).sum(), floats)(*args),
+        jax.grad(lambda *a: jnp.sin(reference(*a)).sum(), floats)(*args),
+    )

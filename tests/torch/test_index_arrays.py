@@ -1,0 +1,88 @@
+"""Functions with index arrays in PyTorch, against the same functions written in PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tadc
+from tests.torch.programs import torch
+
+E, N = 20, 7
+torch.manual_seed(0)
+SRC, DST = torch.randint(0, N, (2, E))
+X, W = torch.randn(N, 3, dtype=torch.float64), torch.randn(E, dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def messages() -> Any:
+    return tadc.function("""
+    src: index[E] in N; dst: index[E] in N; x: f64[N, 3]; w: f64[E]
+    m[n: N, c] = sum{e: dst[e] = n} (w[e] * x[src[e], c]**2)
+    """).torch
+
+
+def plain(src: Any, dst: Any, x: Any, w: Any) -> Any:
+    return torch.zeros_like(x).index_add(0, dst, w[:, None] * x[src] ** 2)
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_integers_of_any_type_are_taken(messages: Any, kind: Any) -> None:
+    torch.testing.assert_close(messages(SRC.to(kind), DST, X, W), plain(SRC, DST, X, W))
+    torch.testing.assert_close(messages(SRC, x=X, w=W, dst=DST), plain(SRC, DST, X, W))
+
+
+def test_derivatives_of_any_order(messages: Any) -> None:
+    x, w = X.clone().requires_grad_(), W.clone().requires_grad_()
+
+    def f(x: Any, w: Any) -> Any:
+        return messages(SRC, DST, x, w)
+
+    assert torch.autograd.gradcheck(f, (x, w))
+    assert torch.autograd.gradgradcheck(f, (x, w))
+    found, expected = (
+        torch.func.hessian(lambda x, h=h: torch.sin(h(SRC, DST, x, W)).sum())(X) for h in (messages, plain)
+    )
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("axes", [(None, None, 0, None), (0, None, 0, None)])
+def test_batches_of_floats_and_of_indices(messages: Any, axes: Any) -> None:
+    src = torch.randint(0, N, (4, E)) if axes[0] == 0 else SRC
+    args = src, DST, torch.randn(4, N, 3, dtype=torch.float64), W
+    torch.testing.assert_close(torch.vmap(messages, axes)(*args), torch.vmap(plain, axes)(*args))
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (torch.where(torch.arange(E) == 3, N, SRC), r"`src\[3\]` is 7, but must be below N = 7"),
+        (SRC + 2**40, r"`src\[0\]` is 10995116277\d\d, but must be below N = 7"),
+        (torch.where(torch.arange(E) == 5, -1, SRC), r"`src\[5\]` is -1, but must be at least 0"),
+        (SRC.double(), "indices are integers"),
+        (SRC > 2, "indices are integers"),
+    ],
+)
+def test_what_is_no_index_is_an_error(messages: Any, bad: Any, text: str) -> None:
+    with pytest.raises(tadc.ArgumentError, match=text):
+        messages(bad, DST, X, W)
+
+
+def test_a_scalar_index_is_a_number() -> None:
+    f = tadc.function("s: index in N; x: f64[N]; y = 2*x[s]").torch
+    assert f(2, torch.arange(4.0, dtype=torch.float64)) == 4
+    with pytest.raises(tadc.ArgumentError, match="`s` is 4, but must be below N = 4"):
+        f(4, torch.arange(4.0, dtype=torch.float64))
+
+
+def test_the_function_itself_takes_tensors() -> None:
+    f = tadc.function("s: index[E] in N; x: f64[N]; y[e] = 2*x[s[e]]")
+    found = f(torch.tensor([2, 0]), torch.arange(4.0, dtype=torch.float64))
+    assert torch.equal(found, torch.tensor([4.0, 0.0], dtype=torch.float64))
+
+
+def test_sizes_that_no_tensor_tells() -> None:
+    f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])").torch
+    found = f(torch.tensor([2, 0, 2]), torch.ones(3, dtype=torch.float64), N=3)
+    assert found.tolist() == [1, 0, 2]
