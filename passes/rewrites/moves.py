@@ -238,7 +238,7 @@ class Mover:
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
         if self.has_lookups:
             # What an index array says the place of is read from anywhere: in whole rows, if it stands first.
-            said = _in_lookups(term)
+            said = _in_lookups(term, place)
             own.sort(key=lambda pair: pair[0] not in said)
         ranges = [place.ranges[i] for i, _ in own]
         if None in ranges:
@@ -388,9 +388,10 @@ def _without_choices(term: Term) -> Term:
     return term
 
 
-def _in_lookups(term: Term) -> frozenset[str]:
-    """The indices by way of which a term has elements of index arrays."""
-    forms = (form for node in reachable([term]) for form in index_forms(node))
+def _in_lookups(term: Term, place: Place) -> frozenset[str]:
+    """The indices by way of which a term, or a set around it, has elements of index arrays."""
+    around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+    forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
     return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))
 
 
