@@ -245,7 +245,7 @@ class _Checker:
         if form is None:
             return None
         if not form.is_linear:
-            self.reporter.add(not_affine(order.span))
+            self.reporter.add(not_affine(form, order.span))
             return None
         indices = tuple(spec.name for spec in statement.indices)
         return Recurrence(statement.name, indices, canonical_order(form, indices), order.span)

@@ -64,7 +64,6 @@ CODES: dict[str, str] = {
     "TAD0408": "what nothing reads",
     "TAD0409": "an output with a name that Python keeps for itself",
     "TAD0410": "steps of a recurrence that cannot be taken backwards",
-    "TAD0411": "a Jacobian whose entries cannot be told one by one",
     # Arrays at a call.
     "TAD0501": "an argument that is missing",
     "TAD0502": "an argument that is unknown, given twice or one too many",

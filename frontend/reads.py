@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.frontend import syntax
@@ -17,6 +18,7 @@ from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Tensor
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Domain
+from tadc.frontend.tree import children
 from tadc.frontend.wording import counted
 from tadc.lattice.affine import Affine
 
@@ -69,6 +71,19 @@ class ReadChecker:
             raise Rejected
         tensor, forms = found
         return tensor.lookup(forms)
+
+    def conditions(self, relations: Sequence[syntax.Relation], setting: Setting) -> list[Condition | None]:
+        """Relations that are to hold together.
+
+        One with lookups counts only where those hold that have none, or less deep ones: there its own are
+        in range.
+        """
+        found: dict[int, Condition | None] = {}
+        for n in sorted(range(len(relations)), key=lambda n: _lookups_in_each_other(relations[n])):
+            made = found[n] = self.condition(relations[n], setting)
+            if made is not None:
+                setting = Setting(setting.scope, setting.context.assume_any(made.holds))
+        return [found[n] for n in range(len(relations))]
 
     def condition(self, relation: syntax.Relation, setting: Setting) -> Condition | None:
         """A relation of an `if`."""
@@ -142,6 +157,12 @@ class ReadChecker:
         except Rejected as problem:
             self.reporter.add(problem)
             return None
+
+
+def _lookups_in_each_other(node: syntax.Node) -> int:
+    """How deep reads stand in each other at and below a node."""
+    inner = max((_lookups_in_each_other(below) for _, below in children(node)), default=0)
+    return inner + isinstance(node, syntax.Subscript)
 
 
 def check_magnitude(form: Affine, what: str, span: Span, setting: Setting) -> None:

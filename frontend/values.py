@@ -262,7 +262,7 @@ class ValueReader:
     def _where(self, node: syntax.Reduce, inside: Setting) -> tuple[list[Constraint] | None, Setting]:
         """The rows of the conditions of a reduction, None if one is rejected, and where they hold."""
         rows: list[Constraint] = []
-        found = [self.reads.condition(relation, inside) for relation in node.conditions]
+        found = self.reads.conditions(node.conditions, inside)
         for relation, condition in zip(node.conditions, found, strict=True):
             if condition is None:
                 continue
@@ -317,7 +317,7 @@ class ValueReader:
             label = f"more than {MAX_CONDITIONS}"
             raise Rejected(error("TAD0314", "an `if` with too many conditions", node.span, label))
         before = len(self.reporter.diagnostics)
-        found = [self.reads.condition(relation, setting) for relation in node.conditions]
+        found = self.reads.conditions(node.conditions, setting)
         for problem in self.reporter.diagnostics[before:]:
             if problem.code == "TAD0307":
                 problem.helps, problem.edits = by_value(node, self.reporter.text)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tadc.backend.cuda.arguments import viewed, wrong
 from tadc.backend.cuda.call import Call
@@ -16,6 +19,7 @@ from tadc.backend.cuda.results import finished, results_of
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.frameworks import stream_handle
 from tadc.backend.runtime.host_arrays import arrange, bind
+from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.workspace import workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -53,7 +57,9 @@ class GpuKernel:
         self.manifest = manifest
         self.image = image
         self.code = code
-        self.inputs = interface.inputs
+        self.inputs = tuple(p for p in interface.inputs if p.inspected is None)
+        #: Index arrays that are made of others in each call, which kernels take after what is passed.
+        self.made = tuple(p for p in interface.inputs if p.inspected is not None)
         self.outputs = interface.outputs
         self.temporaries = interface.temporaries
         self.sizes = SizeSymbols(
@@ -63,6 +69,7 @@ class GpuKernel:
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}
         self._plans: dict[tuple[Device, tuple[int, ...]], Plan] = {}
+        self._indices: dict[tuple[int, ...], IndexArguments] = {}
         names = [p.name for p in self.inputs]
         self._repeats = Repeats(names, self._size_names, len(self.outputs), self._alignment)
 
@@ -121,7 +128,37 @@ class GpuKernel:
             raise ArgumentError(problems)
         shapes = [array.shape for array in arrays]
         numbers = {n for n, value in enumerate(values) if type(value) in NUMBERS}
-        return self._placed(arrays, stream, numbers), self.sizes.values(shapes, sizes)
+        found = self.sizes.values(shapes, sizes)
+        looked_at = self._looked_at(arrays, found)
+        call = self._placed(looked_at, stream, numbers)
+        call.is_plain = call.is_plain and looked_at is arrays
+        return call, found
+
+    def _looked_at(self, arrays: list[Any], sizes: Mapping[str, int]) -> list[Any]:
+        """The arguments with index arrays that have been checked, and those that are made of them.
+
+        Both is done by the CPU: index arrays on a GPU are copied for that. Raises ArgumentError.
+        """
+        if not any(p.below is not None for p in self.inputs):
+            return arrays
+        key = tuple(sizes.values())
+        indices = self._indices.get(key)
+        if indices is None:
+            indices = self._indices[key] = IndexArguments(self.inputs, self.made, sizes)
+        given = list(arrays)
+        for n in indices.places:
+            if isinstance(given[n], View):
+                given[n] = self._on_host(given[n])
+        found = indices.complete(given)
+        # What is on the GPU already stays there.
+        return [old if isinstance(old, View) else new for old, new in zip_longest(arrays, found)]
+
+    def _on_host(self, view: View) -> Array:
+        made = np.empty(view.shape, view.dtype)
+        if made.nbytes:
+            with self._device(view.device).current() as driver:
+                driver.copy_out(made.ctypes.data, view.address, made.nbytes, view.stream or 0)
+        return made
 
     def _placed(self, arrays: Sequence[Array | View], stream: Any, numbers: Container[int]) -> Call:
         """The arguments on the GPU; those at some positions are numbers of Python."""
@@ -172,7 +209,7 @@ class GpuKernel:
         if plan is None:
             parameters = [p.at(sizes) for p in self.outputs]
             outputs = tuple(Output(shape_at(p.shape, {}), p.dtype, p.bytes) for p in parameters)
-            inputs = tuple(p.at(sizes).bytes for p in self.inputs)
+            inputs = tuple(p.at(sizes).bytes for p in (*self.inputs, *self.made))
             between = workspace([t.at(sizes) for t in self.temporaries])
             steps = self._steps_for(device, key[1])
             plan = Plan(device, inputs, outputs, between, steps, key[1], self._explain)
@@ -183,7 +220,7 @@ class GpuKernel:
 
     def _steps_for(self, device: Device, sizes: tuple[int, ...]) -> list[Step]:
         """The launches that there are for these sizes, their kernels loaded."""
-        buffers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
+        buffers = len(self.inputs) + len(self.made) + len(self.outputs) + len(self.temporaries)
         last = range(buffers, buffers + len(sizes))
         steps: list[Step] = []
         for launch in self.manifest.launches:

@@ -28,9 +28,7 @@ READ, WRITTEN = 0x0101, 0x0501
 _FASTCALL = 0x0080
 
 _MACHINES = ("x86_64", "AMD64", "aarch64", "arm64", "riscv64")
-_NUMBERS: dict[dtype[Any], type] = {
-    dtype(number): number for number in (float32, float64, int32)
-}
+_NUMBERS: dict[dtype[Any], type] = {dtype(number): number for number in (float32, float64, int32)}
 
 #: Takes memory for temporaries, the inputs, the outputs; True if the kernel has run.
 DirectCall = Callable[..., bool]
@@ -88,12 +86,17 @@ def direct_call(
     plan = [kernel, passing, count + 1, len(inputs), len(offsets), len(sizes), id(ndarray), id(float)]
     plan += [*offsets, *sizes]
     for parameter in inputs:
-        plan += _about(parameter, READ, 0 if parameter.shape else id(_NUMBERS[parameter.dtype]))
+        plan += _about(parameter, READ, _number(parameter))
     for parameter in outputs:
         plan += _about(parameter, WRITTEN, 0)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return make(ctypes.addressof(_methods[0]), array(plan, int64), None)
+
+
+def _number(parameter: Parameter) -> int:
+    """The type of NumPy's numbers that a scalar may be; none of an index, which is looked at before."""
+    return 0 if parameter.shape or parameter.below is not None else id(_NUMBERS[parameter.dtype])
 
 
 def _about(parameter: Parameter, flags: int, number: int) -> list[Any]:

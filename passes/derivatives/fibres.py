@@ -270,7 +270,10 @@ class _Sum:
         return None
 
     def tells(self, row: Constraint) -> bool:
-        """Whether a row of a sum inside gives an index of this one as an element of an index array."""
+        """Whether a row of a sum inside gives an index of this one as an element of an index array, or bounds
+        by one at its place."""
+        if _lookups(row.form, self.own):
+            return True
         lookups = any(isinstance(atom, Lookup) for atom, _ in row.form.terms)
         return row.equality and lookups and any(abs(row.form.coefficient(name)) == 1 for name in self.binders)
 

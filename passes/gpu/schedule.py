@@ -225,13 +225,13 @@ def _open_groups(
     blocks = [plan for plan in groups if plan.order is None and plan.size == BLOCK_SIZE]
     if blocks:
         plan = min(blocks, key=lambda plan: _of_element(gpu, accesses, plan))
-        long = Condition(_trips(accesses, plan), least=VERY_LONG)
+        long = _at_least(accesses, plan, VERY_LONG)
         found.append(Variant(plan, (*_no_more(sizes, gpu.busy / gpu.warp), long)))
     others = [plan for plan in groups if plan.size <= gpu.warp]
     if not others:
         return found
     best = min(others, key=lambda plan: _of_element(gpu, accesses, plan))
-    when = [Condition(_trips(accesses, best), least=LONG)]
+    when = [_at_least(accesses, best, LONG)]
     if _of_element(gpu, accesses, best) > thread_cost(gpu, accesses, single):
         when += _no_more(sizes, FEW * gpu.busy)
     return [*found, Variant(best, tuple(when))]
@@ -259,9 +259,13 @@ def _one_of_group(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
     return BodyCosts(gpu, accesses, warp, copies, None, plan.lanes, is_column=True).thread()
 
 
-def _trips(accesses: Accesses, plan: GroupPlan) -> tuple[Affine, ...]:
-    """The extents of the first reduction that a group shares, over sizes."""
-    return extents_of(accesses, next(loop for loop in accesses.body.below() if loop.fold in plan.lanes))
+def _at_least(accesses: Accesses, plan: GroupPlan, least: int) -> Condition:
+    """That the first reduction that a group shares has so many steps, one over fibres on average."""
+    loop = next(loop for loop in accesses.body.below() if loop.fold in plan.lanes)
+    ranges = [accesses.ranges[name] for name in loop.binders]
+    if len(ranges) == 1 and (found := ranges[0]) is not None and found.shared is not None:
+        return Condition((found.extent - found.shared * least + 1,), least=1)
+    return Condition(extents_of(accesses, loop), least=least)
 
 
 def extents_of(accesses: Accesses, loop: Loop) -> tuple[Affine, ...]:

@@ -181,6 +181,14 @@ def forms_of(block: Block) -> Iterator[Affine]:
                 pass
 
 
+def elements_read(load: Load) -> Iterator[tuple[str, tuple[Affine, ...]]]:
+    """The tensors that a load reads an element of, with subscripts: its own, and index arrays in it."""
+    yield load.tensor, load.at
+    for form in load.at:
+        for lookup in form.lookups():
+            yield lookup.array, lookup.at
+
+
 def index_arrays(block: Block) -> tuple[str, ...]:
     """The index arrays that forms of a block have elements of, in the order of use."""
     return tuple(dict.fromkeys(lookup.array for form in forms_of(block) for lookup in form.lookups()))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import used_by
+from tadc.passes.maps.blocks import elements_read, used_by
 from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Map, MapFunction, Number, Tensor
 from tadc.passes.terms.index_ranges import Range, ranges_within, span_of
 
@@ -110,11 +110,11 @@ class _Lifting:
 
     def is_inside(self, load: Load, ranges: Mapping[str, Range | None]) -> bool:
         """Whether a read is in range for all values of the indices."""
-        shape = self.tensors[load.tensor].shape
-        for form, size in zip(load.at, shape, strict=True):
-            span = span_of(form, ranges, self.sizes)
-            if span is None or not all(implied(f, self.known) for f in (span.low, size - 1 - span.high)):
-                return False
+        for tensor, at in elements_read(load):
+            for form, size in zip(at, self.tensors[tensor].shape, strict=True):
+                span = span_of(form, ranges, self.sizes)
+                if span is None or not all(implied(f, self.known) for f in (span.low, size - 1 - span.high)):
+                    return False
         return True
 
     def share(self, rows: Domain) -> float:

@@ -47,6 +47,8 @@ class BodyLowering:
     arrays: dict[str, IndexArray] = field(default_factory=dict[str, IndexArray])
 
     def __post_init__(self) -> None:
+        self.checks = False
+        """Whether elements of index arrays are checked wherever they are loaded: points may be beyond."""
         self.index_type = ir.IndexType.get(self.context)
         self.location = ir.Location.unknown(self.context)
         self.places: dict[Place | None, ir.Location] = {}
@@ -156,7 +158,7 @@ class BodyLowering:
             # No element is negative: the load itself extends it with zeros.
             return list(self.create("arith.index_castui", [self.index_type], [found], inside).results)
 
-        if not checked:
+        if not (checked or self.checks):
             return load(point)[0]
         holds = self.holds(box_rows(at, array.shape), point)
         return self.choose(holds, [self.index_type], load, lambda p: [self.index(0, p)], point)[0]

@@ -382,9 +382,10 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
     depends = Dependence(compute.block, scope.forms, tile)
     buffers = {name: found[0] for name, found in scope.buffers.items()}
     target = scope.target
+    low.checks = bool(open_rows(compute, scope, tile))
     body = Lockstep(
         low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile),
-        scope.shapes, beyond=bool(open_rows(compute, scope, tile)),
+        scope.shapes, beyond=low.checks,
     )  # fmt: skip
     along = _along(compute, scope)
     own = [name for name in tile.copies if name not in ACROSS]
@@ -397,6 +398,7 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
     context = Context(scope.point, scope.facts, scope.forms)
     body, block = target.shared(compute, body, context)
     body.in_turns(block, context, [name for name in own if name not in along], hand_over)
+    low.checks = False
 
 
 def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:

@@ -108,6 +108,7 @@ class LaneIndices:
     def elements(self, lookup: Lookup, point: Point, checked: bool) -> ir.Value:
         """The elements of an index array that the lanes have; where they are `checked`, 0 beyond it."""
         array, forms = self.low.arrays[lookup.array], list(lookup.at)
+        checked = checked or self.low.checks
         mask = self.holds(box_rows(forms, array.shape), point, checked=True) if checked else None
         found = self.load(array.buffer, forms, mask, point)
         return self.make("arith.index_cast", self.type(self.low.index_type), [found], point)

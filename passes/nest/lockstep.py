@@ -242,6 +242,8 @@ class Lockstep:
     ) -> Callable[[Copy], ir.Value]:
         """A function that loads an element in a copy, or the next one in range of a point beyond all."""
         known, point = (*context.facts, *self.tile.facts), context.point
+        lookups = [lookup for form in forms for lookup in form.lookups()]
+        checked = not all(self.low.is_inside(lookup, known) for lookup in lookups)
         ends = [
             (None if implied(form, known) else ZERO, None if implied(size - 1 - form, known) else size - 1)
             for form, size in zip(forms, shape, strict=True)
@@ -251,10 +253,15 @@ class Lockstep:
             place: list[Affine] = []
             for form, (first, last) in zip(forms, ends, strict=True):
                 here = at(form, copy)
+                if checked and LANE not in here.variables:
+                    here = self.low.looked_up(here, point, checked=True)
                 if last is not None:
                     here = self.low.extreme("affine.min", [here, last], point)
                 place.append(here if first is None else self.low.extreme("affine.max", [here, first], point))
-            return self.lanes.load(buffer, place, context.mask(copy), point)
+            mask = context.mask(copy)
+            if checked and mask is None and any(LANE in form.variables for form in place):
+                mask = self.lanes.true(self.lanes.truth, point)  # what lanes look up is tested then
+            return self.lanes.load(buffer, place, mask, point)
 
         return loaded
 

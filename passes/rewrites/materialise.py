@@ -32,6 +32,7 @@ from tadc.frontend.terms import (
     Reduce,
     Term,
     bottom_up,
+    index_forms,
     operands,
     reachable,
     tensors_read,
@@ -356,7 +357,8 @@ class _Body:
         """Whether a term is worth a tensor that is kept from call to call, one that stays in the caches."""
 
         def is_given(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or isinstance(node, Read)
+            lookups = (lookup for form in index_forms(node) for lookup in form.lookups())
+            return any(below) or isinstance(node, Read) or any(True for _ in lookups)
 
         if self.costs.term(term, self.places[at].ranges) < TRANSCENDENTAL or bottom_up(
             term, self.given, is_given

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.blocks import elements_read
 from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
 from tadc.passes.schedule.candidate import Candidate
@@ -196,15 +197,14 @@ class _Packing:
             return True
         accesses, value = self.accesses, self.accesses.lets[read.name].value
         assert isinstance(value, Load)
-        shape = accesses.tensors[read.tensor].shape
         # Indices of reductions as they are: loops may count them from where they start.
         own = {name: accesses.forms[name] for name in accesses.names}
-        forms = [form.substitute(own) for form in value.at]
-        spans = [span_of(form, accesses.ranges, accesses.known) for form in forms]
-        return all(
-            span is not None and implied(span.low, ()) and implied(size - 1 - span.high, ())
-            for span, size in zip(spans, shape, strict=True)
-        )
+        for tensor, at in elements_read(value):
+            for form, size in zip(at, accesses.tensors[tensor].shape, strict=True):
+                span = span_of(form.substitute(own), accesses.ranges, accesses.known)
+                if span is None or not (implied(span.low, ()) and implied(size - 1 - span.high, ())):
+                    return False
+        return True
 
     def is_of_all_residues(self, read: Read) -> bool:
         """Whether a read is of the same elements for all residues of an index: their loop is inside of the

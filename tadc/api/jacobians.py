@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tadc.api.entry_lists import CsrPattern, elements_of, places_of
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
-from tadc.caller.boundary import public
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.backend.runtime.relations import known
+from tadc.caller.boundary import public, usage
 from tadc.frontend.packages import imported
-from tadc.lattice.affine import Lookup
+from tadc.lattice.affine import Affine, Lookup
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
-    from tadc.api.jacobian_entries import JacobianEntries
     from tadc.frontend.program import Program
-    from tadc.lattice.affine import Affine
     from tadc.passes.supports.compress import Kept, Layout
+    from tadc.passes.supports.entries import Entries
 
 
 class Jacobian(Function):
@@ -54,18 +54,11 @@ class Jacobian(Function):
         `Compressed.coordinates` for what stands where.
         """
         self._of_any_size()
-        if self._has_index_arrays:
-            message = "a Jacobian by index arrays has no boxes of non-zeros, which its arrays tell"
-            raise CompileError([Diagnostic("TAD0411", message, helps=["`toscipy` has its non-zeros alone"])])
         return self._compressed
-
-    @property
-    def _has_index_arrays(self) -> bool:
-        return self.origin is not None and bool(self.origin.base.program.index_arrays())
 
     @cached_property
     def _compressed(self) -> Compressed:
-        return Compressed.of(self, "values")
+        return (Listed if self.program.index_arrays() else Compressed).of(self, "values")
 
     @public
     def toscipy(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -78,21 +71,14 @@ class Jacobian(Function):
         sparse = _scipy()
         given = self.at_call(args, kwargs)
         assert isinstance(given, Jacobian)
-        if given._has_index_arrays:
-            return given.by_entries.toscipy(sparse, args, kwargs)
         return given._sparse(sparse, args, kwargs)
-
-    @cached_property
-    def by_entries(self) -> JacobianEntries:
-        """The Jacobian of a program with index arrays, by the points that read."""
-        from tadc.api.jacobian_entries import JacobianEntries
-
-        return JacobianEntries(self)
 
     def _sparse(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         import numpy as np
 
         compressed = self.compressed()
+        if isinstance(compressed, Listed):
+            return _by_name(compressed.matrices(sparse, args, kwargs))
         values = compressed.named(args, kwargs)
         places = compressed.coordinates(*args, **kwargs)
         found: dict[str, Any] = {}
@@ -160,7 +146,7 @@ class Compressed(Function):
         return found
 
     @property
-    def tensors(self) -> dict[str, tuple[Kept, ...]]:
+    def tensors(self) -> Mapping[str, Sequence[Kept | Entries]]:
         """The tensors that keep each Jacobian."""
         kept = jacobian_layout(self.jacobian).tensors
         return {name: kept[name] for name in self.jacobian.outputs}
@@ -242,6 +228,99 @@ class Compressed(Function):
         return self.compiled()
 
 
+class Listed(Compressed):
+    """The entries of a Jacobian with index arrays: a result for each list of them.
+
+    Entries are added that are of one element of the Jacobian.
+
+    >>> import tadc
+    >>> f = tadc.function("src: index[E] in N; x: f64[N]; y[e] = x[src[e]]**2")
+    >>> tadc.jacobian(f).compressed().layout
+    {'dy_dx_1': 'dy_dx[e, src[e]]'}
+    """
+
+    @staticmethod
+    def of(jacobian: Jacobian, what: str) -> Compressed:
+        """The function of a Jacobian's entries. Raises UsageError where these cannot be listed."""
+        recipe = jacobian.recipe and jacobian.recipe.then("listed", what)
+        options = jacobian.options.of_derived
+        made = Listed(lambda: _listed(jacobian)[0], None, None, recipe, None, options)
+        made.jacobian = jacobian
+        return made
+
+    @property
+    def tensors(self) -> dict[str, tuple[Entries, ...]]:
+        """The lists of each Jacobian."""
+        return _listed(self.jacobian)[1]
+
+    @public
+    def coordinates(self, /, *args: Any, **kwargs: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+        """For each list, where it holds an entry, and the indices of all elements, as for other Jacobians.
+
+        Takes the inputs of the Jacobian, of which the index arrays and the shapes matter.
+        """
+        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        arrays = elements_of(self.program.index_arrays().values(), given)
+        sizes = self.sizes(args, kwargs)
+        lists = (one for several in self.tensors.values() for one in several)
+        return {entries.name: places_of(entries, arrays, sizes) for entries in lists}
+
+    def matrices(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The Jacobians as arrays of SciPy.
+
+        Where the index arrays are relations or read-only, how entries are added up is found once.
+        """
+        values = self.named(args, kwargs)
+        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        seen = [known(given[a.name]) for a in self.program.index_arrays().values() if a.inspected is None]
+        key = seen, dict(self.sizes(args, kwargs))
+        last = self.__dict__.get("_last")
+        if last is None or None in seen or last[0] != key:
+            last = self.__dict__["_last"] = key, self._patterns(args, kwargs)
+        made: dict[str, Any] = {}
+        for name, (masks, pattern) in last[1].items():
+            lists = zip(self.tensors[name], masks, strict=True)
+            parts = [values[kept.name][mask].reshape(-1) for kept, mask in lists]
+            made[name] = pattern.matrix(sparse, parts)
+        return made
+
+    def _patterns(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, tuple[Any, CsrPattern]]:
+        """For each Jacobian, where its lists have entries, and how these are added up."""
+        import numpy as np
+
+        places = self.coordinates(*args, **kwargs)
+        found: dict[str, tuple[Any, CsrPattern]] = {}
+        for name, lists in self.tensors.items():
+            shape, split = self.shape_of(name, args, kwargs)
+            flat = _product(shape[:split]), _product(shape[split:])
+            wide = np.int32 if max(flat) < 2**31 else np.int64
+            parts: list[list[Any]] = [[np.zeros(0, wide)], [np.zeros(0, wide)]]
+            for entries in lists:
+                mask, at = places[entries.name]
+                parts[0].append(_flattened(at[:split], shape[:split], mask, wide))
+                parts[1].append(_flattened(at[split:], shape[split:], mask, wide))
+            rows, columns = map(np.concatenate, parts)
+            masks = [places[entries.name][0] for entries in lists]
+            # All of a list is taken faster than what a mask says.
+            masks = [Ellipsis if mask.all() else mask for mask in masks]
+            found[name] = masks, CsrPattern.of(rows, columns, flat)
+        return found
+
+
+def _listed(jacobian: Jacobian) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
+    """The program of the entries of a Jacobian with index arrays, and the lists of them; found once."""
+    found = jacobian.__dict__.get("_entries")
+    if found is None:
+        from tadc.compiler.nonzeros import NotListed, entries
+
+        try:
+            found = jacobian.__dict__["_entries"] = entries(jacobian.program)
+        except NotListed as error:
+            message = f"the entries of `{', '.join(jacobian.outputs)}` cannot be listed: {error}"
+            raise usage(message, "compute all of it: call the function itself") from None
+    return found
+
+
 def jacobian_layout(jacobian: Jacobian) -> Layout:
     """Where the elements of a Jacobian are kept; found once."""
     found = jacobian.__dict__.get("_layout")
@@ -256,7 +335,7 @@ def _values(form: Affine, point: Mapping[str, Any]) -> Any:
     """A form of integers and arrays of integers."""
     total: Any = form.constant
     for atom, k in form.terms:
-        assert not isinstance(atom, Lookup)
+        assert not isinstance(atom, Lookup), "a Jacobian with index arrays is listed"
         value = point[atom] if isinstance(atom, str) else _values(atom.numerator, point) // atom.denominator
         total = total + k * value
     return total

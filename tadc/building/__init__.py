@@ -11,7 +11,7 @@ from tadc.building.decorated import f32, f64, kernel
 from tadc.building.einsums import einsum
 from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
 from tadc.building.python_forms import logsumexp, max, min, prod, select, sum, where
-from tadc.building.tensors import argument, index, indices, let, size, sizes
+from tadc.building.tensors import argument, index, index_array, indices, let, size, sizes
 
 __all__ = [
     "Condition",
@@ -25,6 +25,7 @@ __all__ = [
     "f32",
     "f64",
     "index",
+    "index_array",
     "indices",
     "kernel",
     "let",

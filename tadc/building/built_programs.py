@@ -10,7 +10,7 @@ from tadc.api.function import Function, checked_storage, function_of_text
 from tadc.building.python_expressions import Expression, Size, Tensor, walk
 from tadc.building.python_forms import head_parts
 from tadc.building.python_lines import BuiltSource, Site, in_python, wrong
-from tadc.building.tensors import Argument, Definition, Head, let
+from tadc.building.tensors import Argument, Definition, Head, IndexArray, at_parts, let
 from tadc.caller.boundary import checked_sizes_given, public
 from tadc.caller.warn_caller import warn_of
 from tadc.frontend.diagnostics import CompileError
@@ -22,7 +22,9 @@ _DEFINED: WeakKeyDictionary[Function, Definition] = WeakKeyDictionary()
 
 
 @public
-def define(name: str, indices: Head, body: Any, *, order: Any = None, dtype: Any = None) -> Function:
+def define(
+    name: str, indices: Head, body: Any, *, order: Any = None, dtype: Any = None, at: Any = ()
+) -> Function:
     """The function of one result, which is defined as by `let`.
 
     >>> import tadc
@@ -34,7 +36,7 @@ def define(name: str, indices: Head, body: Any, *, order: Any = None, dtype: Any
 
     Raises CompileError as `tadc.function` does, at lines of Python.
     """
-    return program(let(name, indices, body, order=order, dtype=dtype))
+    return program(let(name, indices, body, order=order, dtype=dtype, at=at))
 
 
 @public
@@ -99,10 +101,10 @@ class _Writer:
         if len(given) < len(self.arguments or []):
             raise wrong("`arguments` are what `tadc.argument` made")
         first = _Same(given)
-        arguments = given + [a for a in leaves if isinstance(a, Argument) and a not in first]
+        arguments = _after_places(given + [a for a in leaves if isinstance(a, Argument) and a not in first])
         self.sizes([s for s in leaves if isinstance(s, Size)], arguments)
         for argument in arguments:
-            self.declaration(argument, argument.shape)
+            self.statement([f"{argument.name}: ", *argument.declared_type()], argument.declared)
         for definition in self.in_order([leaf for leaf in leaves if isinstance(leaf, Definition)]):
             self.definition(definition)
         return BuiltSource("".join(self.text), f"<{self.results[0].name}>", tuple(self.sites))
@@ -131,13 +133,6 @@ class _Writer:
                 elif name not in told:
                     self.statement([f"size {name}"], size.declared)
 
-    def declaration(self, tensor: Argument | Definition, shape: Iterable[Expression]) -> None:
-        """`x: f64[3, N]`."""
-        parts: list[str | Expression] = []
-        for size in shape:
-            parts += [", " if parts else "[", size]
-        self.statement([f"{tensor.name}: {tensor.type}", *parts, "]" if parts else ""], tensor.declared)
-
     def definition(self, tensor: Definition) -> None:
         """`let h[i: 3] = …`; of a result with an element type its declaration too."""
         if tensor.body.pieces > MAX_PIECES:
@@ -148,15 +143,20 @@ class _Writer:
             )
         parts: list[str | Expression] = []
         is_result = tensor in _Same(self.results)
-        if is_result and tensor.type:
+        if tensor.places and not is_result:
+            help = "leave out `at`, or give it to `tadc.program`"
+            raise wrong(f"`{tensor.name}` is sparse and no result", help, site=tensor.declared)
+        if is_result and (tensor.type or tensor.places):
             stated = [size for _, size in tensor.indices if size is not None]
-            if len(stated) < len(tensor.indices):
+            if tensor.type and len(stated) < len(tensor.indices):
                 raise wrong(
                     f"the sizes of `{tensor.name}`, whose element type is stated, are not",
                     "state them: `{i: N, j: 3}` in the place of `[i, j]`",
                     site=tensor.declared,
                 )
-            self.declaration(tensor, stated)
+            made = Argument(tensor.name, tensor.type, tuple(stated), tensor.declared, tensor.places)
+            declared = made.declared_type() if tensor.type else at_parts(tensor.places)
+            self.statement([f"{tensor.name}: ", *declared], tensor.declared)
         elif not is_result:
             parts += ["let "]
         if tensor.scan is not None:
@@ -187,6 +187,18 @@ class _Writer:
         self.length += 1
 
 
+def _after_places(arguments: Iterable[Argument]) -> list[Argument]:
+    """Arguments in order, but that the index arrays of a sparse one's places stand before it."""
+    found: list[Argument] = []
+    known = _Same([])
+    for argument in arguments:
+        for item in (*argument.places, argument):
+            if item not in known:
+                known.add(item)
+                found.append(item)
+    return found
+
+
 class _Same:
     """Expressions by identity: `==` between them makes a condition."""
 
@@ -211,10 +223,13 @@ def _reached(from_: Iterable[Tensor]) -> Iterator[Tensor | Size]:
             continue
         seen.add(item)
         stack += [part for part in item.parts if isinstance(part, Expression)]
+        if isinstance(item, IndexArray):
+            stack.append(item.below)
         if isinstance(item, Argument):
-            stack += item.shape
+            stack += (*item.shape, *item.places)
         elif isinstance(item, Definition):
             stack += [item.body, *([item.scan] if item.scan is not None else [])]
             stack += [size for _, size in item.indices if size is not None]
+            stack += item.places
         if isinstance(item, Tensor | Size):
             yield item

@@ -267,16 +267,28 @@ class Tensor(Expression):
 
     __slots__ = ("declared", "name", "order")
 
+    #: Whether what is read of it is an index expression.
+    elements_are_forms = False
+
     def __init__(self, name: str, site: Site) -> None:
         super().__init__((name,))
         self.name, self.declared, self.order = name, site, next(moments)
 
+    @property
+    def at(self) -> Stored:
+        """What a sparse tensor stores, read as `a.at[e]`."""
+        return Stored(self)
+
     def __getitem__(self, indices: Any) -> Expression:
+        return self.element(indices, "[")
+
+    def element(self, indices: Any, opening: str) -> Expression:
+        """The read that begins with an opening bracket and what stands in front of its first index."""
         site = here()
         given = cast(tuple[Any, ...], indices) if isinstance(indices, tuple) else (indices,)
         if not given:
             return self
-        parts: list[str | Expression] = [self, "["]
+        parts: list[str | Expression] = [self, opening]
         for position, item in enumerate(given):
             if isinstance(item, slice) or item is Ellipsis or item is None:
                 raise wrong(
@@ -284,7 +296,25 @@ class Tensor(Expression):
                     f"an index stands for all elements of a dimension: `{self.name}[i]`",
                 )
             parts += [", "] * (position > 0) + [expression(item)]
-        return Expression((*parts, "]"), site=site)
+        is_form = self.elements_are_forms and all(p.is_form for p in parts[2:] if isinstance(p, Expression))
+        return Expression((*parts, "]"), site=site, is_form=is_form)
+
+
+class Stored:
+    """What a sparse tensor stores, by the places at which it does."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    def __getitem__(self, indices: Any) -> Expression:
+        first, *others = cast(tuple[Any, ...], indices) if isinstance(indices, tuple) else (indices,)
+        # A sign behind it would make `at` an index.
+        return self._tensor.element((grouped(expression(first), ATOM), *others), "[at ")
+
+    def __repr__(self) -> str:
+        return f"<what {self._tensor.name} stores>"
 
 
 class Condition:

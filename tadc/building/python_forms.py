@@ -46,11 +46,12 @@ NAMED: dict[str, Any] = {**SCALAR, "pi": Expression(("pi",))}
 
 
 @public
-def sum(indices: Head, *rest: Any) -> Expression:
+def sum(indices: Head, *rest: Any, where: Condition | None = None) -> Expression:
     """The sum over indices: `sum(k, e)`, `sum([i, j], e)`, `sum({k: 5}, e)`, `sum(k, first, last, e)`.
 
     The range of an index is that of what it reads, or of its stated size, or from `first` to `last`, both
-    included, as in Σ. Several bounds of one side are a list, of which the tightest holds.
+    included, as in Σ. Several bounds of one side are a list, of which the tightest holds. With `where`, the
+    sum is over those indices for which comparisons of indices hold: `sum(e, x[e], where=dst[e] == n)`.
 
     >>> import tadc
     >>> i, k = tadc.indices("i k")
@@ -58,11 +59,11 @@ def sum(indices: Head, *rest: Any) -> Expression:
     >>> tadc.define("s", [i], tadc.sum(k, 0, i, x[k]) + 0 * x[i])([1, 2, 3])
     array([1., 3., 6.])
     """
-    return _reduction("sum", indices, rest)
+    return _reduction("sum", indices, rest, where)
 
 
 @public
-def prod(indices: Head, *rest: Any) -> Expression:
+def prod(indices: Head, *rest: Any, where: Condition | None = None) -> Expression:
     """The product over indices, given as those of `sum`.
 
     >>> import tadc
@@ -70,11 +71,11 @@ def prod(indices: Head, *rest: Any) -> Expression:
     >>> float(tadc.define("p", [], tadc.prod(k, x[k]))([1, 2, 3]))
     6.0
     """
-    return _reduction("prod", indices, rest)
+    return _reduction("prod", indices, rest, where)
 
 
 @public
-def max(indices: Head, *rest: Any) -> Expression:
+def max(indices: Head, *rest: Any, where: Condition | None = None) -> Expression:
     """The maximum over indices, given as those of `sum`; that of two expressions is `tadc.maximum`.
 
     >>> import tadc
@@ -82,11 +83,11 @@ def max(indices: Head, *rest: Any) -> Expression:
     >>> float(tadc.define("m", [], tadc.max(k, x[k]))([1, 3, 2]))
     3.0
     """
-    return _reduction("max", indices, rest)
+    return _reduction("max", indices, rest, where)
 
 
 @public
-def min(indices: Head, *rest: Any) -> Expression:
+def min(indices: Head, *rest: Any, where: Condition | None = None) -> Expression:
     """The minimum over indices, given as those of `sum`; that of two expressions is `tadc.minimum`.
 
     >>> import tadc
@@ -94,11 +95,11 @@ def min(indices: Head, *rest: Any) -> Expression:
     >>> float(tadc.define("m", [], tadc.min(k, x[k]))([1, 3, 2]))
     1.0
     """
-    return _reduction("min", indices, rest)
+    return _reduction("min", indices, rest, where)
 
 
 @public
-def logsumexp(indices: Head, *rest: Any) -> Expression:
+def logsumexp(indices: Head, *rest: Any, where: Condition | None = None) -> Expression:
     """The logarithm of the sum of exponentials over indices, given as those of `sum`.
 
     >>> import tadc
@@ -106,10 +107,10 @@ def logsumexp(indices: Head, *rest: Any) -> Expression:
     >>> float(tadc.define("m", [], tadc.logsumexp(k, x[k]))([0.0]))
     0.0
     """
-    return _reduction("logsumexp", indices, rest)
+    return _reduction("logsumexp", indices, rest, where)
 
 
-def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
+def _reduction(kind: str, indices: Any, rest: tuple[Any, ...], where: Any = None) -> Expression:
     assert kind in REDUCTIONS
     site = here()
     if not rest and isinstance(indices, Expression):
@@ -132,12 +133,26 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...]) -> Expression:
                 "write one reduction in the other",
             )
         bounds = ["_(", *_bound("max", rest[0]), ")^(", *_bound("min", rest[1]), ")"]
-    parts = (f"{kind}{{", *head_parts(head), "}", *bounds, " (", expression(rest[-1]), ")")
+    held = [] if where is None else [": ", *_conditions(_of_indices(where, kind))]
+    parts = (f"{kind}{{", *head_parts(head), *held, "}", *bounds, " (", expression(rest[-1]), ")")
     # The bounds see what is bound outside alone.
     outside = frozenset[str]().union(*(part.free for part in bounds if isinstance(part, Expression)))
     made = Expression(parts, site=site, binds=[i.name for i, _ in head])
     made.free |= outside
     return made
+
+
+def _of_indices(condition: Any, kind: str) -> Sequence[tuple[Expression, str, Expression]]:
+    """The comparisons of the indices of a reduction. Raises UsageError (TAD0510) for one of values."""
+    if not isinstance(condition, Condition):
+        help = f"as in `tadc.{kind}(e, x[e], where=dst[e] == n)`"
+        raise wrong(f"`where` of `tadc.{kind}` is a comparison of indices, not {condition!r}", help)
+    relations = condition.relations
+    for left, _, right in relations:
+        if not (left.is_form and right.is_form):
+            help = f"choose the summand by value: `tadc.{kind}(k, tadc.where(x[k] > 0, x[k], 0))`"
+            raise wrong(f"`where` of `tadc.{kind}` compares indices, not values", help)
+    return relations
 
 
 def _bound(tightest: str, side: Any) -> list[str | Expression]:
@@ -182,10 +197,16 @@ def where(condition: Condition, then: Any, otherwise: Any) -> Expression:
         first = _chosen(relation, first, second, site)
     if not by_index:
         return first
-    conditions: list[str | Expression] = []
-    for left, sign, right in by_index:
-        conditions += [" and "] * bool(conditions) + [left, f" {sign} ", right]
-    return Expression(("if {", *conditions, "} then (", first, ") else (", second, ")"), CHOICE, site=site)
+    chosen = ("if {", *_conditions(by_index), "} then (", first, ") else (", second, ")")
+    return Expression(chosen, CHOICE, site=site)
+
+
+def _conditions(relations: Sequence[tuple[Expression, str, Expression]]) -> list[str | Expression]:
+    """The text of comparisons that all hold."""
+    parts: list[str | Expression] = []
+    for left, sign, right in relations:
+        parts += [" and "] * bool(parts) + [left, f" {sign} ", right]
+    return parts
 
 
 @public

@@ -29,6 +29,8 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
         lambda m: f"tadc.where({_condition(m[1])}, {m[2]}, {m[3]})",
     ),
     (r"select\(([^,]*), (.*)\)", lambda m: f"tadc.select({_condition(m[1])}, {m[2]})"),
+    (r"(\w+)\[at (.*)\]", lambda m: f"{m[1]}.at[{m[2]}]"),
+    (r"(\w+): index\[(.*)\] in (.*)", lambda m: f'tadc.index_array("{m[1]}", ({m[2]},), {m[3]})'),
     (r"(\w+): (f32|f64)\[(.*)\]", lambda m: f'tadc.argument("{m[1]}", "{m[2]}", ({m[3]},))'),
     (r"(\w+): (f32|f64)", lambda m: f'tadc.argument("{m[1]}", "{m[2]}")'),
     (r"size (\w+) = (\d+)", lambda m: f'tadc.size("{m[1]}", {m[2]})'),

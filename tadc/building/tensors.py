@@ -24,23 +24,65 @@ Head = Index | Sequence[Index] | Mapping[Index, SizeLike | None]
 
 
 class Argument(Tensor):
-    """An argument with its element type and shape."""
+    """An argument with its element type and shape; of a sparse one with the index arrays of its places."""
 
-    __slots__ = ("shape", "type")
+    __slots__ = ("places", "shape", "type")
 
-    def __init__(self, name: str, type: str, shape: tuple[Expression, ...], site: Site) -> None:
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        shape: tuple[Expression, ...],
+        site: Site,
+        places: tuple[IndexArray, ...] = (),
+    ) -> None:
         super().__init__(name, site)
-        self.type, self.shape = type, shape
+        self.type, self.shape, self.places = type, shape, places
 
     def __repr__(self) -> str:
-        sizes = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
-        return f"<tadc.Argument {self.name}: {self.type}{sizes}>"
+        return f"<tadc.Argument {self.name}: {Expression(tuple(self.declared_type()))}>"
+
+    def declared_type(self) -> list[str | Expression]:
+        """The type as a declaration states it."""
+        return [self.type, *_listed("[", self.shape, "]"), *at_parts(self.places)]
+
+
+class IndexArray(Argument):
+    """An index array: an element stands wherever an index does."""
+
+    __slots__ = ("below", "increasing")
+
+    #: What is read of it is an index expression.
+    elements_are_forms = True
+
+    def __init__(
+        self, name: str, shape: tuple[Expression, ...], below: Expression, site: Site, *, increasing: bool
+    ) -> None:
+        super().__init__(name, "index", shape, site)
+        self.is_form = not shape
+        self.below, self.increasing = below, increasing
+
+    def declared_type(self) -> list[str | Expression]:
+        """See Argument."""
+        return [*super().declared_type(), " in ", self.below, " increasing" * self.increasing]
+
+
+def at_parts(places: Sequence[IndexArray]) -> list[str | Expression]:
+    """The text that says where the elements of a sparse tensor are."""
+    return _listed(" at (", places, ")")
+
+
+def _listed(before: str, items: Sequence[Expression], behind: str) -> list[str | Expression]:
+    parts: list[str | Expression] = []
+    for item in items:
+        parts += [", " if parts else before, item]
+    return [*parts, behind] if parts else []
 
 
 class Definition(Tensor):
     """A tensor that is defined for its indices, each with its size where that is stated."""
 
-    __slots__ = ("body", "indices", "scan", "type")
+    __slots__ = ("body", "indices", "places", "scan", "type")
 
     def __init__(
         self,
@@ -50,10 +92,11 @@ class Definition(Tensor):
         scan: Expression | None,
         type: str,
         site: Site,
+        places: tuple[IndexArray, ...] = (),
     ) -> None:
         """A body that can be called is called with the tensor itself."""
         super().__init__(name, site)
-        self.indices, self.scan, self.type = indices, scan, type
+        self.indices, self.scan, self.type, self.places = indices, scan, type, places
         self.body = expression(self._called(body) if callable(body) else body)
         # What the body has defined stands before it.
         self.order = next(moments)
@@ -124,11 +167,15 @@ def sizes(names: str) -> tuple[Size, ...]:
 
 
 @public
-def argument(name: str, type: Any = "f64", shape: SizeLike | Sequence[SizeLike] = ()) -> Argument:
+def argument(
+    name: str, type: Any = "f64", shape: SizeLike | Sequence[SizeLike] = (), *, at: Any = ()
+) -> Argument:
     """An argument: its name, its element type, and its shape, () of a scalar.
 
     A size is an integer, a name, or an expression of sizes. Functions take arguments in the order in which
-    these were made.
+    these were made. It is sparse where index arrays say `at` which places its elements are: one, or one for
+    each of its first dimensions. Then `a[i, j]` is the sum of what is stored there, and `a.at[e]` what is
+    stored at e.
 
     >>> import tadc
     >>> i, j = tadc.indices("i j")
@@ -137,8 +184,29 @@ def argument(name: str, type: Any = "f64", shape: SizeLike | Sequence[SizeLike] 
     <tadc.Function (a: f32[3, N], s: f32) -> (f: f32[N])>
     """
     site = here()
-    given = shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,)
-    return Argument(checked_name(name, "an argument"), element_type(type), tuple(map(extent, given)), site)
+    where = checked_places(at)
+    return Argument(checked_name(name, "an argument"), element_type(type), checked_shape(shape), site, where)
+
+
+@public
+def index_array(
+    name: str, shape: SizeLike | Sequence[SizeLike], below: SizeLike, *, increasing: bool = False
+) -> IndexArray:
+    """An index array: its name, its shape, () of a scalar, and what its elements are below.
+
+    They are integers from 0 to `below` - 1, which a call tests; those of an `increasing` one do not fall.
+    An element is an index expression: it reads tensors, bounds sums and is compared.
+
+    >>> import tadc
+    >>> e, n, N = tadc.index("e"), tadc.index("n"), tadc.size("N")
+    >>> src, dst = tadc.index_array("src", "E", N), tadc.index_array("dst", "E", N)
+    >>> x = tadc.argument("x", "f64", N)
+    >>> tadc.define("m", {n: N}, tadc.sum(e, x[src[e]], where=dst[e] == n))([0, 2], [1, 1], [1, 2, 3])
+    array([0., 4., 0.])
+    """
+    site = here()
+    name = checked_name(name, "an index array")
+    return IndexArray(name, checked_shape(shape), extent(below), site, increasing=bool(increasing))
 
 
 @public
@@ -149,12 +217,14 @@ def let(
     *,
     order: Any = None,
     dtype: Any = None,
+    at: Any = (),
 ) -> Definition:
     """A tensor that is defined by an expression: others read it, or `program` makes it a result.
 
     `indices` are one index, several, or a mapping with their sizes, None where what is read tells it; () of a
     scalar. With an `order`, an expression such as `t`, it is a recurrence: elements are computed in that
-    order and may read earlier ones. Then the body is a function of the tensor.
+    order and may read earlier ones. Then the body is a function of the tensor. A result that index arrays say
+    `at` which places it is is sparse, as an argument may be.
 
     >>> import tadc
     >>> t, x = tadc.index("t"), tadc.argument("x", "f64", "N")
@@ -166,7 +236,7 @@ def let(
     head = checked_head(indices)
     scan = None if order is None else expression(order)
     type = "" if dtype is None else element_type(dtype)
-    return Definition(checked_name(name, "a tensor"), head, body, scan, type, site)
+    return Definition(checked_name(name, "a tensor"), head, body, scan, type, site, checked_places(at))
 
 
 def checked_name(name: Any, what: str) -> str:
@@ -185,6 +255,27 @@ def element_type(type: Any) -> str:
         help = meant.help if meant else "the element types are `f32` and `f64`"
         raise wrong(f"{given or type!r} is no element type", help)
     return found
+
+
+def checked_shape(given: Any) -> tuple[Expression, ...]:
+    """The sizes of a shape, of one or several. Raises UsageError (TAD0510)."""
+    return tuple(map(extent, _several(given)))
+
+
+def checked_places(given: Any) -> tuple[IndexArray, ...]:
+    """Index arrays, one or several. Raises UsageError (TAD0510) for what are none."""
+    places = _several(given)
+    for place in places:
+        if not isinstance(place, IndexArray):
+            help = 'make it first: `row = tadc.index_array("row", "E", "N")`'
+            raise wrong(f"an index array says where elements are, not {place!r}", help)
+    return places
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        return (given,)
+    return tuple(cast(Sequence[Any], given))
 
 
 def extent(given: Any) -> Expression:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.compiler.all_stages import compile_until
@@ -11,8 +10,10 @@ from tadc.compiler.derive import read_back
 from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.passes.supports.compress import Layout, compressed_program
-from tadc.passes.supports.entries import Entries, entries_of, places_program, values_program
+from tadc.passes.supports.entries import Entries, NotListed, listed
 from tadc.passes.supports.pattern import pattern_program
+
+__all__ = ["NotListed", "counts", "entries", "layout", "values"]
 
 
 def layout(program: Program) -> Layout:
@@ -30,19 +31,10 @@ def counts(program: Program, layout: Layout) -> Program:
     return _simplified(compressed_program(pattern_program(program), layout))
 
 
-def entries(program: Program, wrt: Sequence[str]) -> tuple[Program, list[Entries]]:
-    """The entries of the Jacobians of a program, one for each point that reads. Raises NoEntries."""
-    return entries_of(_simplified(program), wrt)
-
-
-def entry_values(found: tuple[Program, list[Entries]]) -> Program:
-    """The program of the values of entries."""
-    return _simplified(values_program(*found))
-
-
-def entry_places(found: tuple[Program, list[Entries]]) -> Program:
-    """The program of the rows and columns of entries."""
-    return _simplified(places_program(*found))
+def entries(program: Program) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
+    """The program of the entries of Jacobians with index arrays, and the lists of each. Raises NotListed."""
+    made, found = listed(program)
+    return _simplified(made), found
 
 
 def _simplified(program: Program) -> Program:

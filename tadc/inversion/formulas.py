@@ -10,11 +10,11 @@ from tadc.compiler.derive import derive
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Read, tensors_read
 from tadc.lattice.affine import Affine
-from tadc.passes.terms.inlined import without
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
 from tadc.undoing.forms import moved
+from tadc.undoing.inlined import without
 from tadc.undoing.pieces import log_sum
 from tadc.undoing.planned import PlanData
 from tadc.undoing.segments import Composed

@@ -19,7 +19,8 @@ from tadc.frontend.terms import Apply, Read, Term, operands, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.simplify import simplify_program
-from tadc.undoing.forms import Form, direct
+from tadc.undoing.forms import Form
+from tadc.undoing.inlined import direct
 from tadc.undoing.inverse_plan import plan_of
 from tadc.undoing.kinds import Class, Recurrent, Triangles
 from tadc.undoing.pieces import Pieces

@@ -14,8 +14,8 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Term, bottom_up, tensors_read
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.intervals import interval_of
-from tadc.passes.terms.inlined import without
 from tadc.undoing.forms import Form, moved
+from tadc.undoing.inlined import without
 from tadc.undoing.pieces import Pieces
 from tadc.undoing.planned import PlanData
 from tadc.undoing.programs import Programs

@@ -18,7 +18,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Read, Term, reachable
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.terms.simplify import Simplifier
-from tadc.undoing.forms import direct
+from tadc.undoing.inlined import direct
 from tadc.undoing.kinds import Triangles
 from tadc.undoing.pieces import Pieces
 

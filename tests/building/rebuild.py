@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tadc
@@ -46,29 +46,39 @@ def rebuilt(text: str) -> tadc.Function:
     module = parse(Source(text))
     defined = {s.name for s in module.statements if isinstance(s, syntax.Define)}
     types: dict[str, tuple[str, Any]] = {}
+    places: dict[str, list[tadc.Tensor]] = {}
     for statement in module.statements:
         build = _Builder(tensors, sizes)
         match statement:
             case syntax.SizeDecl(name=name, value=value):
                 sizes[name] = tadc.size(name, value)
-            case syntax.Declare(name=name, element_type=type, shape=shape) if name in defined:
+            case syntax.Declare(name=name, element_type=type, shape=shape, at=at) if name in defined:
                 types[name] = type, [build(size) for size in shape]
-            case syntax.Declare(name=name, element_type=type, shape=shape):
-                tensors[name] = tadc.argument(name, type, [build(size) for size in shape])
-                arguments.append(tensors[name])
+                places[name] = [tensors[array.id] for array in at]
+            case syntax.Declare(name=name, element_type=type, shape=shape, below=below, at=at):
+                sizes_ = [build(size) for size in shape]
+                if below is not None:
+                    rises = statement.increasing is not None
+                    made = tadc.index_array(name, sizes_, build(below), increasing=rises)
+                else:
+                    made = tadc.argument(name, type, sizes_, at=[tensors[array.id] for array in at])
+                tensors[name] = made
+                arguments.append(made)
             case syntax.Define(name=name, indices=specs, order=order):
                 head = {build.bind(spec): build(spec.size) if spec.size else None for spec in specs}
                 type = statement.element_type
                 if name in types:
                     type, shape = types[name]
-                    head = dict(zip(head, shape, strict=True))
+                    head = dict(zip(head, shape or head.values(), strict=True))
 
                 def body(own: tadc.Tensor, statement: syntax.Define = statement, build: Any = build) -> Any:
                     tensors[statement.name] = own
                     return build(statement.body)
 
                 scan = None if order is None else build(order)
-                tensors[name] = tadc.let(name, head, body, order=scan, dtype=type)
+                tensors[name] = tadc.let(
+                    name, head, body, order=scan, dtype=type or None, at=places.get(name, ())
+                )
                 if not statement.is_let:
                     results.append(tensors[name])
     return tadc.program(*results, arguments=arguments)
@@ -95,8 +105,9 @@ class _Builder:
                 found = self.indices.get(name)
                 found = self.tensors.get(name) if found is None else found
                 return self.sizes.setdefault(name, tadc.size(name)) if found is None else found
-            case syntax.Subscript(tensor=tensor, indices=indices):
-                return self.tensors[tensor][tuple(self(e) for e in indices)]
+            case syntax.Subscript(tensor=tensor, indices=indices, stored=stored):
+                whole = self.tensors[tensor]
+                return (whole.at if stored else whole)[tuple(self(e) for e in indices)]
             case syntax.Unary(operand=operand):
                 return -self(operand)
             case syntax.Binary(operator=sign, lhs=lhs, rhs=rhs):
@@ -109,10 +120,7 @@ class _Builder:
             case syntax.Reduce():
                 return self._reduce(node)
             case syntax.If(conditions=conditions, then=then, otherwise=otherwise):
-                first, *rest = map(self._relation, conditions)
-                for other in rest:
-                    first = first & other
-                return tadc.where(first, self(then), self(otherwise))
+                return tadc.where(self._joined(conditions), self(then), self(otherwise))
             case syntax.Select(condition=condition, then=then, otherwise=otherwise):
                 return tadc.select(self._relation(condition), self(then), self(otherwise))
 
@@ -124,10 +132,17 @@ class _Builder:
         bound = [tadc.index(spec.name) for spec in node.indices]
         self.indices |= {index.name: index for index in bound}
         body = self(node.body)
+        held = self._joined(node.conditions) if node.conditions else None
         self.indices = outside
         if node.lower:
-            return kind(bound[0], *bounds, body)
-        return kind(dict(zip(bound, sizes, strict=True)), body)
+            return kind(bound[0], *bounds, body, where=held)
+        return kind(dict(zip(bound, sizes, strict=True)), body, where=held)
+
+    def _joined(self, conditions: Sequence[syntax.Relation]) -> tadc.Condition:
+        first, *rest = map(self._relation, conditions)
+        for other in rest:
+            first = first & other
+        return first
 
     def _relation(self, node: syntax.Relation) -> tadc.Condition:
         left, right = expression(self(node.lhs)), expression(self(node.rhs))

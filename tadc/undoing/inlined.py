@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Read, Reduce, Term, Terms, operands
+from tadc.undoing.forms import Form
 
 
 def inlined(terms: Terms, root: Term, bodies: Mapping[str, Definition]) -> Term:
@@ -49,3 +50,10 @@ def without(terms: Terms, definitions: Iterable[Definition], names: Iterable[str
         else:
             found.append(made)
     return found
+
+
+def direct(form: Form) -> Form:
+    """The form without values in between."""
+    between = [d.name for d in form.program.definitions if d.name not in form.new]
+    made = without(form.program.terms, form.program.definitions, between)
+    return replace(form, program=replace(form.program, definitions=tuple(made)))

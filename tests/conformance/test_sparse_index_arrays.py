@@ -1,0 +1,203 @@
+"""Sparse Jacobians and Hessians of programs with index arrays, entry by entry, against JAX's dense ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tadc
+
+sparse = pytest.importorskip("scipy.sparse")
+
+RANDOM = np.random.default_rng(3)
+N, E, T = 9, 14, 11
+SRC = RANDOM.integers(0, N, E)
+DST = (SRC + RANDOM.integers(1, N, E)) % N
+MESH = np.array([RANDOM.permutation(N)[:3] for _ in range(T)])
+PTR = np.array([0, 3, 3, 8, 12, 14])
+
+Case = tuple[str, str, tuple[Any, ...], int, Callable[..., Any]]
+
+
+def triangles(t: Any, p: Any, u: Any) -> Any:
+    a, b = p[t[:, 1]] - p[t[:, 0]], p[t[:, 2]] - p[t[:, 0]]
+    det = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
+    x, y = u[t[:, 1]] - u[t[:, 0]], u[t[:, 2]] - u[t[:, 0]]
+    g = jnp.stack([x * b[:, 1] - y * a[:, 1], y * a[:, 0] - x * b[:, 0]], 1) / det[:, None]
+    q = (g**2).sum(1)
+    return (det * q * (1 + q)).sum()
+
+
+def springs(s: Any, d: Any, x: Any, k: Any, r: Any) -> Any:
+    length = jnp.sqrt(((x[s] - x[d]) ** 2).sum(1))
+    return (k * (length - r) ** 2).sum()
+
+
+HESSIANS: dict[str, Case] = {
+    "springs": (
+        "s: index[E] in N; d: index[E] in N; x: f64[N, 2]; k: f64[E]; r: f64[E]\n"
+        "let l[e] = sqrt(sum{c} ((x[s[e], c] - x[d[e], c])**2)); u = sum{e} (k[e] * (l[e] - r[e])**2)",
+        "x",
+        (SRC, DST, RANDOM.normal(size=(N, 2)), *RANDOM.normal(size=(2, E))),
+        2,
+        springs,
+    ),
+    "finite elements": (
+        "t: index[T, 3] in N; p: f64[N, 2]; u: f64[N]\n"
+        "let J[k: T, i: 2, j: 2] = p[t[k, i + 1], j] - p[t[k, 0], j]\n"
+        "let det[k: T] = J[k, 0, 0]*J[k, 1, 1] - J[k, 0, 1]*J[k, 1, 0]\n"
+        "let d[k: T, i: 2] = u[t[k, i + 1]] - u[t[k, 0]]\n"
+        "let gx[k: T] = (d[k, 0]*J[k, 1, 1] - d[k, 1]*J[k, 0, 1]) / det[k]\n"
+        "let gy[k: T] = (d[k, 1]*J[k, 0, 0] - d[k, 0]*J[k, 1, 0]) / det[k]\n"
+        "let q[k: T] = gx[k]**2 + gy[k]**2\n"
+        "U = sum{k} (det[k] * q[k] * (1 + q[k]))",
+        "u",
+        (MESH, RANDOM.normal(size=(N, 2)), RANDOM.normal(size=N)),
+        2,
+        triangles,
+    ),
+    "a loop over corners": (
+        "t: index[T, 3] in N; w: f64[T]; u: f64[N]; U = sum{k} (w[k] * exp(sum{i} (u[t[k, i]])))",
+        "u",
+        (MESH, *(RANDOM.normal(size=n) for n in (T, N))),
+        2,
+        lambda t, w, u: (w * jnp.exp(u[t].sum(1))).sum(),
+    ),
+    "a graph's Laplacian": (
+        "s: index[E] in N; d: index[E] in N; w: f64[E]; x: f64[N]; q = sum{e} (w[e]*(x[s[e]] - x[d[e]])**2)",
+        "x",
+        (SRC, DST, *(RANDOM.normal(size=n) for n in (E, N))),
+        3,
+        lambda s, d, w, x: (w * (x[s] - x[d]) ** 2).sum(),
+    ),
+    "shifted lookups": (
+        "s: index[E] in N; x: f64[2*N + 1]; q = sum{e} (x[2*s[e]]**2 * x[2*s[e] + 1])",
+        "x",
+        (SRC, RANDOM.normal(size=2 * N + 1)),
+        1,
+        lambda s, x: (x[2 * s] ** 2 * x[2 * s + 1]).sum(),
+    ),
+    "lookups of lookups": (
+        "s: index[E] in N; t: index[N] in M; x: f64[M]; q = sum{e} (x[t[s[e]]]**3)",
+        "x",
+        (SRC, RANDOM.integers(0, 4, N), RANDOM.normal(size=4)),
+        2,
+        lambda s, t, x: (x[t[s]] ** 3).sum(),
+    ),
+    "a scalar index": (
+        "s: index in N; x: f64[N]; q = x[s]**3 + sum{i} (x[i]**2)",
+        "x",
+        (np.int64(4), RANDOM.normal(size=N)),
+        1,
+        lambda s, x: x[s] ** 3 + (x**2).sum(),
+    ),
+    "no edges": (
+        "s: index[E] in N; x: f64[N]; q = sum{e} (x[s[e]]**3)",
+        "x",
+        (np.zeros(0, np.int32), RANDOM.normal(size=N)),
+        1,
+        lambda s, x: (x[s] ** 3).sum(),
+    ),
+}
+
+JACOBIANS: dict[str, Case] = {
+    "a gather": (
+        "s: index[E] in N; x: f64[N, 2]; y[e, c] = x[s[e], c]**2",
+        "x",
+        (SRC, RANDOM.normal(size=(N, 2))),
+        1,
+        lambda s, x: x[s] ** 2,
+    ),
+    "messages": (
+        "s: index[E] in N; d: index[E] in N; w: f64[E]; x: f64[N]\n"
+        "y[n: N] = sum{e: d[e] = n} (w[e] * x[s[e]]**2)",
+        "x",
+        (SRC, DST, *(RANDOM.normal(size=n) for n in (E, N))),
+        3,
+        lambda s, d, w, x: jnp.zeros(N).at[d].add(w * x[s] ** 2),
+    ),
+    "messages, by weights": (
+        "s: index[E] in N; d: index[E] in N; x: f64[N]; w: f64[E]\n"
+        "y[n: N] = sum{e: d[e] = n} (w[e]**2 * x[s[e]])",
+        "w",
+        (SRC, DST, *(RANDOM.normal(size=n) for n in (N, E))),
+        3,
+        lambda s, d, x, w: jnp.zeros(N).at[d].add(w**2 * x[s]),
+    ),
+    "rows": (
+        "p: index[R + 1] in E + 1 increasing; c: index[E] in N; v: f64[E]; x: f64[N]\n"
+        "y[i: R] = sum{e}_(p[i])^(p[i + 1] - 1) (v[e] * x[c[e]]**2)",
+        "x",
+        (PTR, SRC, *(RANDOM.normal(size=n) for n in (E, N))),
+        3,
+        lambda p, c, v, x: jnp.zeros(5).at[np.repeat(np.arange(5), np.diff(p))].add(v * x[c] ** 2),
+    ),
+    "rows, by values": (
+        "p: index[R + 1] in E + 1 increasing; c: index[E] in N; x: f64[N]; v: f64[E]\n"
+        "y[i: R] = sum{e}_(p[i])^(p[i + 1] - 1) (v[e]**2 * x[c[e]])",
+        "v",
+        (PTR, SRC, *(RANDOM.normal(size=n) for n in (N, E))),
+        3,
+        lambda p, c, x, v: jnp.zeros(5).at[np.repeat(np.arange(5), np.diff(p))].add(v**2 * x[c]),
+    ),
+}
+
+
+def check(made: Any, dense: Any, args: tuple[Any, ...], expected: Any) -> None:
+    found = made.toscipy(*args)
+    assert isinstance(found, sparse.csr_array)
+    expected = np.asarray(expected).reshape(found.shape)
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-10, atol=1e-10)
+    assert np.count_nonzero(expected) <= found.nnz
+    np.testing.assert_allclose(np.reshape(dense(*args), found.shape), expected, rtol=1e-10, atol=1e-10)
+    again = sparse.csr_array(found)
+    again.sum_duplicates()
+    assert again.nnz == found.nnz
+    assert found.has_sorted_indices
+
+
+@pytest.mark.parametrize("name", HESSIANS)
+def test_hessians(name: str) -> None:
+    text, by, args, place, reference = HESSIANS[name]
+    h = tadc.hessian(tadc.function(text), by)
+    check(h, h, args, jax.hessian(reference, place)(*map(jnp.asarray, args)))
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_jacobians(name: str) -> None:
+    text, by, args, place, reference = JACOBIANS[name]
+    j = tadc.jacobian(tadc.function(text), by)
+    given = [a if np.asarray(a).dtype.kind == "i" else jnp.asarray(a) for a in args]
+    check(j, j, args, jax.jacobian(reference, place)(*given))
+
+
+def test_nothing_of_dense_shape_is_stored() -> None:
+    text, by, _, _, _ = HESSIANS["springs"]
+    made = tadc.hessian(tadc.function(text), by).compressed()
+    sizes = {"N": 10**6, "E": 3 * 10**6}
+    for tensor in made.program.definitions:
+        count = np.prod([n if isinstance(n, int) else n.evaluate(sizes) for n in tensor.shape])
+        assert count <= 4 * sizes["E"]
+
+
+def test_a_relation_that_changes_is_looked_at_again() -> None:
+    j = tadc.jacobian(tadc.function("s: index[E] in N; x: f64[N]; y[e] = x[s[e]]**2"), "x")
+    x, fixed = np.arange(1.0, 5.0), np.array([1, 0, 3])
+    fixed.flags.writeable = False
+    for given in (tadc.relation([3, 3], 4), tadc.relation([0, 2], 4), fixed, fixed, np.array([2, 1])):
+        for _ in range(2):
+            s = np.asarray(given)
+            expected = np.zeros((len(s), 4))
+            expected[np.arange(len(s)), s] = 2 * x[s]
+            np.testing.assert_array_equal(j.toscipy(given, x).toarray(), expected)
+
+
+def test_an_index_out_of_range_is_an_error() -> None:
+    j = tadc.jacobian(tadc.function("s: index[E] in N; x: f64[N]; y[e] = x[s[e]]**2"), "x")
+    with pytest.raises(tadc.ArgumentError, match=r"`s\[1\]` is 4, but must be below N = 4"):
+        j.toscipy([0, 4], np.ones(4))

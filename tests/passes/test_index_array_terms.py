@@ -1,0 +1,130 @@
+"""Rewrites of terms whose index forms hold elements of index arrays."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.dialect.program_reader import tad_functions
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Term, Terms, index_forms, reachable
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.passes.maps.kept import keep
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.rewrites.coordinates import coordinates_of
+from tadc.passes.rewrites.materialise import materialise_program
+from tadc.passes.terms.batched import batched
+from tadc.passes.terms.checked_reads import reads_out_of_range
+from tadc.passes.terms.expansion import Expander
+from tests.dialect.support import program, written
+
+E, N, e, n = (Affine.var(name) for name in "ENen")
+SRC = Argument("src", "i32", (E,), below=N)
+X = Argument("x", "f64", (N,))
+
+
+def of(terms: Terms, body: Term) -> Program:
+    """A program of one output, with an element for each node."""
+    return Program((SRC, X), (Definition("f", "f64", (N,), ("n",), body),), terms, sizes=("E", "N"))
+
+
+def test_points_between_bounds_that_an_index_moves_are_not_counted() -> None:
+    """`e - src[e]` from 0 to 3 says nothing of how many e there are."""
+    terms = Terms()
+    rows = [Constraint(e - SRC.lookup([e])), Constraint(SRC.lookup([e]) + 3 - e), *box(["e"], [E])]
+    for taken, count in ((rows[:2], False), ([Constraint(e - n), Constraint(n + 3 - e)], True)):
+        made = of(terms, terms.reduce(["e"], taken, terms.const(1)))
+        found = Expander(made, made.facts(made.definitions[0])).of(made.definitions[0].body)
+        assert (found == {(): Fraction(4)}) is count
+
+
+def test_elements_of_index_arrays_are_no_coordinates() -> None:
+    """A tensor of all nodes may be far larger than what a few edges read."""
+    terms = Terms()
+    read = terms.read("x", [SRC.lookup([e])], "f64")
+    shapes = {"x": (N,), "src": (E,)}
+    assert coordinates_of(read, shapes, frozenset("EN"), fewer=False) is None
+    plain = terms.read("x", [e], "f64")
+    assert coordinates_of(plain, shapes, frozenset("EN"), fewer=False) is not None
+
+
+TEXT = """\
+src: index[8] in 4
+ptr: index[5] in 9 increasing
+x: f64[4]
+w: f64[8]
+f[n: 4, c: 5] = sum{e}_(ptr[n])^(ptr[n + 1] - 1) (exp(w[e] * x[src[e]]) * c)
+"""
+
+
+def test_tensors_are_over_ranges_that_are_known() -> None:
+    """What elements of a fibre share is a tensor over all of its array, and read in range."""
+    made = materialise_program(program(TEXT), None, "always")
+    assert not reads_out_of_range(made)
+    assert [d.shape for d in made.definitions] == [(8,), (4, 5)]
+
+
+def test_maps_that_look_up_are_not_kept() -> None:
+    """Their elements change with the index array from call to call."""
+    text = "src: index[64] in 64\nx: f64[64]\nlet c[e: 64] = exp(sin(src[e]))\nlet d[e: 64] = exp(sin(e))\n"
+    module = written(text + "f[e] = x[e] * c[e] * d[e]")
+    (function,) = tad_functions(module.operation)
+    found = keep(read_maps(function), fused=True)
+    assert {item.tensors[0].name for item in found.maps if item.marks.kept} == {"d"}
+
+
+def test_calls_with_other_index_arrays_are_computed_anew() -> None:
+    f = tadc.function("src: index[6] in 4\nlet c[e: 6] = exp(sin(src[e]))\nf = sum{e} (c[e])")
+    for values in ([0, 1, 2, 3, 0, 1], [3, 3, 3, 3, 3, 3]):
+        np.testing.assert_allclose(f(values), np.exp(np.sin(values)).sum(), rtol=1e-14)
+
+
+def test_what_depends_on_a_batched_index_array_alone_varies() -> None:
+    made = batched(program("src: index[3] in 4\nx: f64[4]\nf[e: 3] = 2*src[e]\ng[i] = x[i]"), ["src"], "b")
+    (f,) = (d for d in made.definitions if d.name == "f")
+    assert f.shape == (Affine.var("b"), 3)
+    found = {str(lookup) for t in reachable([f.body]) for form in index_forms(t) for lookup in form.lookups()}
+    assert found == {f"src[{f.indices[0]}, e]"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "always", "never"])
+def test_a_maximum_compares_what_is_stored(mode: str) -> None:
+    """Before its derivative: an operand is stored over edges, some of which may be out of range."""
+    text = (
+        "src: index[E] in N\nptr: index[N + 1] in E + 1 increasing\nx: f64[N]\nw: f64[E]\n"
+        "f[n: N] = max{e}_(ptr[n])^(ptr[n + 1] - 1) (exp(w[e]) * x[src[e]] + x[n])"
+    )
+    ptr, src = np.array([0, 3, 4, 6]), np.array([0, 1, 2, 2, 1, 0])
+    random = np.random.default_rng(1)
+    x, w, weights = random.normal(size=3), random.normal(size=6), random.normal(size=3)
+    found = tadc.vjp(tadc.function(text), ["x", "w"], materialize=mode)(src, ptr, x, w, weights)
+    dx, dw = np.zeros(3), np.zeros(6)
+    for row in range(3):
+        places = np.arange(ptr[row], ptr[row + 1])
+        best = places[np.argmax(np.exp(w[places]) * x[src[places]])]
+        dx[src[best]] += weights[row] * np.exp(w[best])
+        dw[best] += weights[row] * np.exp(w[best]) * x[src[best]]
+        dx[row] += weights[row]
+    np.testing.assert_allclose(found.dx, dx, rtol=1e-12)
+    np.testing.assert_allclose(found.dw, dw, rtol=1e-12)
+
+
+def test_a_read_that_is_not_there_everywhere_is_stored_under_conditions() -> None:
+    """`ptr[n - 1]` has a value from 1 on alone; before a derivative the operand is stored for all n."""
+    text = (
+        "ptr: index[N] in N\nx: f64[N]\n"
+        "f[n: N] = if {n >= 1} then (max(exp(x[ptr[n - 1]])*x[n], sin(x[n])*x[ptr[n - 1]])) else (x[n])"
+    )
+    ptr, x = np.array([2, 0, 1, 0]), np.array([0.3, -1.2, 0.7, 2.0])
+    found = tadc.vjp(tadc.function(text))(ptr, x, np.ones(4))
+    step, numeric = 1e-6, np.zeros(4)
+    f = tadc.function(text)
+    for k in range(4):
+        up, down = x.copy(), x.copy()
+        up[k] += step
+        down[k] -= step
+        numeric[k] = (f(ptr, up) - f(ptr, down)).sum() / (2 * step)
+    np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-8)
