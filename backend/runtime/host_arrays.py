@@ -21,7 +21,7 @@ import numpy as np
 
 from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
 from tadc.backend.runtime.inspector import Array
-from tadc.backend.runtime.relations import Relation
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import Extent, Shape, as_form, extent_text, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean

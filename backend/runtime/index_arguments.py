@@ -24,7 +24,7 @@ from tadc.backend.runtime.inspector import (
     subscripts,
     taken,
 )
-from tadc.backend.runtime.relations import IndexArray, Relation, index_array_of, known
+from tadc.backend.runtime.kept_indices import IndexArray, Relation, index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
 from tadc.lattice.affine import Affine, Floor

@@ -266,6 +266,9 @@ class _Point:
         )
         summed = tuple(row for row in self.rows if not row.form.variables.isdisjoint(inner))
         outside = tuple(row for row in self.rows if row not in summed)
+        if any(row.equality and _joins(row.form, dims) for row in outside):
+            # A box of all pairs has many more points than there are entries.
+            raise NotListed("its entries are at pairs of places of one value")
         algebra = self.lists.algebra
         value = algebra.guard(outside, algebra.sum(inner, summed, self.value), algebra.zero)
         self.rows = outside
@@ -375,6 +378,12 @@ def _told(form: Affine, name: str) -> Affine | None:
         return None
     rest = form - Affine.var(name) * k
     return None if name in rest.variables else rest * -k
+
+
+def _joins(form: Affine, dims: Sequence[str]) -> bool:
+    """Whether an equality is one of lookups by several indices."""
+    looked = {name for lookup in form.lookups() for name in lookup.variables}
+    return len(looked.intersection(dims)) > 1
 
 
 def _holds(row: Constraint, facts: Sequence[Constraint]) -> bool:

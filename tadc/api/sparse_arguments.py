@@ -17,7 +17,7 @@ import numpy as np
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.inspector import INDEX, owners
-from tadc.backend.runtime.relations import Relation
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import symbol_of
 

@@ -9,7 +9,7 @@ from typing import Any
 from tadc.api.function import Function
 from tadc.api.sparse_arguments import SparseCall
 from tadc.api.sparse_kinds import is_sparse
-from tadc.backend.runtime.relations import Relation
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.kernel_interface import parameters_of

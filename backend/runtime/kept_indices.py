@@ -64,7 +64,12 @@ class IndexArray:
 class Relation:
     """An index array that was looked at once, to be passed in the place of the array.
 
-    It has a copy of its own, and keeps what kernels ask of it: where each value stands. See `tadc.relation`.
+    `tadc.relation` makes it. It has a copy of its own, and keeps what kernels ask of it: where values stand.
+
+    >>> import tadc
+    >>> edges = tadc.relation([2, 0, 2], 3)
+    >>> isinstance(edges, tadc.Relation), edges.array.tolist(), edges.below
+    (True, [2, 0, 2], 3)
     """
 
     __slots__ = ("__weakref__", "below", "kept")
