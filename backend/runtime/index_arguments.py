@@ -122,7 +122,9 @@ class _Inspection:
             self._ask_for(prod(n for n in self.parameter.shape if isinstance(n, int)))
             array = getattr(self, f"_{about.kind}")()
             assert array.shape == self.parameter.shape, (array.shape, self.parameter.shape)
-            found = self.of[0].keep(key, IndexArray(array))
+            below = self.parameter.below
+            assert isinstance(below, int)
+            found = self.of[0].keep(key, IndexArray(array, largest=below - 1))
         return found
 
     @property

@@ -27,9 +27,12 @@ class IndexArray:
     elements are not those of the array that it was made of.
     """
 
-    def __init__(self, array: Array, *, is_kept: bool = True) -> None:
-        """Of a contiguous array of integers; one that is not kept lives as long as its caller has it."""
-        made, self.largest = admitted(array)
+    def __init__(self, array: Array, *, is_kept: bool = True, largest: int | None = None) -> None:
+        """Of a contiguous array of integers; one that is not kept lives as long as its caller has it.
+
+        One of 32 bits whose `largest` is known is not looked at.
+        """
+        made, self.largest = admitted(array) if largest is None else (array, largest)
         self._array: Callable[[], Array | None] = (
             (lambda: made) if is_kept or made is not array else weakref.ref(made)
         )
