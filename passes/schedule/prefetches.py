@@ -53,7 +53,11 @@ def _from_anywhere(block: Block, function: MapFunction, tiling: Tiling, machine:
             continue
         for let in fold.body.all_lets():
             load = let.value
-            if isinstance(load, Load) and load.at and (shape_bytes(tensors[load.tensor]) or 0) >= machine.share:
+            if (
+                isinstance(load, Load)
+                and load.at
+                and (shape_bytes(tensors[load.tensor]) or 0) >= machine.share
+            ):
                 if any(fold.indices[-1] in lookup.variables for lookup in load.at[-1].lookups()):
                     yield let.names[0]
 
