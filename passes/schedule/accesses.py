@@ -24,7 +24,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
-from tadc.passes.schedule.fibres import steps_between
+from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
