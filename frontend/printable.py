@@ -334,7 +334,8 @@ def _is_range(rows: Sequence[Constraint], name: str) -> bool:
     factors = [row.form.coefficient(name) for row in rows]
     rests = [row.form - Affine.var(name) * k for row, k in zip(rows, factors, strict=True)]
     plain = all(k and not row.equality for row, k in zip(rows, factors, strict=True))
-    return plain and not any(name in rest.variables for rest in rests) and min(factors) < 0 < max(factors)
+    alone = bool(rows) and plain and not any(name in rest.variables for rest in rests)
+    return alone and min(factors) < 0 < max(factors)
 
 
 def _settled(name: str, rows: Sequence[Constraint]) -> list[Constraint]:
