@@ -163,9 +163,23 @@ class _Solver:
         self.given = tuple(self.unknowns), tuple(self.equalities), tuple(self.inequalities)
         if self.lookups:
             self._put_fixed()
+            self.inequalities += self._without_lookups()
         self.solve_equalities()
         self._orient()
         self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
+
+    def _without_lookups(self) -> list[Affine]:
+        """What rows say of other unknowns where elements of index arrays are the least or the greatest that
+        they may be: the bounds of loops, inside of which the rows are tested."""
+        found: list[Affine] = []
+        for form in self.inequalities:
+            for atom, k in form.terms:
+                if isinstance(atom, str) and atom in self.lookups:
+                    most = self.lookups[atom].below - 1
+                    form = form - Affine.var(atom) * k + (most * k if k > 0 else ZERO)
+            if not form.variables.isdisjoint(self.asked):
+                found.append(form)
+        return [form for form in dict.fromkeys(found) if form not in self.inequalities]
 
     def _put_fixed(self) -> None:
         """Put in unknowns that have one value alone: then lookups at their places are known."""
