@@ -96,8 +96,10 @@ def relax(cloth: Cloth, steps: int = 200, enough: float = 1e-9) -> Iterator[Step
         "rest": cloth.rest,
         "stiffness": STIFFNESS,
     }
+    solve: Any = spsolve
     free = np.repeat(~cloth.held, 3)
-    inside = sparse.eye_array(free.size, format="csr")[free]
+    inside: Any = sparse.eye_array(free.size).tocsr()
+    inside = inside[free]
     x, shift = cloth.start.copy(), 1.0
     value, gradient = slope(x=x, **known)
     for _ in range(steps):
@@ -108,7 +110,7 @@ def relax(cloth: Cloth, steps: int = 200, enough: float = 1e-9) -> Iterator[Step
         hessian = inside @ curvature.toscipy(x=x, **known) @ inside.T
         while True:
             move = np.zeros(free.size)
-            move[free] = spsolve((hessian + shift * sparse.eye_array(down.size)).tocsc(), down)
+            move[free] = solve((hessian + shift * sparse.eye_array(down.size)).tocsc(), down)
             new = x + move.reshape(x.shape)
             new_value, new_gradient = slope(x=new, **known)
             if move[free] @ down > 0 and new_value < value + 1e-14:

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -189,7 +190,7 @@ def test_a_cloth_comes_to_rest() -> None:
     steps = list(cloth.relax(net))
     assert len(steps) < 40
     assert steps[-1].force < 1e-9
-    assert all(after.energy < before.energy + 1e-12 for before, after in zip(steps, steps[1:], strict=False))
+    assert all(after.energy < before.energy + 1e-12 for before, after in pairwise(steps))
     moved = steps[-1].points - net.start
     assert (moved[net.held] == 0).all()
     # The weight is borne by the springs at the nodes that are held.
