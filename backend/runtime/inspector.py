@@ -86,16 +86,11 @@ def _function(name: str) -> Callable[..., int]:
     return ctypes.CFUNCTYPE(ctypes.c_uint64, *types)(_library()[f"tadc_{name}"])
 
 
-def is_integer(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type are taken as index arrays, in this machine's order of bytes."""
-    return dtype.name in _KINDS
-
-
 def admitted(array: Array) -> tuple[Array, int]:
     """The elements as 32-bit integers, and the largest of them, -1 of none.
 
-    The array is contiguous and of a type that `is_integer`. Where the largest is not below `INDEX_LIMIT`,
-    which a negative one is not either, the elements are not those of the array.
+    The array is contiguous, of integers in this machine's order of bytes. Where the largest is not below
+    `INDEX_LIMIT`, which a negative one is not either, the elements are not those of the array.
     """
     if array.dtype is INDEX:
         made, found = array, _function("admit_int32")(_at(array), None, array.size)

@@ -58,7 +58,8 @@ class Jacobian(Function):
 
     @cached_property
     def _compressed(self) -> Compressed:
-        return (Listed if self.program.index_arrays() else Compressed).of(self, "values")
+        has_indices = self.differentiable != self.inputs
+        return (Listed if has_indices else Compressed).of(self, "values")
 
     @public
     def toscipy(self, /, *args: Any, **kwargs: Any) -> Any:
