@@ -38,6 +38,8 @@ EXAMPLES = {
     "tad-recompute": "pairs.tad",
     "tad-specialise": "sizes.tad",
     "tad-cancel-deltas": "stride.mlir",
+    "tad-element-values": "softmax.tad",
+    "tad-fibres": "edges.tad",
     "tad-simplify": "implied-guard.mlir",
     "tad-fold": "literals.mlir",
     "tad-sum-steps": "factor.tad",
