@@ -31,7 +31,7 @@ def pointers(*arrays: Any) -> list[ctypes.c_void_p]:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("native")
     tadc.export(tadc.function(TEXT), folder / "q.so", folder / "q.h", wrt=["w", "x"], prefix="q")
-    made = ctypes.CDLL(str(folder / "q.so"))
+    made: Any = ctypes.CDLL(str(folder / "q.so"))
     for name in ("q_scratch", "q_vjp_scratch"):
         getattr(made, name).restype = ctypes.c_int64
     made.header = (folder / "q.h").read_text()
