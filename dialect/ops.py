@@ -173,7 +173,7 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
 
         %0 = tad.sum (%k, %l) in {0 <= %k <= 4, %k < %i, %l == %k + 1} -> f64 {
         %3 = tad.sum (%k_0) [%j, %i] in {%k_0 * 2 >= %i + 3, %k_0 <= %j} -> f64 {
-        %4 = tad.sum (%e) at (%t = %src[%e] : tensor<?xi32>) in {%t == %n, 0 <= %e < %E} -> f64 {
+        %0 = tad.sum (%e) at (%t = %src[%e] : tensor<5xi32>) in {0 <= %e <= 4, %t == %n} -> f64 {
 
     - `domain` binds an index at least, one for each block argument; its symbols are the operands `outer`.
     - It may have more dimensions: these are the `tad.lookup`s that the body begins with, as many as needed.
@@ -295,7 +295,7 @@ class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
 class LookupOp(Tad.Operation, name="lookup"):
     """The element `array[at(indices)]` of an index array, as an index.
 
-        %t = tad.lookup %src[%e + 1] : tensor<?xi32>
+        %t_0 = tad.lookup %ptr[%n + 1] : tensor<5xi32>
 
     - `at` is as for `tad.read`. That it stays in range is proven where the index is used (TAD0607): where it
       does not, it may be any index.

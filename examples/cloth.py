@@ -55,9 +55,9 @@ class Cloth:
     held: NDArray[np.bool_]
 
 
-def make_cloth() -> Cloth:
+def make_cloth(nodes: int = NODES) -> Cloth:
     """A square net with springs along its threads and both diagonals, held at its corners."""
-    number = np.arange(NODES**2, dtype=np.int32).reshape(NODES, NODES)
+    number = np.arange(nodes**2, dtype=np.int32).reshape(nodes, nodes)
     pairs = [
         (number[1:], number[:-1]),
         (number[:, 1:], number[:, :-1]),
@@ -65,10 +65,10 @@ def make_cloth() -> Cloth:
         (number[1:, :-1], number[:-1, 1:]),
     ]
     i, j = (np.concatenate([pair[side].ravel() for pair in pairs]) for side in (0, 1))
-    side = np.linspace(0, 1, NODES)
-    flat = np.stack([*np.meshgrid(side, side, indexing="ij"), np.zeros((NODES, NODES))], -1).reshape(-1, 3)
+    side = np.linspace(0, 1, nodes)
+    flat = np.stack([*np.meshgrid(side, side, indexing="ij"), np.zeros((nodes, nodes))], -1).reshape(-1, 3)
     rest = SLACK * np.linalg.norm(flat[i] - flat[j], axis=1)
-    held = np.zeros(NODES**2, bool)
+    held = np.zeros(nodes**2, bool)
     held[number[[0, 0, -1, -1], [0, -1, 0, -1]]] = True
     # Exactly flat, springs would resist no move up or down.
     sag = 0.02 * np.outer(*[np.sin(np.pi * side)] * 2).reshape(-1)
@@ -96,8 +96,10 @@ def relax(cloth: Cloth, steps: int = 200, enough: float = 1e-9) -> Iterator[Step
         "rest": cloth.rest,
         "stiffness": STIFFNESS,
     }
+    solve: Any = spsolve
     free = np.repeat(~cloth.held, 3)
-    inside = sparse.eye_array(free.size, format="csr")[free]
+    inside: Any = sparse.eye_array(free.size).tocsr()
+    inside = inside[free]
     x, shift = cloth.start.copy(), 1.0
     value, gradient = slope(x=x, **known)
     for _ in range(steps):
@@ -108,7 +110,7 @@ def relax(cloth: Cloth, steps: int = 200, enough: float = 1e-9) -> Iterator[Step
         hessian = inside @ curvature.toscipy(x=x, **known) @ inside.T
         while True:
             move = np.zeros(free.size)
-            move[free] = spsolve((hessian + shift * sparse.eye_array(down.size)).tocsc(), down)
+            move[free] = solve((hessian + shift * sparse.eye_array(down.size)).tocsc(), down)
             new = x + move.reshape(x.shape)
             new_value, new_gradient = slope(x=new, **known)
             if move[free] @ down > 0 and new_value < value + 1e-14:
@@ -123,7 +125,8 @@ def draw(path: Path, pictures: dict[str, Points], cloth: Cloth) -> None:
     figure = plt.figure(figsize=(11, 4.6), layout="constrained")
     for place, (title, points) in enumerate(pictures.items(), 1):
         axis: Any = figure.add_subplot(1, len(pictures), place, projection="3d")
-        net = points.reshape(NODES, NODES, 3)
+        nodes = round(len(points) ** 0.5)
+        net = points.reshape(nodes, nodes, 3)
         axis.plot_surface(*np.moveaxis(net, 2, 0), rstride=1, cstride=1, cmap="viridis", linewidth=0.2)
         axis.scatter(*points[cloth.held].T, color="black", s=30)
         axis.set(title=title, zlim=(-0.5, 0.05), box_aspect=(1, 1, 0.65))

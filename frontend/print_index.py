@@ -71,6 +71,12 @@ def conditions_text(rows: Sequence[Constraint]) -> str:
     return " and ".join(dict.fromkeys(condition_text(row) for row in rows))
 
 
+def held_text(rows: Sequence[Constraint]) -> str:
+    """The conditions of a reduction, in one order: what is equal first."""
+    texts = {condition_text(row): not row.equality for row in rows}
+    return " and ".join(sorted(texts, key=lambda text: (texts[text], text)))
+
+
 def lower_text(bounds: Sequence[Bound]) -> str:
     """What follows `_`."""
     return _bound_text("max", [_ceiling(bound) for bound in bounds])

@@ -31,7 +31,8 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
-from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
+from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.polyhedron import cleared, irredundant
@@ -240,6 +241,20 @@ def _looked_up(row: Constraint) -> set[str]:
     return set[str]().union(*(atom.variables for atom in row.form.lookups()))
 
 
+def relaxed(row: Constraint) -> list[Constraint]:
+    """What a row says of the indices outside of elements of index arrays, whatever these are."""
+    return [Constraint(_greatest(form)) for form in row.inequalities]
+
+
+def _greatest(form: Affine) -> Affine:
+    """A form with the elements of index arrays in it, not those inside of floors, as makes it greatest."""
+    found = form
+    for atom, k in form.terms:
+        if isinstance(atom, Lookup):
+            found += ((atom.below - 1) * k if k > 0 else 0) - Affine.atom(atom) * k
+    return found
+
+
 def _in_turn(binders: Sequence[str], rows: Domain) -> list[tuple[list[str], list[Constraint]]]:
     """Binders in groups, outermost first: the i of a bound `ptr[i] <= e` before the e."""
 
@@ -286,7 +301,11 @@ def _group(binders: Sequence[str], rows: Sequence[Constraint], facts: Domain) ->
         needed = irredundant(settled, facts)
         loops = [(binders[0], needed if _is_range(needed, binders[0]) else settled)]
         return _Group(_held_by(loops, held), (), ())
-    nest = loop_nest(binders, ranging, facts)
+    try:
+        nest = loop_nest(binders, ranging, facts)
+    except Unbounded:
+        # A bound that a condition implies: `2*e >= ptr[e]`.
+        nest = loop_nest(binders, [*ranging, *(side for row in held for side in relaxed(row))], facts)
     loops = list[tuple[str, list[Constraint]]]()
     for level in nest.levels:
         variable = Affine.var(level.name)
@@ -315,7 +334,8 @@ def _is_range(rows: Sequence[Constraint], name: str) -> bool:
     factors = [row.form.coefficient(name) for row in rows]
     rests = [row.form - Affine.var(name) * k for row, k in zip(rows, factors, strict=True)]
     plain = all(k and not row.equality for row, k in zip(rows, factors, strict=True))
-    return plain and not any(name in rest.variables for rest in rests) and min(factors) < 0 < max(factors)
+    alone = bool(rows) and plain and not any(name in rest.variables for rest in rests)
+    return alone and min(factors) < 0 < max(factors)
 
 
 def _settled(name: str, rows: Sequence[Constraint]) -> list[Constraint]:

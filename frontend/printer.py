@@ -23,6 +23,7 @@ from tadc.frontend.print_index import (
     element_text,
     form_level,
     form_text,
+    held_text,
     lower_text,
     upper_text,
 )
@@ -225,7 +226,7 @@ def _reduce(term: Reduce, scope: Scope) -> list[Item]:
     names = [str(inner.names[name]) for name in term.binders]
     body = Job(term.body, SUM, inner)
     ranging, held = told_apart(term.binders, term.domain)
-    where = conditions_text([row.substitute(inner.names) for row in held])
+    where = held_text([row.substitute(inner.names) for row in held])
     sizes = box_sizes(term.binders, ranging) if held or len(names) > 1 else None
     # Else the size depends on an index, and is stated as a bound.
     if sizes is not None and not any(size.variables & scope.names.keys() for size in sizes):

@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from tadc.analysis.structure import Structure
     from tadc.api.compiled import Compiled
     from tadc.api.flat_vectors import Flat, flat
+    from tadc.api.index_relations import relation
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
-    from tadc.api.relations import relation
     from tadc.api.reports import certificate, statistics
     from tadc.backend.backend_errors import BackendError
     from tadc.backend.cuda.bundles import Bundle, load_bundle
     from tadc.backend.cuda.device_arrays import DeviceArray
     from tadc.backend.cuda.driver import NoGpu
-    from tadc.backend.runtime.relations import Relation
+    from tadc.backend.runtime.kept_indices import Relation
     from tadc.backend.runtime.thread_count import get_num_threads, set_num_threads
     from tadc.building import (
         Condition,
@@ -128,8 +128,8 @@ _HOMES = {
     "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
-    "tadc.api.relations": ("relation",),
-    "tadc.backend.runtime.relations": ("Relation",),
+    "tadc.api.index_relations": ("relation",),
+    "tadc.backend.runtime.kept_indices": ("Relation",),
     "tadc.api.reports": ("certificate", "statistics"),
     "tadc.analysis.structure": ("Structure",),
     "tadc.native.export": ("export",),

@@ -21,13 +21,13 @@ import numpy as np
 
 from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
 from tadc.backend.runtime.inspector import Array
-from tadc.backend.runtime.relations import Relation
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import Extent, Shape, as_form, extent_text, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from tadc.frontend.program import Inspected
+    from tadc.frontend.program import Inspected, Pattern
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "f32": np.dtype(np.float32),
@@ -54,6 +54,8 @@ class Parameter:
     below: Extent | None = None
     increasing: bool = False
     inspected: Inspected | None = None
+    #: Of a sparse tensor: its whole shape, and which index arrays say where what it stores is.
+    pattern: Pattern | None = None
     dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
     is_static: bool = field(init=False, repr=False, compare=False)
     #: The extents that are numbers, with their positions.
@@ -80,7 +82,11 @@ class Parameter:
         return replace(self, shape=shape_at(self.shape, sizes), below=below, inspected=inspected)
 
     def __str__(self) -> str:
-        """As a program declares it: `a: f64[3, 5]`, `src: index[E] in N`."""
+        """As a program declares it: `a: f64[3, 5]`, `src: index[E] in N`, `A: f64[N, M] at (row, col)`."""
+        if self.pattern is not None:
+            at = ", ".join(self.pattern.at)
+            whole = f"{self.name}: {self.type}[{shape_text(self.pattern.shape)}]"
+            return f"{whole} at {f'({at})' if self.pattern.at[1:] else at}"
         shape = f"[{shape_text(self.shape)}]" if self.shape else ""
         if self.below is None:
             return f"{self.name}: {self.type}{shape}"
@@ -345,6 +351,8 @@ def shape_message(name: str, found: tuple[int, ...], expected: Shape) -> str:
 
 def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
     wanted = parameter.shape
+    if parameter.pattern is not None:
+        return ["pass a sparse array, or what it stores with the index arrays that say where"]
     if len(wanted) > 1 and found == wanted[::-1]:
         return [f"pass it transposed: `{parameter.name}.T`"]
     if not parameter.is_static:

@@ -24,7 +24,7 @@ from tadc.backend.runtime.inspector import (
     subscripts,
     taken,
 )
-from tadc.backend.runtime.relations import IndexArray, Relation, index_array_of, known
+from tadc.backend.runtime.kept_indices import IndexArray, Relation, index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
 from tadc.lattice.affine import Affine, Floor
@@ -122,7 +122,9 @@ class _Inspection:
             self._ask_for(prod(n for n in self.parameter.shape if isinstance(n, int)))
             array = getattr(self, f"_{about.kind}")()
             assert array.shape == self.parameter.shape, (array.shape, self.parameter.shape)
-            found = self.of[0].keep(key, IndexArray(array))
+            below = self.parameter.below
+            assert isinstance(below, int)
+            found = self.of[0].keep(key, IndexArray(array, largest=below - 1))
         return found
 
     @property

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tadc.backend.runtime.addresses import addresses
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -67,7 +69,12 @@ def _library() -> Library:
     return linked(inspector_text(), [f"tadc_{name}" for name in names], level=2)
 
 
-def addresses() -> dict[str, int]:
+def _at(array: Array) -> int | None:
+    """Where the elements of an array are."""
+    return addresses((array,))[0]
+
+
+def symbols() -> dict[str, int]:
     """Where the functions are, by their symbols."""
     return dict(_library().addresses)
 
@@ -79,27 +86,25 @@ def _function(name: str) -> Callable[..., int]:
     return ctypes.CFUNCTYPE(ctypes.c_uint64, *types)(_library()[f"tadc_{name}"])
 
 
-def is_integer(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type are taken as index arrays, in this machine's order of bytes."""
-    return dtype.name in _KINDS
-
-
 def admitted(array: Array) -> tuple[Array, int]:
     """The elements as 32-bit integers, and the largest of them, -1 of none.
 
-    The array is contiguous and of a type that `is_integer`. Where the largest is not below `INDEX_LIMIT`,
-    which a negative one is not either, the elements are not those of the array.
+    The array is contiguous, of integers in this machine's order of bytes. Where the largest is not below
+    `INDEX_LIMIT`, which a negative one is not either, the elements are not those of the array.
     """
-    is_as_it_is = array.dtype is INDEX
-    made = array if is_as_it_is else np.empty(array.shape, INDEX)
-    to = None if is_as_it_is else made.ctypes.data
-    found = _function(f"admit_{array.dtype.name}")(array.ctypes.data, to, array.size)
+    if array.dtype is INDEX:
+        made, found = array, _function("admit_int32")(_at(array), None, array.size)
+    else:
+        made = np.empty(array.shape, INDEX)
+        # A type of NumPy takes long to say its name.
+        kind = "uint" if array.dtype.kind == "u" else "int"
+        found = _function(f"admit_{kind}{8 * array.itemsize}")(_at(array), _at(made), array.size)
     return made, found if array.size else -1
 
 
 def falls(array: Array) -> bool:
     """Whether an element is less than the one before."""
-    return bool(_function("falls")(array.ctypes.data, array.size))
+    return bool(_function("falls")(_at(array), array.size))
 
 
 def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:
@@ -112,8 +117,8 @@ def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array,
     starts = places = np.empty(0, INDEX)
     for array, bound in reversed(list(zip(arrays, below, strict=True))):
         starts, places = np.empty(bound + 1, INDEX), np.empty(array.size, INDEX)
-        given = None if order is None else order.ctypes.data
-        _function("sort")(array.ctypes.data, given, array.size, bound, starts.ctypes.data, places.ctypes.data)
+        given = None if order is None else _at(order)
+        _function("sort")(_at(array), given, array.size, bound, _at(starts), _at(places))
         order = places
     return starts, places
 
@@ -124,8 +129,8 @@ def joint_starts(arrays: Sequence[Array], below: Sequence[int]) -> Array:
     starts = np.empty(shape, INDEX)
     cells = np.zeros(arrays[0].size, np.int64)
     for array, extent in zip(arrays, shape, strict=True):
-        _function("cells")(cells.ctypes.data, array.ctypes.data, array.size, extent)
-    _function("starts")(cells.ctypes.data, cells.size, starts.ctypes.data, starts.size)
+        _function("cells")(_at(cells), _at(array), array.size, extent)
+    _function("starts")(_at(cells), cells.size, _at(starts), starts.size)
     return starts
 
 
@@ -136,19 +141,19 @@ def subscripts(places: Array, shape: Sequence[int], axis: int) -> Array:
     made = np.empty(places.size, INDEX)
     stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
     if places.size:
-        _function("subscripts")(places.ctypes.data, places.size, stride, shape[axis], made.ctypes.data)
+        _function("subscripts")(_at(places), places.size, stride, shape[axis], _at(made))
     return made
 
 
 def taken(array: Array, places: Array) -> Array:
     """The elements at places."""
     made = np.empty(places.size, INDEX)
-    _function("taken")(array.ctypes.data, places.ctypes.data, places.size, made.ctypes.data)
+    _function("taken")(_at(array), _at(places), places.size, _at(made))
     return made
 
 
 def owners(starts: Array, count: int) -> Array:
     """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
-    _function("owners")(starts.ctypes.data, starts.size - 1, count, made.ctypes.data)
+    _function("owners")(_at(starts), starts.size - 1, count, _at(made))
     return made

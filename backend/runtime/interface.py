@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.host_arrays import Parameter
@@ -101,32 +101,39 @@ class Interface:
 
 
 def _parameter_json(parameter: Parameter) -> Json:
-    """Name, type and shape; of an index array also its bound, whether it increases, what it is made of."""
-    found: list[Any] = [parameter.name, parameter.type, [_extent_json(size) for size in parameter.shape]]
+    """Name, type, shape, and what else there is to say of index arrays and of sparse tensors."""
+    more: dict[str, Any] = {}
     if parameter.below is not None:
+        more["below"] = _extent_json(parameter.below)
+        more["increasing"] = parameter.increasing
+    if parameter.inspected is not None:
         about = parameter.inspected
-        form = about and about.form and form_json(about.form)
-        made = None if about is None else [about.kind, about.of, about.axis, form]
-        found += [_extent_json(parameter.below), parameter.increasing, made]
-    return found
+        more["made"] = [about.kind, about.of, about.axis, about.form and form_json(about.form)]
+    if parameter.pattern is not None:
+        more["pattern"] = [parameter.pattern.at, list(map(_extent_json, parameter.pattern.shape))]
+    found = [parameter.name, parameter.type, list(map(_extent_json, parameter.shape))]
+    return [*found, more] if more else found
 
 
 def _parameters(found: Json) -> tuple[Parameter, ...]:
     return tuple(_parameter(*parameter) for parameter in found)
 
 
-def _parameter(name: str, type: str, shape: Json, *of_indices: Json) -> Parameter:
-    extents = tuple(map(_extent, shape))
-    if not of_indices:
-        return Parameter(name, type, extents)
-    below, increasing, made = of_indices
-    inspected = None
-    if made is not None:
-        from tadc.frontend.program import Inspected
+def _parameter(name: str, type: str, shape: Json, more: Json = None) -> Parameter:
+    made = Parameter(name, type, tuple(map(_extent, shape)))
+    if more is None:
+        return made
+    from tadc.frontend.program import Inspected, Pattern
 
-        kind, of, axis, form = made
-        inspected = Inspected(kind, tuple(of), int(axis), form and form_of(form))
-    return Parameter(name, type, extents, _extent(below), bool(increasing), inspected)
+    if "below" in more:
+        made = replace(made, below=_extent(more["below"]), increasing=bool(more["increasing"]))
+    if "made" in more:
+        kind, of, axis, form = more["made"]
+        made = replace(made, inspected=Inspected(kind, tuple(of), int(axis), form and form_of(form)))
+    if "pattern" in more:
+        at, whole = more["pattern"]
+        made = replace(made, pattern=Pattern(tuple(at), tuple(map(_extent, whole))))
+    return made
 
 
 def _extent(found: Json) -> Extent:

@@ -13,14 +13,16 @@ all equalities are solved as one system:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tadc.frontend.extents import Shape
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, holds_reduction, operands
-from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.polyhedron import implied
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.derivatives.gathers import Gather, Solved, gathers, not_taken
 from tadc.passes.terms.algebra import Algebra, is_const
@@ -34,9 +36,11 @@ def cancel_program(program: Program, found: list[Gather] | None = None) -> Progr
     The sums that gather for reads, and how they were solved, are added to `found`.
     """
 
+    arrays = program.index_arrays()
+
     def cancelled(definition: Definition) -> Term:
         facts = program.facts(definition)
-        canceller = Canceller(program.terms)
+        canceller = Canceller(program.terms, lambda name: arrays[name].shape)
         body = canceller.total(definition.body, facts)
         if found is not None:
             found.extend(gathers(definition, facts, canceller.solved))
@@ -50,9 +54,13 @@ def cancel_program(program: Program, found: list[Gather] | None = None) -> Progr
 
 @dataclass
 class Canceller:
-    """One walk over a body; `facts` are the rows known to hold where a term is evaluated."""
+    """One walk over a body; `facts` are the rows known to hold where a term is evaluated.
+
+    `shape_of` gives that of an index array.
+    """
 
     terms: Terms
+    shape_of: Callable[[str], Shape] = lambda _: ()
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
 
     def __post_init__(self) -> None:
@@ -124,7 +132,24 @@ class Canceller:
             inner = self.algebra.reduction(
                 term.kind, solution.kernel, solution.domain, body, hints, term.span
             )
-        return self.algebra.guard(solution.guards, inner, neutral)
+        return self.algebra.guard(in_place(solution.guards, self.shape_of, facts), inner, neutral)
+
+
+def in_place(rows: Domain, shape_of: Callable[[str], Shape], facts: Domain) -> Domain:
+    """Conditions, and those under which the elements of index arrays in them are there.
+
+    The rows of a sum may say that they are, by what depends on its indices: outside of it nothing does.
+    """
+    known = (*facts, *(row for row in rows if not any(row.form.lookups())))
+    needed = [
+        Constraint(side)
+        for row in rows
+        for atom in row.form.lookups()
+        for place, size in zip(atom.at, shape_of(atom.array), strict=False)
+        for side in (place, size - 1 - place)
+        if not implied(side, known)
+    ]
+    return (*dict.fromkeys(needed), *rows)
 
 
 def without_guards(terms: Terms, body: Term) -> tuple[Domain, Term]:

@@ -70,7 +70,7 @@ class _Fibres:
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.terms)
-        self.canceller = Canceller(self.terms)
+        self.canceller = Canceller(self.terms, lambda name: self.arrays[name].shape)
         self.memo: dict[tuple[int, Domain], Term] = {}
 
     def visit(self, term: Term, facts: Domain) -> Term:

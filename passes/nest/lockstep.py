@@ -282,7 +282,8 @@ class Lockstep:
         if name == "convert":
             name = "arith.extf" if apply.type == "f64" else "arith.truncf"
         elif name == "choose":
-            return self.lanes.chosen(*operands, point)
+            condition, x, y = operands
+            return self.lanes.chosen(condition, x, y, point)
         return self.lanes.operation(UPSTREAM.get(name, name), type, operands, point)
 
     # -- choices ---------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 
 BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread", "launch"]
 Fill = Literal["vectors", "transpose", "gather"]
-Ahead = Literal["rows", "vectors", "run"]
+Ahead = Literal["rows", "vectors", "run", "places"]
 
 
 @dataclass(frozen=True)
@@ -257,6 +257,7 @@ class Stream:
 class Prefetch:
     """Asks for lines that a read needs soon.
 
+    `places`: where an index array says some steps later;
     `rows`: in steps of a line of the innermost loop of the reduction, for the next tile along the copies;
     `vectors`: in each step, for the next tile along the lanes; `run`: in each step of the loops and indices
     `over`, for the next `lines` lines of the run of memory that the next tile of the loop `index` reads.

@@ -13,15 +13,16 @@ What is worth it then becomes a tensor with an element for each e. Loops over fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, bottom_up, index_forms, reachable
-from tadc.lattice.affine import Affine, Lookup
+from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.passes.terms.algebra import Algebra, is_const
 
-Opened = tuple[tuple[str, ...], Domain, Term]
+Opened = tuple[dict[str, str], Domain, Term]
+"""The indices of a reduction, each with the name that a person reads, its domain and its body."""
 
 
 def over_elements(program: Program) -> Program:
@@ -77,13 +78,20 @@ class _Walk:
             if isinstance(inner, Reduce) and inner.kind == term.kind and _told(inner.binders, inner.domain):
                 return self.turned(term)
             return term
-        binders, domain, body = self.terms.open(term)
+        opened = self.opened(term)
+        binders, domain, _ = opened
         told = _told(binders, domain)
         places = frozenset[str]().union(
             *(lookup.variables for row in domain for lookup in row.form.lookups())
         )
         outer = tuple(name for name in binders if name in places)
-        return self.nested(term, outer, (binders, domain, body), told)
+        return self.nested(term, outer, opened, told)
+
+    def opened(self, term: Reduce) -> Opened:
+        """A reduction with indices that nothing else has."""
+        binders, domain, body = self.terms.open(term)
+        hints = term.hints or ("",) * len(binders)
+        return dict(zip(binders, hints, strict=True)), domain, body
 
     def rebuilt(self, term: Reduce, body: Term) -> Reduce:
         """A reduction of something else."""
@@ -93,13 +101,13 @@ class _Walk:
 
     def turned(self, term: Reduce) -> Term:
         """`sum{f} (sum{e: dst[e] = n} …)` as `sum{e: dst[e] = n} (sum{f} …)`."""
-        binders, domain, inner = self.terms.open(term)
+        binders, domain, inner = self.opened(term)
         assert isinstance(inner, Reduce)
-        own, rows, body = self.terms.open(inner)
+        own, rows, body = self.opened(inner)
         if any(not row.form.variables.isdisjoint(binders) for row in rows):
             return term
         told = _told(own, rows)
-        return self.nested(term, own, ((*own, *binders), (*rows, *domain), body), told)
+        return self.nested(term, tuple(own), (own | binders, (*rows, *domain), body), told)
 
     def nested(self, term: Reduce, outer: Sequence[str], opened: Opened, told: dict[str, Affine]) -> Term:
         """The reduction over some of the indices, around that over the others, where what is told is put."""
@@ -108,13 +116,18 @@ class _Walk:
         apart = [row for row in domain if not row.form.variables.isdisjoint(inside)]
         body = self.terms.substitute(body, {name: form for name, form in told.items() if name in body.free})
         if inside and all(row.form.variables.isdisjoint(outer) for row in apart):
-            body = self.terms.reduce(inside, apart, body, kind=term.kind, span=term.span)
+            body = self.over(term, {name: binders[name] for name in inside}, apart, body)
             domain = tuple(row for row in domain if row not in apart)
-            binders = tuple(outer)
-        return self.terms.reduce(binders, domain, body, kind=term.kind, span=term.span)
+            binders = {name: binders[name] for name in outer}
+        return self.over(term, binders, domain, body)
+
+    def over(self, term: Reduce, binders: dict[str, str], domain: Sequence[Constraint], body: Term) -> Term:
+        """A reduction of the kind of another."""
+        hints = tuple(binders.values())
+        return self.terms.reduce(tuple(binders), domain, body, kind=term.kind, hints=hints, span=term.span)
 
 
-def _told(binders: Sequence[str], domain: Domain) -> dict[str, Affine]:
+def _told(binders: Iterable[str], domain: Domain) -> dict[str, Affine]:
     """The indices around a reduction that an element at a place of its own says, each with the form."""
     own, told = frozenset(binders), dict[str, Affine]()
     for row in domain:

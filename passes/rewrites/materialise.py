@@ -337,8 +337,9 @@ class _Body:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""
         is_element = (at, term.number) in self.elements
         place, needed = self.places[at], is_element or self.needed.get((at, term.number), False)
-        own = [place.ranges[i] for i in place.indices if i in term.free]
-        again = points(place.ranges) // max(math.prod(map(width, own)), 1)
+        ranges = {i: place.ranges[i] for i in place.indices if i not in place.told}
+        own = [found for i, found in ranges.items() if i in term.free]
+        again = points(ranges) // max(math.prod(map(width, own)), 1)
         if self.keeps and self.is_kept(at, term):
             return max(again, MANY)
         if self.mode == "always":

@@ -235,10 +235,14 @@ class Mover:
     def _indices(self, term: Term, place: Place) -> Box | None:
         """The box around the indices of a term; None where one of them has no range."""
         wanted = self.wanted(term, place)
+        told = {
+            i: form for i, form in place.told.items() if i in wanted and form.variables <= wanted | self.sizes
+        }
+        wanted -= told.keys()
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
         if self.has_lookups:
             # What an index array says the place of is read from anywhere: in whole rows, if it stands first.
-            said = _in_lookups(term)
+            said = _in_lookups(term, place)
             own.sort(key=lambda pair: pair[0] not in said)
         ranges = [place.ranges[i] for i, _ in own]
         if None in ranges:
@@ -248,6 +252,7 @@ class Mover:
         # Dimensions start at 0, and have names that every term of this kind has.
         start = [Affine.var(f"?{n}") + low for n, low in enumerate(lows)]
         shift = {i: form for (i, _), form in zip(own, start, strict=True)}
+        shift |= {i: form.substitute(shift) for i, form in told.items()}
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
         return Box(at, [h for _, h in own], shape, shift, plain)
@@ -388,9 +393,10 @@ def _without_choices(term: Term) -> Term:
     return term
 
 
-def _in_lookups(term: Term) -> frozenset[str]:
-    """The indices by way of which a term has elements of index arrays."""
-    forms = (form for node in reachable([term]) for form in index_forms(node))
+def _in_lookups(term: Term, place: Place) -> frozenset[str]:
+    """The indices by way of which a term, or a set around it, has elements of index arrays."""
+    around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+    forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
     return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))
 
 

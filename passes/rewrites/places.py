@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, operands
-from tadc.lattice.affine import Constraint
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.index_ranges import Ranges, ranges_of, ranges_within
 
@@ -41,6 +42,25 @@ class Place:
     hints: tuple[str, ...]
     ranges: Ranges
     around: tuple[Rows | Test, ...] = ()
+
+    @cached_property
+    def told(self) -> dict[str, Affine]:
+        """Indices that others tell here, by way of elements of index arrays.
+
+        In a sum over the e with `dst[e] = n`, n is `dst[e]`: there are as many points as values of e.
+        """
+        found: dict[str, Affine] = {}
+        for choice in self.around:
+            if not isinstance(choice, Rows) or not choice.holds:
+                continue
+            for form in (row.form for row in choice.rows if row.equality and any(row.form.lookups())):
+                told = next((i for i in self.indices if abs(form.coefficient(i)) == 1), None)
+                if told is None or not form.variables.isdisjoint(found):
+                    continue
+                rest = Affine.var(told) - form * form.coefficient(told)
+                if told not in rest.variables and not any(told in f.variables for f in found.values()):
+                    found[told] = rest
+        return found
 
     def under(self, choice: Rows | Test) -> Place:
         """The place below a choice."""

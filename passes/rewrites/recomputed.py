@@ -5,7 +5,8 @@
 
 A tensor of pairs is much larger than what it is made of, and passes through memory each time. It is a formula
 where it is read if the operations of computing it there, as often as it is read, cost less than the traffic;
-and always where there is no room for it. What a derivative compares for equality stays, for it has one value.
+and always where there is no room for it. So is a tensor of values at elements of index arrays, which are read
+in no order. What a derivative compares for equality stays, for it has one value.
 """
 
 from __future__ import annotations
@@ -15,8 +16,19 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Reduce, Select, Term, bottom_up, operands, reachable, tensors_read
+from tadc.frontend.terms import (
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    index_forms,
+    operands,
+    reachable,
+    tensors_read,
+)
 from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.fibre_values import with_fibre_values
 from tadc.passes.rewrites.moves import about, elements
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import ELEMENT, Costs, points
@@ -46,7 +58,8 @@ def without_large_tensors(program: Program, limit: int | None = None, by_cost: b
     definitions = [found.added(definition) for definition in program.definitions]
     if not found.formulas:
         return program
-    return replace(program, definitions=needed(definitions))
+    # What a formula looks up may be what the loop that it is in now runs over.
+    return with_fibre_values(replace(program, definitions=needed(definitions)))
 
 
 def reason_to_store(program: Program, name: str) -> str:
@@ -105,11 +118,13 @@ class _Recomputed:
             return False
         if not self.has_type(definition):
             return False
-        return self.has_no_room(definition) or (
-            self.by_cost
-            and about(definition.shape) >= LARGER * self.largest
-            and (not is_static(definition.shape) or self.bytes_of(definition) >= LEAST_BYTES)
-        )
+        return self.has_no_room(definition) or (self.by_cost and self.passes_through_memory(definition))
+
+    def passes_through_memory(self, definition: Definition) -> bool:
+        """Whether a tensor does not stay in the caches, or is read in no order, as what is made of edges."""
+        if is_static(definition.shape) and self.bytes_of(definition) < LEAST_BYTES:
+            return False
+        return about(definition.shape) >= LARGER * self.largest or _is_gathered(definition.body)
 
     def has_type(self, definition: Definition) -> bool:
         """Whether its formula has the type of the tensor; of literals alone it has that of what is around."""
@@ -180,6 +195,15 @@ class _Recomputed:
     def is_formula(self, term: Term) -> bool:
         """Whether an element is read of what is no tensor: known, for definitions stand in order."""
         return isinstance(term, Read) and term.tensor in self.formulas
+
+
+def _is_gathered(body: Term) -> bool:
+    """Whether a value is made of few others at elements of index arrays."""
+    below = list(reachable([body]))
+    forms = (form for term in below for form in index_forms(term))
+    return not any(isinstance(term, Reduce) for term in below) and any(
+        True for f in forms for _ in f.lookups()
+    )
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:

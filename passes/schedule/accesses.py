@@ -24,7 +24,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
-from tadc.passes.schedule.fibres import steps_between
+from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -51,6 +51,8 @@ class Read:
     step: int = 0
     offset: int = 0
     """The elements from the first one to that where all indices are 0, of a tensor of known shape."""
+    looked_up: frozenset[str] = frozenset()
+    """The indices that move it by way of elements of index arrays."""
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -162,6 +164,12 @@ class Accesses:
         assert isinstance(value, Load)
         return [self.form(form) for form in value.at]
 
+    def has_unlike_bounds(self, loop: Loop) -> bool:
+        """Whether elements of index arrays bound a reduction."""
+        fold = self.lets[loop.fold].value
+        assert isinstance(fold, Fold)
+        return any(True for row in fold.rows for _ in row.form.lookups())
+
     def bytes_of(self, read: Read) -> int:
         """The bytes of an element that is read."""
         return ELEMENT[self.tensors[read.tensor].type]
@@ -250,7 +258,9 @@ class Accesses:
         offset, step = 0, 1
         for form, size in zip(reversed(forms), reversed(shape), strict=True):
             offset, step = offset + form.constant * step, step * size
-        return Read(value, load.tensor, strides, not self.guards, min(inner, default=0), offset)
+        lookups = (lookup for form in load.at for lookup in form.lookups())
+        looked_up = self.union(sorted({name for lookup in lookups for name in lookup.variables}))
+        return Read(value, load.tensor, strides, not self.guards, min(inner, default=0), offset, looked_up)
 
     def fold(self, values: tuple[str, ...], fold: Fold, loop: Loop) -> frozenset[str]:
         """Take in a reduction; what its result depends on."""

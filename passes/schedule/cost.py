@@ -140,6 +140,8 @@ class _Cost:
         ending = 0.0
         if loop is candidate.fold:
             steps = math.ceil(loop.trips[-1] / (candidate.width * candidate.parts))
+            # Between elements of an index array a last step is under masks, which others are not.
+            steps += self.accesses.has_unlike_bounds(loop)
             trips = math.prod(loop.trips[:-1]) * steps
             ending = machine.join_lanes * math.log2(candidate.width) * results * loop.results
         if candidate.lane in loop.bounds and candidate.fold is None:
@@ -172,6 +174,8 @@ class _Cost:
             return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
         if stride == -1:
             return copies * machine.reversed
+        if candidate.lane in read.looked_up:
+            return copies * machine.gather_looked_up * candidate.width
         # Elsewhere what is far is packed, if it is read often.
         is_far = not self.packs and abs(stride or machine.far) * self.accesses.widest >= machine.far
         return copies * (machine.gather_far if is_far else machine.gather) * candidate.width

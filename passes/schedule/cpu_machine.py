@@ -72,6 +72,8 @@ class CpuMachine:
     """A vector whose elements stand in reverse order."""
     gather: float = 1.2
     """One lane of a vector that is not consecutive in memory."""
+    gather_looked_up: float = 2.5
+    """That where an index array says which element."""
     shuffle: float = 2
     """A round in which vectors that are transposed are shuffled."""
     scatter: float = 1.5

@@ -3,7 +3,8 @@
 The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a
 few kilobytes ends before it has caught up. Where a tensor is so large that it comes from memory, a long
 innermost loop of a sum runs in steps of a line, and before each the line that the next tile reads there is
-asked for, in each of its rows. What vectors read from rows far apart is asked for at each step. It may be
+asked for, in each of its rows. What vectors read from rows far apart is asked for at each step, and what an
+index array says the place of, in a tensor that no cache near holds, some steps before. It may be
 outside of the tensor: then it is not used. Where what the loops inside a step read is one run of memory, its
 lines are asked for in their order instead (`prefetch_runs`).
 """
@@ -32,12 +33,33 @@ LEAST_COPIES = 16
 
 def reads_ahead(item: Map, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> Mapping[str, Ahead]:
     """How reads ask for what the next tile reads, by their names."""
-    found: dict[str, Ahead] = {}
+    anywhere = _from_anywhere(item.body, function, tiling, machine)
+    found: dict[str, Ahead] = {name: "places" for name in anywhere}
     if not tiling.leaps:
         for fold, copies in _folds(item.body, tiling, math.prod(tiling.blocks.values())):
             if copies >= LEAST_COPIES and _is_long(fold, item, function):
                 found |= _Look(fold, function, tiling, machine).reads()
     return found
+
+
+def _from_anywhere(block: Block, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> Iterator[str]:
+    """The reads of reductions, but for those over lanes, whose element an index array says.
+
+    Of rows that it says the processor begins with the next while it adds up one.
+    """
+    tensors = function.tensors()
+    for fold, _ in _folds(block, tiling, 1):
+        if any(isinstance(let.value, Fold) for let in fold.body.all_lets()):
+            continue
+        for let in fold.body.all_lets():
+            load = let.value
+            if (
+                isinstance(load, Load)
+                and load.at
+                and (shape_bytes(tensors[load.tensor]) or 0) >= machine.share
+            ):
+                if any(fold.indices[-1] in lookup.variables for lookup in load.at[-1].lookups()):
+                    yield let.names[0]
 
 
 def _folds(block: Block, tiling: Tiling, copies: int) -> Iterator[tuple[Fold, int]]:

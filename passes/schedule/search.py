@@ -162,11 +162,16 @@ def _best(
     candidates = _Candidates(accesses, machine, budget, packs).all(sizes, found, tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
-    return min(
-        candidates,
-        key=lambda candidate: cost(accesses, candidate, found, machine, packs=packs),
-        default=None,
-    )
+
+    def costs(candidate: Candidate) -> float:
+        return cost(accesses, candidate, found, machine, packs=packs)
+
+    best = min(candidates, key=costs, default=None)
+    if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
+        # A few elements from anywhere are as soon added one by one.
+        plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
+        return best if costs(best) < costs(plain) else None
+    return best
 
 
 def _moves(accesses: Accesses) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.amounts import Count, Counted, Which, product, sum_of
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
-from tadc.passes.schedule.fibres import steps_between
+from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.terms.costs import ACCESS, LARGE, WEIGHTS
 
 POWER = 4

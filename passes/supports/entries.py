@@ -89,7 +89,10 @@ class _Lists:
     def definition(self, old: Definition) -> list[Definition]:
         """The definitions of the lists of a tensor; itself where it is no such tensor."""
         reader = _Reader(self, frozenset(old.indices))
-        if old.order is not None or not (old.is_output or reader.holds(old.body)):
+        is_listed = old.is_output or reader.holds(old.body)
+        if old.order is not None and is_listed:
+            raise NotListed("a recurrence hands on from step to step what it reads")
+        if not is_listed:
             return [replace(old, body=self.read_through(old.body))]
         points = [_Point(self, old, part).solved() for part in reader.parts(old.body)]
         if not old.is_output and all(len(point.own) == len(old.indices) for point in points):
@@ -263,6 +266,9 @@ class _Point:
         )
         summed = tuple(row for row in self.rows if not row.form.variables.isdisjoint(inner))
         outside = tuple(row for row in self.rows if row not in summed)
+        if any(row.equality and _joins(row.form, dims) for row in outside):
+            # A box of all pairs has many more points than there are entries.
+            raise NotListed("its entries are at pairs of places of one value")
         algebra = self.lists.algebra
         value = algebra.guard(outside, algebra.sum(inner, summed, self.value), algebra.zero)
         self.rows = outside
@@ -372,6 +378,12 @@ def _told(form: Affine, name: str) -> Affine | None:
         return None
     rest = form - Affine.var(name) * k
     return None if name in rest.variables else rest * -k
+
+
+def _joins(form: Affine, dims: Sequence[str]) -> bool:
+    """Whether an equality is one of lookups by several indices."""
+    looked = {name for lookup in form.lookups() for name in lookup.variables}
+    return len(looked.intersection(dims)) > 1
 
 
 def _holds(row: Constraint, facts: Sequence[Constraint]) -> bool:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 #: The modules of values that kernels take as they are.
 _HOST = ("builtins", "numpy")
-_RELATIONS = "tadc.backend.runtime.relations"
+_RELATIONS = "tadc.backend.runtime.kept_indices"
 
 #: Their types that were seen: to look one up takes a part of the time that asking for its module takes.
 PLAIN: set[type] = {float, int, bool, list, tuple}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.api.array_kinds import PLAIN, OnHost, are_plain, is_plain, on_gpu
+from tadc.api.sparse_kinds import is_sparse
 from tadc.caller.boundary import leaving
 
 if TYPE_CHECKING:
@@ -81,8 +82,25 @@ class Compiled:
         return self.run_on_host(args, kwargs, out)
 
     def run_on_host(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
-        """Evaluate on arrays of other libraries; results are arrays of theirs, as `OnHost` says."""
+        """Evaluate on arrays of other libraries; results are arrays of theirs, as `OnHost` says.
+
+        Sparse arrays stand for what they store and where, as `SparseCall` says.
+        """
+        if any(map(is_sparse, (*args, *kwargs.values()))):
+            return self._run_sparse(args, kwargs, out)
         call = OnHost([p.name for p in self.kernel.inputs], args, kwargs, out)
         found = self.kernel(call.args, call.kwargs, call.out)
         results = call.results([p.name for p in self.kernel.outputs], found)
+        return self._result(*results) if self._result else results[0]
+
+    def _run_sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate on sparse arrays, among others."""
+        from tadc.api.sparse_arguments import sparse_call
+
+        kernel = self.kernel
+        sparse = sparse_call(kernel, args, kwargs)
+        call = OnHost([p.name for p in kernel.inputs], sparse.args, sparse.kwargs, out)
+        found = kernel(call.args, call.kwargs, call.out)
+        results = call.results([p.name for p in kernel.outputs], found)
+        results = [sparse.result(p, array) for p, array in zip(kernel.outputs, results, strict=True)]
         return self._result(*results) if self._result else results[0]

@@ -32,6 +32,7 @@ _INTERNAL = frozenset(
         "at_call",
         "compiled_for",
         "compiled_fused",
+        "differentiable",
         "is_known",
         "options",
         "origin",

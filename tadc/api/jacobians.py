@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tadc.api.entry_lists import CsrPattern, elements_of, places_of
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_signature
-from tadc.backend.runtime.relations import known
+from tadc.api.sparse_kinds import is_sparse
 from tadc.caller.boundary import public, usage
 from tadc.frontend.packages import imported
 from tadc.lattice.affine import Affine, Lookup
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
+    from tadc.api.entry_lists import CsrPattern
     from tadc.frontend.program import Program
     from tadc.passes.supports.compress import Kept, Layout
     from tadc.passes.supports.entries import Entries
@@ -58,7 +58,8 @@ class Jacobian(Function):
 
     @cached_property
     def _compressed(self) -> Compressed:
-        return (Listed if self.program.index_arrays() else Compressed).of(self, "values")
+        has_indices = self.differentiable != self.inputs
+        return (Listed if has_indices else Compressed).of(self, "values")
 
     @public
     def toscipy(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -71,6 +72,11 @@ class Jacobian(Function):
         sparse = _scipy()
         given = self.at_call(args, kwargs)
         assert isinstance(given, Jacobian)
+        if any(map(is_sparse, (*args, *kwargs.values()))):
+            from tadc.api.sparse_arguments import sparse_call
+
+            call = sparse_call(given.compressed().compiled().kernel, args, kwargs)
+            args, kwargs = call.args, call.kwargs
         return given._sparse(sparse, args, kwargs)
 
     def _sparse(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -259,6 +265,8 @@ class Listed(Compressed):
 
         Takes the inputs of the Jacobian, of which the index arrays and the shapes matter.
         """
+        from tadc.api.entry_lists import elements_of, places_of
+
         given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
         arrays = elements_of(self.program.index_arrays().values(), given)
         sizes = self.sizes(args, kwargs)
@@ -270,6 +278,8 @@ class Listed(Compressed):
 
         Where the index arrays are relations or read-only, how entries are added up is found once.
         """
+        from tadc.backend.runtime.kept_indices import known
+
         values = self.named(args, kwargs)
         given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
         seen = [known(given[a.name]) for a in self.program.index_arrays().values() if a.inspected is None]
@@ -287,6 +297,8 @@ class Listed(Compressed):
     def _patterns(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, tuple[Any, CsrPattern]]:
         """For each Jacobian, where its lists have entries, and how these are added up."""
         import numpy as np
+
+        from tadc.api.entry_lists import CsrPattern
 
         places = self.coordinates(*args, **kwargs)
         found: dict[str, tuple[Any, CsrPattern]] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tadc.passes.maps.map import MapFunction, Tensor
 
 #: The types of C, and their bytes.
-_TYPES = {"f32": ("float", 4), "f64": ("double", 8)}
+_TYPES = {"f32": ("float", 4), "f64": ("double", 8), "i32": ("int32_t", 4)}
 _WIDTH = 100
 _TIED = "\N{NO-BREAK SPACE}"
 

@@ -23,9 +23,10 @@ def parameters_of(program: Program) -> tuple[tuple[Parameter, ...], tuple[Parame
 
     return (
         tuple(
-            Parameter(a.name, a.type, a.shape, a.below, a.increasing, a.inspected) for a in program.arguments
+            Parameter(a.name, a.type, a.shape, a.below, a.increasing, a.inspected, a.pattern)
+            for a in program.arguments
         ),
-        tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
+        tuple(Parameter(d.name, d.type, d.shape, pattern=d.pattern) for d in program.outputs),
     )
 
 

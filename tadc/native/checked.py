@@ -9,12 +9,16 @@ returns bytes, or -1 for sizes that the first refuses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tadc.backend.runtime.call_sizes import counted_inputs
+from tadc.backend.runtime.inspector import inspector_text
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT
-from tadc.frontend.extents import SIZE_LIMIT
+from tadc.frontend.extents import SIZE_LIMIT, symbol_of, symbols_in
+from tadc.native.inspection import Inspection, with_memory
 from tadc.native.ir_lines import SATURATED, TOO_MANY, Lines, Value
 from tadc.native.scratch import Scratch, lay_out
 
@@ -35,19 +39,26 @@ BAD_SIZE = Status(
 NULL = Status("TADC_NULL", 2, "a tensor with elements is NULL")
 NO_SCRATCH = Status("TADC_NO_SCRATCH", 3, "scratch is NULL, and some is needed")
 
-STATUSES = (OK, BAD_SIZE, NULL, NO_SCRATCH)
+BAD_INDEX = Status(
+    "TADC_BAD_INDEX", 4, "an element of an index array is out of range, or less than one before it"
+)
+
+STATUSES = (OK, BAD_SIZE, NULL, NO_SCRATCH, BAD_INDEX)
 """Every number that is returned; the first that holds, but for 0."""
 
 
 def checked_functions(name: str, interface: Interface) -> str:
     """LLVM IR text of both functions, to stand beside the text that defines the kernel."""
     # The largest multiple of the alignment that scratch may have to be moved by is less than one.
-    return "\n".join([_sized(name, interface), _called(name, interface), SATURATED, ""])
+    has_indices = any(p.below is not None for p in interface.inputs)
+    inspector = re.sub("^define ", "define internal ", inspector_text(), flags=re.M) if has_indices else ""
+    return "\n".join([_sized(name, interface), _called(name, interface), SATURATED, inspector, ""])
 
 
 def _sized(name: str, interface: Interface) -> str:
-    lines, (parameters, sizes) = Lines(), _sizes(interface)
-    scratch = _scratch(lines, interface, sizes, "bad.size")
+    lines = Lines()
+    parameters, sizes = _sizes(lines, interface)
+    scratch = _scratch(lines, with_memory(interface, Inspection(interface)), sizes, "bad.size")
     is_none = lines.put(f"icmp eq i64 {scratch.bytes}, 0")
     more = lines.binary("add", scratch.bytes, str(ALIGNMENT))
     lines.do(f"ret i64 {lines.put(f'select i1 {is_none}, i64 0, i64 {more}')}")
@@ -55,17 +66,27 @@ def _sized(name: str, interface: Interface) -> str:
 
 
 def _called(name: str, interface: Interface) -> str:
-    lines, (parameters, sizes) = Lines(), _sizes(interface)
-    tensors = [*interface.inputs, *interface.outputs]
+    lines, inspection = Lines(), Inspection(interface)
+    parameters, sizes = _sizes(lines, interface)
+    tensors = [*interface.arguments, *interface.outputs]
     given = [f"%p{n}" for n in range(len(tensors))]
-    scratch = _scratch(lines, interface, sizes, "bad.size")
+    whole = with_memory(interface, inspection)
+    scratch = _scratch(lines, whole, sizes, "bad.size")
     for pointer, tensor in zip(given, tensors, strict=True):
         _has_memory(lines, pointer, lines.product(tensor.dtype.itemsize, tensor.shape, sizes), "null")
-    if interface.temporaries:
+    between: list[Value] = []
+    if whole.temporaries:
         _has_memory(lines, "%scratch", scratch.bytes, "no.scratch")
         block = _aligned(lines, "%scratch")
-        given += [lines.put(f"getelementptr i8, ptr {block}, i64 {offset}") for offset in scratch.offsets]
-    arguments = [f"ptr {pointer}" for pointer in given] + [f"i64 {sizes[n]}" for n in interface.sizes]
+        between = [lines.put(f"getelementptr i8, ptr {block}, i64 {offset}") for offset in scratch.offsets]
+    inputs, results = given[: len(interface.arguments)], given[len(interface.arguments) :]
+    arrays = {p.name: array for p, array in zip(interface.arguments, inputs, strict=True)}
+    for parameter in inspection.given:
+        inspection.check(lines, arrays[parameter.name], parameter, sizes, "bad.index")
+    own = len(interface.temporaries)
+    made = inspection.run(lines, arrays, between[own:], sizes)
+    passed = [*inputs, *made, *results, *between[:own]]
+    arguments = [f"ptr {pointer}" for pointer in passed] + [f"i64 {sizes[n]}" for n in interface.sizes]
     lines.do(f"call void @{kernel_symbol(interface)}({', '.join(arguments)})")
     lines.do(f"ret i32 {OK.number}")
     pointers = [f"ptr %p{n}" for n in range(len(tensors))]
@@ -74,7 +95,7 @@ def _called(name: str, interface: Interface) -> str:
     return lines.function(head, ends)
 
 
-_ENDS = {"bad.size": BAD_SIZE, "null": NULL, "no.scratch": NO_SCRATCH}
+_ENDS = {"bad.size": BAD_SIZE, "null": NULL, "no.scratch": NO_SCRATCH, "bad.index": BAD_INDEX}
 
 
 def kernel_symbol(interface: Interface) -> str:
@@ -82,10 +103,22 @@ def kernel_symbol(interface: Interface) -> str:
     return f"{interface.symbol}.kernel"
 
 
-def _sizes(interface: Interface) -> tuple[list[str], Mapping[str, Value]]:
-    """Parameters for the sizes, and their values."""
-    values = {name: f"%s{n}" for n, name in enumerate(interface.sizes)}
-    return [f"i64 {value}" for value in values.values()], values
+def _sizes(lines: Lines, interface: Interface) -> tuple[list[str], Mapping[str, Value]]:
+    """Parameters for the sizes, and their values; of those that arrays have as many elements, products."""
+    values = {name: f"%s{n}" for n, name in enumerate(asked_sizes(interface))}
+    parameters = [f"i64 {value}" for value in values.values()]
+    for parameter, place in counted_inputs(interface.inputs):
+        symbol = symbol_of(parameter.shape[0])
+        if symbol is not None and symbol not in values:
+            values[symbol] = lines.product(1, interface.arguments[place].shape, values)
+    return parameters, values
+
+
+def asked_sizes(interface: Interface) -> tuple[str, ...]:
+    """The sizes that a caller gives: all but the numbers of elements of index arrays, which others tell."""
+    counts = {symbol_of(p.shape[0]) for p, _ in counted_inputs(interface.inputs)}
+    shown = symbols_in(size for p in (*interface.arguments, *interface.outputs) for size in p.shape)
+    return tuple(name for name in interface.sizes if name in shown or name not in counts)
 
 
 def _scratch(lines: Lines, interface: Interface, sizes: Mapping[str, Value], failure: str) -> Scratch:

@@ -54,7 +54,7 @@ def framed_kernel(
     interface = Interface.from_json(about["interface"])
     called = {**(externals or {}), **scratch_memory.addresses()}
     if any(p.below is not None for p in interface.inputs):
-        called |= inspector.addresses()
+        called |= inspector.symbols()
     library = load(code, [symbol], called)
     return Framed(interface, library, library[symbol])
 

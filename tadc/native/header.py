@@ -10,7 +10,7 @@ from tadc.backend.runtime.thread_count import MOST
 from tadc.compiler.c_signature import Pointer, prototype
 from tadc.frontend.extents import required_text
 from tadc.native.c_names import parameter_names
-from tadc.native.checked import STATUSES
+from tadc.native.checked import STATUSES, asked_sizes
 from tadc.native.unit import NativeUnit, Part
 
 ABI = 1
@@ -89,8 +89,8 @@ def header_text(unit: NativeUnit, version: str) -> str:
 def _declarations(part: Part) -> Iterator[str]:
     """What a function is of, its comment, both prototypes."""
     interface = part.interface
-    tensors = [*interface.inputs, *interface.outputs]
-    names = parameter_names([*(p.name for p in tensors), *interface.sizes])
+    tensors, asked = [*interface.arguments, *interface.outputs], asked_sizes(interface)
+    names = parameter_names([*(p.name for p in tensors), *asked])
     yield f"/* {part.about[0].upper()}{part.about[1:]}."
     for parameter in tensors:
         written = ", written" if parameter in interface.outputs else ""
@@ -98,10 +98,10 @@ def _declarations(part: Part) -> Iterator[str]:
         other = f" (`{renamed}` below)" if renamed != parameter.name else ""
         yield f"     {parameter}{written}{other}"
     yield from _holds(interface)
-    sizes = [f"int64_t {names[name]}" for name in interface.sizes]
+    sizes = [f"int64_t {names[name]}" for name in asked]
     read, written = (
         [Pointer(names[p.name], p.type, p.shape).declared(is_read=is_read) for p in parameters]
-        for parameters, is_read in ((interface.inputs, True), (interface.outputs, False))
+        for parameters, is_read in ((interface.arguments, True), (interface.outputs, False))
     )
     yield from prototype(f"int {part.name}", [*read, *written, "void *scratch", *sizes])
     yield from prototype(f"int64_t {part.name}_scratch", sizes)
@@ -109,7 +109,8 @@ def _declarations(part: Part) -> Iterator[str]:
 
 def _holds(interface: Interface) -> Iterator[str]:
     """What of sizes, the end of a comment."""
-    holds = [f"{', '.join(interface.sizes)} >= 0"] if interface.sizes else []
+    sizes = asked_sizes(interface)
+    holds = [f"{', '.join(sizes)} >= 0"] if sizes else []
     holds += [required_text(rows) for rows in interface.excluded]
     given = [f"{name} = {value}" for name, value in interface.given]
     if given:

@@ -8,8 +8,8 @@
 // of the same object gives is memory of the module, and not copied. Such arrays are empty once memory has grown, also
 // in a call, which returns new ones then: `load("f.wasm", 1 << 26)` begins with so many bytes of memory.
 
-const TYPES = { f32: Float32Array, f64: Float64Array };
-const STATUS = ["", "a size that is refused", "no tensor", "no scratch"];
+const TYPES = { f32: Float32Array, f64: Float64Array, i32: Int32Array };
+const STATUS = ["", "a size that is refused", "no tensor", "no scratch", "an index out of range or out of order"];
 
 // A form is [constant, [symbol or [form, divisor], factor], …], an extent a number or a form.
 const value = (form, sizes) => typeof form === "number" ? form : form.slice(1).reduce((sum, [atom, factor]) => sum

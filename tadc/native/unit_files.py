@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from tadc.native.archive import archive
+from tadc.native.checked import asked_sizes
 from tadc.native.header import header_text
 from tadc.native.shared_library import shared_library
 from tadc.native.unit import NativeUnit
@@ -20,7 +22,10 @@ def _header(unit: NativeUnit) -> str:
 def _module(unit: NativeUnit) -> bytes:
     from tadc.backend.wasm.code import wasm_module
 
-    described = [{"name": part.name, **part.interface.as_json()} for part in unit.parts]
+    passed = [
+        replace(it, inputs=it.arguments, sizes=asked_sizes(it)) for it in (p.interface for p in unit.parts)
+    ]
+    described = [{"name": p.name, **it.as_json()} for p, it in zip(unit.parts, passed, strict=True)]
     kept = ("name", "inputs", "outputs", "sizes")
     about = json.dumps([{key: each[key] for key in kept} for each in described]).encode()
     return wasm_module(unit.texts(), unit.symbols, unit.options.level, ("tadc", about))

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tadc.api.function import Function
+from tadc.api.sparse_arguments import SparseCall
+from tadc.api.sparse_kinds import is_sparse
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.kernel_interface import parameters_of
@@ -42,6 +45,7 @@ class TorchFunction:
         self._direct: Any = None
         #: The elements of scalars, by position.
         self._scalars = {n: ELEMENTS[p.type] for n, p in enumerate(self.parameters) if not p.shape}
+        self._is_sparse = any(p.pattern is not None for p in self.parameters)
         #: The positions of index arrays.
         self._indices = tuple(n for n, p in enumerate(self.parameters) if p.below is not None)
         if f.per_value is None and not f.program.unbound_sizes() and f.inputs:
@@ -66,6 +70,8 @@ class TorchFunction:
         if is_traced() or compiler._is_compiling_flag:
             return self._traced(args, kwargs)
         try:
+            if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
+                return self._sparse(args, kwargs)
             if kwargs or self._direct is None:
                 return self._arranged(args, kwargs)
             tensors = self._with_indices(args) if self._indices else args
@@ -139,6 +145,22 @@ class TorchFunction:
             f.compiled()  # says which sizes are missing
             f(*args, **kwargs)
         return self(*in_order(self.parameters, args, tensors))
+
+    def _sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A call with sparse tensors: one with what they store, of which PyTorch keeps the gradient."""
+        program = self.function.program
+        call = SparseCall(self.parameters, program.sizes, args, kwargs)
+        untold = set(program.unbound_sizes())
+        given = {n: v for n, v in call.kwargs.items() if n in self.inputs or n in untold or n in kwargs}
+        for name, value in given.items():
+            if isinstance(value, Relation):
+                given[name] = torch.from_numpy(value.kept.array)
+        found = self(*call.args, **given)
+        _, outputs = parameters_of(program)
+        results = [
+            call.result(p, t) for p, t in zip(outputs, found if self._result else (found,), strict=True)
+        ]
+        return self._result(*results) if self._result else results[0]
 
     def _wrapped(self, f: Function) -> TorchFunction:
         if f not in self._at:

@@ -10,8 +10,20 @@ from typing import Any
 
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, Terms, bottom_up, operands, tensors_read
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Read,
+    Reduce,
+    Term,
+    Terms,
+    bottom_up,
+    index_forms,
+    operands,
+    tensors_read,
+)
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import with_arrays
 from tadc.undoing.components import Component
 from tadc.undoing.graph import Graph
 
@@ -93,12 +105,15 @@ class Forms:
         parameters = self._parameters(statements, names)
         names |= {name: f"p{n}" for n, name in enumerate(parameters)}
         made = [self._renamed(statement, names) for statement in statements]
+        arrays = graph.program.index_arrays()
         arguments = [
-            Argument(names[name], self.types[name], graph.shapes[name])
+            replace(arrays[name], name=names[name], span=None)
+            if name in arrays
+            else Argument(names[name], self.types[name], graph.shapes[name])
             for name in (*component.dying, *component.kept, *parameters)
         ]
         key = (
-            tuple((a.name, a.type, a.shape) for a in arguments),
+            tuple(arguments),
             tuple((d.name, d.type, d.shape, d.body.number) for d in made),
         )
         form = self.made.get(key)
@@ -125,8 +140,10 @@ class Forms:
                 if term.number in seen:
                     continue
                 seen.add(term.number)
-                if isinstance(term, Read):
-                    name = self.graph.names.get(term.tensor, term.tensor)
+                read = [term.tensor] if isinstance(term, Read) else []
+                arrays = (lookup.array for form in index_forms(term) for lookup in form.lookups())
+                for tensor in (*read, *arrays):
+                    name = self.graph.names.get(tensor, tensor)
                     if name not in names:
                         found[name] = None
                 stack += reversed(operands(term))
@@ -163,14 +180,18 @@ def moved(
     """The term in another table, with other names of tensors and forms in the place of free indices."""
     spoken = indices or {}
 
+    def form_of(form: Affine) -> Affine:
+        return with_arrays(form.substitute(spoken), tensors)
+
     def value(node: Term, below: list[Term]) -> Term:
         if isinstance(node, Read):
             assert node.type
-            forms = [form.substitute(spoken) for form in node.indices]
-            return terms.read(tensors.get(node.tensor, node.tensor), forms, node.type)
+            return terms.read(
+                tensors.get(node.tensor, node.tensor), list(map(form_of, node.indices)), node.type
+            )
         if isinstance(node, Const):
             return terms.const(node.value)
-        return terms.rebuild(node, below, lambda form: form.substitute(spoken))
+        return terms.rebuild(node, below, form_of)
 
     return bottom_up(root, {}, value)
 

@@ -11,12 +11,12 @@ import pytest
 
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime import index_arguments, relations
+from tadc.backend.runtime import index_arguments, kept_indices
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.interface import Interface
-from tadc.backend.runtime.relations import Relation
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError
 from tadc.frontend.program import Inspected
 from tadc.lattice.affine import Affine
@@ -253,23 +253,23 @@ def test_an_array_that_changes_is_looked_at_each_time(kernel: Kernel) -> None:
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_what_is_kept_goes_with_the_array(kernel: Kernel, kind: type) -> None:
     gc.collect()
-    before = len(relations._KNOWN)
+    before = len(kept_indices._KNOWN)
     dst = np.zeros(6, kind)
     dst.flags.writeable = False
     kernel((np.zeros(6), dst), {"N": 5})
-    assert len(relations._KNOWN) == before + 1
+    assert len(kept_indices._KNOWN) == before + 1
     del dst
     gc.collect()
-    assert len(relations._KNOWN) == before
+    assert len(kept_indices._KNOWN) == before
 
 
 def test_a_read_only_array_with_another_shape_is_looked_at_again() -> None:
     dst = np.arange(6, dtype=np.int32)
     dst.flags.writeable = False
-    first = relations.index_array_of(dst)
-    assert relations.index_array_of(dst) is first
+    first = kept_indices.index_array_of(dst)
+    assert kept_indices.index_array_of(dst) is first
     dst.shape = (2, 3)
-    assert relations.index_array_of(dst) is not first
+    assert kept_indices.index_array_of(dst) is not first
 
 
 def test_a_call_with_a_relation_is_direct(kernel: Kernel) -> None:

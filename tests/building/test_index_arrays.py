@@ -35,7 +35,7 @@ def test_declarations() -> None:
 
 def test_conditions_of_reductions() -> None:
     f = tadc.define("f", {n: N}, tadc.sum(e, x[col[e]], where=(row[e] == n) & (col[e] >= 1)))
-    assert last(f) == "f[n] = sum{e: col[e] >= 1 and row[e] = n} (x[col[e]])"
+    assert last(f) == "f[n] = sum{e: row[e] = n and col[e] >= 1} (x[col[e]])"
     np.testing.assert_allclose(f(ROW, COL, X), [2, 4, 2])
     g = tadc.define("g", [], tadc.max({e: E - 1}, x[row[e]], where=col[e + 1] < 2))
     assert last(g) == "g = max{e: E - 1: col[e + 1] <= 1} (x[row[e]])"

@@ -197,6 +197,15 @@ def test_a_relation_that_changes_is_looked_at_again() -> None:
             np.testing.assert_array_equal(j.toscipy(given, x).toarray(), expected)
 
 
+def test_pairs_of_places_of_one_value_are_refused() -> None:
+    f = tadc.function(
+        "s: index[E] in N; d: index[E] in N; x: f64[N]\n"
+        "let l[n: N] = sum{e: d[e] = n} (x[s[e]] - x[n]); q = sum{n} (l[n]**2)"
+    )
+    with pytest.raises(tadc.CompileError, match="pairs of places of one value"):
+        tadc.hessian(f, "x").toscipy(SRC, DST, RANDOM.normal(size=N))
+
+
 def test_an_index_out_of_range_is_an_error() -> None:
     j = tadc.jacobian(tadc.function("s: index[E] in N; x: f64[N]; y[e] = x[s[e]]**2"), "x")
     with pytest.raises(tadc.ArgumentError, match=r"`s\[1\]` is 4, but must be below N = 4"):

@@ -52,7 +52,7 @@ def test_at_is_a_name_elsewhere() -> None:
     [
         ("f[i] = sum{j} (A[i, j] * x[j])", "f[i] = sum{e: row[e] = i} (A[at e] * x[col[e]])"),
         ("f[i: N] = -sum{j: M - 1} (A[i, j + 1] * x[j] / 2)",
-         "f[i] = sum{e: col[e] >= 1 and row[e] = i} (-(A[at e] * x[col[e] - 1] / 2))"),
+         "f[i] = sum{e: row[e] = i and col[e] >= 1} (-(A[at e] * x[col[e] - 1] / 2))"),
         ("f = sum{i, j} (u[i, 0] * A[i, j] * x[j])",
          "f = sum{e}_0^(E - 1) (u[row[e], 0] * A[at e] * x[col[e]])"),
         ("f = sum{i} (u[i, 0] * sum{j} (A[i, j] * x[j]))",

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.api.execute import unit_of
+from tadc.compiler.compile_options import Options
 
 E, N = 20, 7
 RANDOM = np.random.default_rng(0)
@@ -125,3 +127,19 @@ def test_programs_and_their_gradients(name: str) -> None:
         jax.grad(lambda *a: jnp.sin(f(*a, **sizes)).sum(), floats)(*args),
         jax.grad(lambda *a: jnp.sin(reference(*a)).sum(), floats)(*args),
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "arrays", "kind"),
+    [
+        ("y[n: 3*N] = sum{e: s[e] + 2*d[e] = n} (x[e])", (SRC + 2 * DST,), "values"),
+        ("y[n: N, m: N] = sum{e: s[e] = n and d[e] = m} (x[e])", (SRC, DST), "ptr"),
+        ("y[n: N] = sum{e: d[e] = n} (x[e])", (DST,), "perm"),
+    ],
+)
+def test_what_is_made_of_index_arrays_within_the_call(text: str, arrays: Any, kind: str) -> None:
+    f = tadc.function(f"size N; s: index[E] in N; d: index[E] in N; x: f64[E]\n{text}")
+    made = unit_of(f.program, Options()).interface.made
+    assert kind in {p.inspected.kind for p in made if p.inspected is not None}
+    found = f.jax(SRC, DST, W, N=N)
+    alike(found, jnp.zeros(found.shape).at[arrays].add(W))

@@ -35,7 +35,7 @@ MAIN = """
 import { load } from "./f.mjs";
 const [name, given, sizes] = JSON.parse(process.argv[2]);
 const k = await load("f.wasm");
-const types = { f32: Float32Array, f64: Float64Array };
+const types = { f32: Float32Array, f64: Float64Array, i32: Int32Array };
 const inputs = Object.fromEntries(Object.entries(given).map(([n, [type, a]]) => [n, types[type].from(a)]));
 const found = k[name](inputs, sizes);
 console.log(JSON.stringify(Object.entries(found).map(([n, a]) => [n, [...a].map(String)])));
@@ -49,9 +49,25 @@ def called(
     program = node()
     tadc.export(f, folder / "f.wasm", folder / "f.mjs", prefix="f", target="wasm32", **how)
     (folder / "main.mjs").write_text(MAIN)
-    flat = {n: [f"f{8 * a.itemsize}", a.ravel().tolist()] for n, a in given.items()}
+    flat = {n: [f"{a.dtype.kind}{8 * a.itemsize}", a.ravel().tolist()] for n, a in given.items()}
     done = run(folder, program, "main.mjs", json.dumps([name, flat, sizes]))
     return {n: np.array([float(v) for v in values]) for n, values in json.loads(done.stdout)}
+
+
+def test_index_arrays(tmp_path: Path) -> None:
+    text = "size M; t: index[T, 3] in N; d: index[T] in M; w: f64[T]; x: f64[N]\n"
+    f = tadc.function(text + "y[m: M] = sum{k: d[k] = m} (w[k] * sum{c} (x[t[k, c]]**2))")
+    random, sizes = np.random.default_rng(0), {"M": 5, "T": 30, "N": 9}
+    t, d = random.integers(0, 9, (30, 3), np.int32), random.integers(0, 5, 30, np.int32)
+    w, x, dy = (random.normal(size=n) for n in (30, 9, 5))
+    given = {"t": t, "d": d, "w": w, "x": x}
+    found = called(tmp_path, f, "f", given, sizes)["y"]
+    np.testing.assert_allclose(found, np.bincount(d, w * (x[t] ** 2).sum(1), 5))
+    found = called(tmp_path, f, "f_vjp", {**given, "dy": dy}, sizes, wrt="x")["dx"]
+    each = np.repeat(w * dy[d], 3) * 2 * x[t.ravel()]
+    np.testing.assert_allclose(found, np.bincount(t.ravel(), each, 9))
+    with pytest.raises(AssertionError, match="an index out of range"):
+        called(tmp_path, f, "f", {**given, "d": d - 1}, sizes)
 
 
 def test_value_and_gradients(tmp_path: Path) -> None:

@@ -171,4 +171,21 @@ WRONG = {
 def test_reads_out_of_range_are_found(text: str, message: str) -> None:
     found = verify(read_nest(text))
     assert found
-    assert any(message in diagnostic.primary.text for diagnostic in found), found
+    assert any(message in str(diagnostic.primary) for diagnostic in found), found
+
+
+def test_what_an_index_array_says_is_asked_for_some_steps_before() -> None:
+    """A large tensor whose elements are read from anywhere; beyond the array nothing is asked for."""
+    text = ROWS.replace("N", "4").replace("M", "3000000").replace("E", "50")
+    lines = [line for line in text.split("\n") if "sizes" not in line and "known" not in line]
+    nest = read_nest("\n".join(lines))
+    item, function = map_of(nest)
+    machine = CpuMachine(0, 14, 0)
+    steps = steps_of_plan(item, function, plan_alone(item, function, machine, {}), machine)
+    made = apply_steps(nest, steps)
+    assert "prefetch x[col[q + 32]]" in nest_text(made)
+    assert not verify(made)
+    arrays = _arrays(nest, {})
+    expected = interpret(nest, arrays).results["y"]
+    found = compiled(made)(arrays, {"begin": 0, "end": 4})["y"]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

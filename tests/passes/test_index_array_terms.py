@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,12 +10,13 @@ import pytest
 
 import tadc
 from tadc.dialect.program_reader import tad_functions
-from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.program import Argument, Definition, Inspected, Program
 from tadc.frontend.terms import Term, Terms, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.passes.maps.kept import keep
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.rewrites.coordinates import coordinates_of
+from tadc.passes.rewrites.fibre_values import with_fibre_values
 from tadc.passes.rewrites.materialise import materialise_program
 from tadc.passes.terms.batched import batched
 from tadc.passes.terms.checked_reads import reads_out_of_range
@@ -26,7 +28,7 @@ SRC = Argument("src", "i32", (E,), below=N)
 X = Argument("x", "f64", (N,))
 
 
-def of(terms: Terms, body: Term) -> Program:
+def of_nodes(terms: Terms, body: Term) -> Program:
     """A program of one output, with an element for each node."""
     return Program((SRC, X), (Definition("f", "f64", (N,), ("n",), body),), terms, sizes=("E", "N"))
 
@@ -36,7 +38,7 @@ def test_points_between_bounds_that_an_index_moves_are_not_counted() -> None:
     terms = Terms()
     rows = [Constraint(e - SRC.lookup([e])), Constraint(SRC.lookup([e]) + 3 - e), *box(["e"], [E])]
     for taken, count in ((rows[:2], False), ([Constraint(e - n), Constraint(n + 3 - e)], True)):
-        made = of(terms, terms.reduce(["e"], taken, terms.const(1)))
+        made = of_nodes(terms, terms.reduce(["e"], taken, terms.const(1)))
         found = Expander(made, made.facts(made.definitions[0])).of(made.definitions[0].body)
         assert (found == {(): Fraction(4)}) is count
 
@@ -88,6 +90,41 @@ def test_what_depends_on_a_batched_index_array_alone_varies() -> None:
     assert f.shape == (Affine.var("b"), 3)
     found = {str(lookup) for t in reachable([f.body]) for form in index_forms(t) for lookup in form.lookups()}
     assert found == {f"src[{f.indices[0]}, e]"}
+
+
+def test_a_loop_over_a_fibre_knows_what_it_looks_up() -> None:
+    u, v = (Argument(name, "i32", (E,), below=N) for name in "uv")
+    of = ("u", "v")
+    ptr = Argument("u.v.ptr", "i32", (N, N + 1), below=E + 1, inspected=Inspected("ptr", of))
+    perm = Argument("u.v.perm", "i32", (E,), below=E, inspected=Inspected("perm", of))
+    terms, q, place = Terms(), Affine.var("q"), [perm.lookup([Affine.var("q")])]
+    bounds = [Constraint(q - ptr.lookup([n, n])), Constraint(ptr.lookup([n, n + 1]) - 1 - q)]
+    read = terms.read("x", [u.lookup(place)], "f64")
+    value = terms.index(v.lookup(place) + 2 * u.lookup([q]))
+    body = terms.reduce(["q"], bounds, terms.apply("mul", [read, value]))
+    made = replace(of_nodes(terms, body), arguments=(u, v, ptr, perm, X))
+    (found,) = with_fibre_values(made).definitions
+    wanted = terms.apply("mul", [terms.read("x", [n], "f64"), terms.index(n + 2 * u.lookup([q]))])
+    assert found.body is terms.reduce(["q"], bounds, wanted)
+    # Of other bounds nothing is known.
+    body = terms.reduce(["q"], [bounds[0], Constraint(ptr.lookup([n, n]) + 1 - q)], read)
+    other = made.with_bodies([body])
+    assert with_fibre_values(other) is other
+
+
+def test_values_of_edges_are_computed_where_they_are_read() -> None:
+    """In the gradient the cosine of a node is no value of its edges, and is taken once."""
+    text = "src: index[E] in N\nx: f64[N]\nw: f64[E]\nf[e] = w[e] * sin(x[src[e]])"
+    g = tadc.vjp(tadc.function(text))
+    nest = g.lower().as_text("nest")
+    assert "src[src.perm" not in nest
+    random = np.random.default_rng(2)
+    src, x, w, df = random.integers(0, 4, 9), *(random.normal(size=k) for k in (4, 9, 9))
+    found = g(src, x, w, df)
+    dx = np.zeros(4)
+    np.add.at(dx, src, df * w * np.cos(x[src]))
+    np.testing.assert_allclose(found.dx, dx, rtol=1e-13)
+    np.testing.assert_allclose(found.dw, df * np.sin(x[src]), rtol=1e-13)
 
 
 @pytest.mark.parametrize("mode", ["auto", "always", "never"])

@@ -64,8 +64,8 @@ def check(
     """Assert that a program and its derivatives up to `order` compute what `reference` does.
 
     Order n is `vjp` applied n times, with respect to `wrt` (None: every input that is no index array, the
-    cotangents included). Every derivative up to order `reprinted` (None: `order`) is also printed and read back; its
-    text is compared, and of the last of them the values.
+    cotangents included). Every derivative up to order `reprinted` (None: `order`) is also printed and read
+    back; its text is compared, and of the last of them the values.
     `differences` compares the first gradients to central differences of the program's own value;
     `together` compares the value and the first gradients of one unit. `shapes` are those of the
     program's outputs, by default the reference's own. `compiled` runs each order of the reference

@@ -15,6 +15,7 @@ from tadc.backend.emulator.emulated_device import emulated_device
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.cli import main
+from tadc.frontend.program import Argument
 from tests.conformance import (
     test_index_maps,
     test_programs,
@@ -78,6 +79,14 @@ def test_all_of_conformance(case: Case) -> None:
     check_case(case)
 
 
+def drawn(argument: Argument, rng: np.random.Generator) -> np.ndarray:
+    """Elements of an argument whose sizes are numbers."""
+    shape = tuple(int(str(size)) for size in argument.shape)
+    if argument.below is not None:
+        return rng.integers(0, int(str(argument.below)), shape).astype(np.int32)
+    return rng.uniform(0.1, 0.9, shape).astype({"f32": np.float32, "f64": np.float64}[argument.type])
+
+
 @pytest.mark.one_in(9)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path: Path) -> None:
@@ -86,12 +95,7 @@ def test_examples(path: Path) -> None:
     names = set(f.program.sizes) if f.per_value is None else set(f.per_value.symbols)
     f = f.at({name: SIZES.get(name, 5) for name in names})
     rng = np.random.default_rng(0)
-    arrays = {
-        a.name: rng.uniform(0.1, 0.9, tuple(int(str(size)) for size in a.shape)).astype(
-            {"f32": np.float32, "f64": np.float64}[a.type]
-        )
-        for a in f.program.arguments
-    }
+    arrays = {a.name: drawn(a, rng) for a in f.program.arguments}
     agree(f, arrays)
     agree(tadc.vjp(f), with_cotangents(f, arrays))
 

@@ -86,3 +86,36 @@ def test_sizes_that_no_tensor_tells() -> None:
     f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])").torch
     found = f(torch.tensor([2, 0, 2]), torch.ones(3, dtype=torch.float64), N=3)
     assert found.tolist() == [1, 0, 2]
+
+
+DENSE = torch.where(torch.rand(5, 7, dtype=torch.float64) < 0.4, torch.randn(5, 7, dtype=torch.float64), 0)
+LAYOUTS = [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc]
+
+
+@pytest.fixture(scope="module")
+def product() -> tadc.Function:
+    return tadc.function("""
+    row: index[E] in N; col: index[E] in M; A: f64[N, M] at (row, col); x: f64[M]
+    z[i] = sum{j} (A[i, j] * x[j])
+    """)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", LAYOUTS[:2])  # PyTorch accumulates no gradient of CSC
+def test_sparse_tensors_and_their_gradients(product: tadc.Function, layout: Any) -> None:
+    x = torch.randn(7, dtype=torch.float64)
+    torch.testing.assert_close(product(DENSE.to_sparse(layout=layout), x), DENSE @ x)
+    found, dense = DENSE.to_sparse(layout=layout).requires_grad_(), DENSE.clone().requires_grad_()
+    product.torch(found, x).sin().sum().backward()
+    (dense @ x).sin().sum().backward()
+    torch.testing.assert_close(found.grad.to_dense(), dense.grad * (DENSE != 0))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_results_at_the_places_of_a_sparse_tensor(product: tadc.Function, layout: Any) -> None:
+    x, dz = torch.randn(7, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
+    for f in (tadc.vjp(product, "A"), tadc.vjp(product, "A").torch):
+        found = f(DENSE.to_sparse(layout=layout), x, dz)
+        assert found.layout is layout
+        torch.testing.assert_close(found.to_dense(), torch.outer(dz, x) * (DENSE != 0))

@@ -3,7 +3,8 @@
 The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a
 few kilobytes ends before it has caught up. So a long innermost loop of a sum runs in steps of a line, and
 before each the line that the next tile reads there is asked for, in each of its rows. What vectors read from
-rows far apart is asked for at each step. Where what the loops inside a step read is one run of memory, its
+rows far apart is asked for at each step. What an index array says the place of is asked for some steps
+before, as far from each other as it may be. Where what the loops inside a step read is one run of memory, its
 lines are asked for in their order instead: memory is read as fast as by a plain copy, while the loops
 compute.
 """
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.map import Ask, Fold, Let, Load
+from tadc.passes.maps.map import Ask, Choice, Fold, Let, Load
 from tadc.passes.nest.caches import LINE
 from tadc.passes.nest.loop_bounds import indices_of, least_span, most_values, parts_of, turns_of
 from tadc.passes.nest.nest import Extreme, Nest
@@ -24,6 +25,9 @@ from tadc.passes.nest.steps import Prefetch
 
 BYTES = {"f32": 4, "f64": 8}
 
+STEPS_AHEAD = 32
+"""So many steps of a loop take about as long as memory."""
+
 
 def prefetch(nest: Nest, step: Prefetch) -> Nest:
     """Lets the loop of a reduction ask for what a read of it needs soon."""
@@ -31,7 +35,7 @@ def prefetch(nest: Nest, step: Prefetch) -> Nest:
 
     def one(let: Let) -> Let:
         fold = let.value
-        load = rw.load_of(fold, step.read) if isinstance(fold, Fold) else None
+        load = _load_in(fold, step) if isinstance(fold, Fold) else None
         if not isinstance(fold, Fold) or load is None:
             return let
         found.append(fold)
@@ -49,6 +53,8 @@ def _asks(
 ) -> tuple[Ask, ...]:
     if step.how == "run":
         return _run(nest, step, fold, load)
+    if step.how == "places":
+        return _places(step, fold, load)
     tiles = {index: _tile(nest, form) for index, form in values.items()}
     if step.how == "rows":
         further = {index: Affine.var(index) + n for index, n in tiles.items() if n > 1}
@@ -57,6 +63,29 @@ def _asks(
     *others, last = load.at
     names = sorted(name for name in last.variables if tiles.get(name, 1) > 1)
     return (Ask(load.tensor, (*others, last.substitute({n: Affine.var(n) + tiles[n] for n in names}))),)
+
+
+def _load_in(fold: Fold, step: Prefetch) -> Load | None:
+    """The load of the name that asks, in the body of a fold; behind conditions, if a place may be beyond."""
+    if step.how != "places":
+        return rw.load_of(fold, step.read)
+    waiting = list(fold.body.lets)
+    while waiting:
+        let = waiting.pop()
+        if let.names == (step.read,) and isinstance(let.value, Load):
+            return let.value
+        if isinstance(let.value, Choice):
+            waiting += [*let.value.then.lets, *let.value.otherwise.lets]
+    return None
+
+
+def _places(step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
+    """What is read some steps later."""
+    lookups = (lookup for form in load.at for lookup in form.lookups())
+    if not any(fold.indices[-1] in lookup.variables for lookup in lookups):
+        raise DoesNotFit(f"no index array says where `{step.read}` reads in steps of its reduction")
+    later = {fold.indices[-1]: Affine.var(fold.indices[-1]) + STEPS_AHEAD}
+    return (Ask(load.tensor, tuple(form.substitute(later) for form in load.at)),)
 
 
 def _tile(nest: Nest, form: Affine) -> int:

@@ -27,9 +27,12 @@ class IndexArray:
     elements are not those of the array that it was made of.
     """
 
-    def __init__(self, array: Array, *, is_kept: bool = True) -> None:
-        """Of a contiguous array of integers; one that is not kept lives as long as its caller has it."""
-        made, self.largest = admitted(array)
+    def __init__(self, array: Array, *, is_kept: bool = True, largest: int | None = None) -> None:
+        """Of a contiguous array of integers; one that is not kept lives as long as its caller has it.
+
+        One of 32 bits whose `largest` is known is not looked at.
+        """
+        made, self.largest = admitted(array) if largest is None else (array, largest)
         self._array: Callable[[], Array | None] = (
             (lambda: made) if is_kept or made is not array else weakref.ref(made)
         )
@@ -64,7 +67,12 @@ class IndexArray:
 class Relation:
     """An index array that was looked at once, to be passed in the place of the array.
 
-    It has a copy of its own, and keeps what kernels ask of it: where each value stands. See `tadc.relation`.
+    `tadc.relation` makes it. It has a copy of its own, and keeps what kernels ask of it: where values stand.
+
+    >>> import tadc
+    >>> edges = tadc.relation([2, 0, 2], 3)
+    >>> isinstance(edges, tadc.Relation), edges.array.tolist(), edges.below
+    (True, [2, 0, 2], 3)
     """
 
     __slots__ = ("__weakref__", "below", "kept")

@@ -1,0 +1,98 @@
+"""`tadc.relation`, and what functions make of index arrays in calls."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tadc
+
+TEXT = "size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])"
+
+
+@pytest.fixture(scope="module")
+def f() -> tadc.Function:
+    return tadc.function(TEXT)
+
+
+@pytest.mark.parametrize("kind", [list, np.int8, np.uint64, ">i2"])
+def test_a_relation_stands_for_its_array(f: tadc.Function, kind: Any) -> None:
+    given = [2, 0, 2] if kind is list else np.array([2, 0, 2], kind)
+    relation = tadc.relation(given, 3)
+    for _ in range(2):
+        assert f(relation, np.array([1.0, 2, 4]), N=3).tolist() == [2, 0, 5]
+    assert tadc.vjp(f)(relation, [1, 2, 4], dy=[1, 10, 100], N=3).tolist() == [100, 1, 100]
+    assert tadc.compile(f)(relation, [1, 2, 4], N=3).tolist() == [2, 0, 5]
+
+
+def test_a_relation_has_a_copy_of_its_own(f: tadc.Function) -> None:
+    given = np.array([2, 0, 2], np.int32)
+    relation = tadc.relation(given, 3)
+    given[:] = 7
+    assert relation.array.tolist() == [2, 0, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        relation.array[0] = 1
+    assert pickle.loads(pickle.dumps(relation)).array.tolist() == [2, 0, 2]
+    assert tadc.relation(relation, 5).below == 5
+    assert len(relation) == 3
+    assert np.asarray(relation).dtype == np.int32
+
+
+def test_a_relation_whose_elements_are_too_large_for_a_call(f: tadc.Function) -> None:
+    assert f(tadc.relation([2, 0], 9), [1.0, 2.0], N=3).tolist() == [2, 0, 1]
+    with pytest.raises(tadc.ArgumentError, match=r"`d\[0\]` is 2, but must be below N = 2"):
+        f(tadc.relation([2, 0], 3), [1.0, 2.0], N=2)
+
+
+@pytest.mark.parametrize(
+    ("indices", "below", "text"),
+    [
+        ([0, 3], 3, r"`indices\[1\]` is 3, but must be below 3"),
+        ([[0, 1], [-1, 2]], 3, r"`indices\[1, 0\]` is -1, but must be at least 0"),
+        ([0.5], 3, "indices are integers"),
+        ([True], 3, "indices are integers"),
+        ([0], "N", "`below` is an integer, not str"),
+        ([0], -1, "`below` is at least 0"),
+        ([0], 2**31 + 1, "`below` is at least 0"),
+    ],
+)
+def test_what_is_no_relation(indices: Any, below: Any, text: str) -> None:
+    with pytest.raises(tadc.CompileError, match=text):
+        tadc.relation(indices, below)
+
+
+def test_a_relation_where_the_program_has_numbers(f: tadc.Function) -> None:
+    assert f([0, 0], tadc.relation([3, 4], 5), N=1).tolist() == [7]
+
+
+def test_index_arrays_have_no_derivative(f: tadc.Function) -> None:
+    assert tadc.vjp(f).outputs == ("dx",)
+    assert tadc.jvp(f).tangents == {"x": "x_dot"}
+    with pytest.raises(tadc.CompileError, match="`d` is an index array"):
+        tadc.vjp(f, "d")
+
+
+def test_flat_vectors_leave_index_arrays_out() -> None:
+    g = tadc.function("s: index[E] in N; x: f64[N]; q = sum{e} (x[s[e]]**2)")
+    flat = tadc.flat(g, {"x": np.ones(3)}, s=[0, 2, 2])
+    np.testing.assert_allclose(flat.jac([1.0, 2, 3]), [2, 0, 12])
+
+
+def test_batches_of_index_arrays_and_of_others(f: tadc.Function) -> None:
+    d, x = np.array([[0, 1], [1, 1]]), np.array([[1.0, 2], [4, 8]])
+    assert tadc.batched(f)(d, x, N=2).tolist() == [[1, 2], [0, 12]]
+    assert tadc.batched(f, "x")(d[0], x, N=2).tolist() == [[1, 2], [4, 8]]
+    assert tadc.batched(f, "d")(d, x[0], N=2).tolist() == [[1, 2], [0, 3]]
+
+
+def test_the_same_bits_in_every_call(f: tadc.Function) -> None:
+    random = np.random.default_rng(0)
+    d, x = random.integers(0, 50, 20_000), random.normal(size=20_000)
+    first = f(d, x, N=50)
+    order = np.concatenate([np.flatnonzero(d == n) for n in range(50)])
+    for given in (d, d.astype(np.uint8), tadc.relation(d, 50)):
+        assert f(given, x, N=50).tobytes() == first.tobytes()
+    assert f(d[order], x[order], N=50).tobytes() == first.tobytes()
