@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tadc.compiler.derive import derive
 from tadc.frontend.dump import dump
 from tadc.frontend.extents import required_text
 from tadc.frontend.latex import program_latex
@@ -282,3 +283,26 @@ def test_latex() -> None:
     assert r"\sum_{0 \le e \le E - 1, {\mathit{dst}}_{e} = n} w_{e} \, x_{{\mathit{src}}_{e}}" in text
     text = program_latex(checked("row_ptr: index[9] in 9\nx: f64[9]\nf[i] = x[row_ptr[i] // 2]"))
     assert r"\left\lfloor \frac{{\mathit{row}_{\mathrm{ptr}}}_{i}}{2} \right\rfloor" in text
+
+
+# -- derivatives ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # The place of `i[e]` is in range by the bounds of the sum alone, outside of which a guard may come.
+        "f[n: N] = sum{e}_(ptr[n])^(ptr[n + 1] - 1) (if {i[e] = 3} then (x[e + 1]) else (0))",
+        "f[n: N] = sum{k}_(ptr[n])^(ptr[n + 1] - 1) (x[k + 1] * x[i[k]])",
+        "f[e] = sum{k: N: i[e] = k + o[e]} (x[k])",
+        "f = max{e: i[e] + o[e] < N} (x[i[e]])",
+        "f[e: E] = if {i[e] // 2 = o[e] and i[e] > e} then (x[2 * o[e] + 1]) else (x[e])",
+    ],
+)
+def test_derivatives_read_back(body: str) -> None:
+    head = "ptr: index[N + 1] in E + 1 increasing\ni: index[E] in N\no: index[E] in N\nx: f64[N + E + N]\n"
+    program = checked(head + body)
+    for _ in range(2):
+        program = derive(program, "vjp")
+        text = print_program(program)
+        assert print_program(checked(text)) == text
