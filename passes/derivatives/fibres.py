@@ -314,7 +314,8 @@ class _Sum:
         if not any(implied(variable, (row, *self.facts)) for row in self.rows if not row.equality):
             return None
         above = (row.form + variable + 1 for row in self.rows if row.form.coefficient(name) == -1)
-        return next((form for form in above if form.variables <= sizes), None)
+        # An element of a scalar index array is no size, though no index is in it.
+        return next((f for f in above if f.variables <= sizes and not any(True for _ in f.lookups())), None)
 
     # -- what is left ------------------------------------------------------------------------------
 
