@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tadc.dialect.index_maps import parse_map
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Floor, Lookup
 
 LIMIT = (1 << 31) - 1
 
@@ -86,6 +86,9 @@ class _Ranges:
             ends = {name: self.known[v] for name, v in zip(names, op.operands, strict=True)}
             found = [interval(form, ends) for form in forms]
             self.keep(op.results[0], _OF_MAP[op.name](found))
+        elif op.name == "arith.index_castui":
+            # An element of an index array, or a condition as a number.
+            self.keep(op.results[0], (0, LIMIT))
         elif op.name == "arith.select":
             found = [self.known[v] for v in list(op.operands)[1:]]
             self.keep(op.results[0], _hull(found))
@@ -129,11 +132,14 @@ def interval(form: Affine, ends: Mapping[str, Interval]) -> Interval:
     low = high = form.constant
     size = abs(form.constant)
     for atom, k in form.terms:
-        if isinstance(atom, str):
-            first, last = ends[atom]
-        else:
-            first, last = interval(atom.numerator, ends)
-            first, last = first // atom.denominator, last // atom.denominator
+        match atom:
+            case Floor():
+                first, last = interval(atom.numerator, ends)
+                first, last = first // atom.denominator, last // atom.denominator
+            case Lookup():
+                first, last = 0, interval(atom.below, ends)[1] - 1
+            case _:
+                first, last = ends[atom]
         low += min(k * first, k * last)
         high += max(k * first, k * last)
         size += abs(k) * max(abs(first), abs(last))
