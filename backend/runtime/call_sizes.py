@@ -14,7 +14,7 @@ from typing import Any
 
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import SizeSource, extent_text, size_sources, symbols_in
+from tadc.frontend.extents import SizeSource, extent_text, shape_at, size_sources, symbols_in
 from tadc.frontend.size_values import SizeValues, refused, values_text
 from tadc.frontend.terms import Domain
 
@@ -47,6 +47,9 @@ class SizeSymbols:
         self.recheck = recheck
         self.sources = size_sources([p.shape for p in self.inputs])
         told = {source.symbol for source in self.sources}
+        #: How many elements index arrays have that no other array has as many of.
+        self.counts = [(p.count, p.shape) for p in inputs if p.count in self.names and p.count not in told]
+        told.update(name for name, _ in self.counts)
         self.untold = tuple(name for name in self.names if name not in told)
 
     def missing(self, given: Mapping[str, Any]) -> list[Diagnostic]:
@@ -65,6 +68,8 @@ class SizeSymbols:
         told: dict[str, SizeSource] = {}
         for source in self.sources:
             self._tell(source, shapes, sizes, told, problems)
+        for name, shape in self.counts if not problems else ():
+            sizes[name] = prod(shape_at(shape, sizes))
         if not problems:
             problems = self._disagreements(shapes, sizes, told)
         if problems:

@@ -73,6 +73,11 @@ class Parameter:
             return shape == self.shape
         return len(shape) == len(self.shape) and not any([shape[n] != size for n, size in self.numbers])
 
+    @property
+    def count(self) -> str:
+        """The name of the size that is how many elements an index array of several dimensions has."""
+        return f"{self.name}.count"
+
     def at(self, sizes: Mapping[str, int]) -> Parameter:
         """The tensor where the sizes have these values."""
         if self.is_static and isinstance(self.below, int | None):
