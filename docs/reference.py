@@ -32,7 +32,6 @@ EXAMPLES = {
     "tad-forward-diff": "sum.mlir",
     "tad-jacobian": "window.mlir",
     "tad-materialize": "product.tad",
-    "tad-element-values": "messages.tad",
     "tad-factor": "invariant.tad",
     "tad-drop-zeros": "variance.mlir",
     "tad-recompute": "pairs.tad",

@@ -16,7 +16,6 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import Extent, size_sources, symbols_in
 from tadc.frontend.index_sets import limits_told
-from tadc.frontend.places import check_index_array, own_indices, sparse_tensor
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
 from tadc.frontend.reads import ReadChecker, Setting
@@ -27,6 +26,7 @@ from tadc.frontend.size_conditions import negative_sizes, not_negative, without_
 from tadc.frontend.size_values import size_values
 from tadc.frontend.sizes import SizeReader, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
+from tadc.frontend.stored_places import check_index_array, own_indices, sparse_tensor
 from tadc.frontend.terms import Domain, Terms, natural_type
 from tadc.frontend.values import ValueReader
 from tadc.frontend.wording import counted

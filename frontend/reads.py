@@ -11,12 +11,12 @@ from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.index_expr import IndexReader
 from tadc.frontend.out_of_range import Access, check_access
-from tadc.frontend.places import not_sparse
 from tadc.frontend.proof import fits_64_bits
 from tadc.frontend.recurrences import OwnRead, Recurrence, check_earlier
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Tensor
 from tadc.frontend.source import Span
+from tadc.frontend.stored_places import not_sparse
 from tadc.frontend.terms import Domain
 from tadc.frontend.tree import children
 from tadc.frontend.wording import counted

@@ -14,7 +14,6 @@ from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS
 from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
-from tadc.frontend.places import pattern_arrays, places
 from tadc.frontend.printable import ranged
 from tadc.frontend.program import Pattern
 from tadc.frontend.ranges import RangeUses, inferred_size
@@ -36,6 +35,7 @@ from tadc.frontend.sparse import (
     settled,
     summed,
 )
+from tadc.frontend.stored_places import pattern_arrays, places
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
 from tadc.lattice.polyhedron import cleared
