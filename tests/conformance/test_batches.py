@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import tadc
-from tadc.frontend.extents import shape_at
+from tadc.frontend.extents import as_form, shape_at
 from tadc.frontend.specialise import problems_at
 from tests.conformance.test_forward import CASES, close, named
 from tests.fuzz import generate, sized
@@ -145,12 +145,14 @@ def test_examples(path: Path) -> None:
     sizes = {name: 3 if name == "K" else 9 for name in f.program.sizes}
     at = f.at(sizes)
     random = np.random.default_rng(1)
-    inputs = {
-        a.name: random.uniform(0.5, 1, shape_at(a.shape, {})).astype(a.type.replace("f", "float"))
-        for a in at.program.arguments
-    }
-    over = over.at(sizes)
-    given = {n: np.stack([x, 0.9 * x]) for n, x in inputs.items()}
+    over, given = over.at(sizes), dict[str, Any]()
+    for a in at.program.arguments:
+        shape = (2, *shape_at(a.shape, {}))
+        if a.below is not None:
+            given[a.name] = random.integers(0, as_form(a.below).constant, shape)
+        else:
+            x = random.uniform(0.5, 1, shape[1:]).astype(a.type.replace("f", "float"))
+            given[a.name] = np.stack([x, 0.9 * x])
     found = named(over, given)
     for b in range(2):
         one = named(at, {n: x[b] for n, x in given.items()})

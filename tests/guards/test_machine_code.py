@@ -63,6 +63,7 @@ def test_fences_are_needed(machine: str, dtype: str, width: int, monkeypatch: py
     """
     monkeypatch.setattr(object_code, "fenced", lambda text: text)
     monkeypatch.setattr(catalogue, "join_nested_sums", lambda program: program)
+    monkeypatch.setattr("tadc.passes.rewrites.factor._Factoring.with_inner", lambda self, s: None)
     for module in (cost, steps_of_plan):
         monkeypatch.setattr(module, "FEW_TILES", 4)
     monkeypatch.setattr(cost, "MASKED", 1)
