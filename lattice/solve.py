@@ -108,6 +108,7 @@ class _Solver:
         self.values: dict[str, Affine] = {}
         self.atoms: dict[Floor | Lookup, str] = {}
         self.lookups: dict[str, Lookup] = {}
+        self.aside: list[Affine] = []
         self.quotients = Quotients()
         self.guards: list[Constraint] = []
         self.steps: list[Step] = []
@@ -163,23 +164,24 @@ class _Solver:
         self.given = tuple(self.unknowns), tuple(self.equalities), tuple(self.inequalities)
         if self.lookups:
             self._put_fixed()
-            self.inequalities += self._without_lookups()
         self.solve_equalities()
         self._orient()
         self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
 
     def _without_lookups(self) -> list[Affine]:
-        """What rows say of other unknowns where elements of index arrays are the least or the greatest that
-        they may be: the bounds of loops, inside of which the rows are tested."""
+        """What rows say of unknowns that no other rows bound, where elements of index arrays are the least or
+        the greatest that they may be: the bounds of loops, inside of which the rows are tested."""
+        plain = [form for form in self.inequalities if form.variables.isdisjoint(self.lookups)]
+        bounded = {(atom, k > 0) for form in plain for atom, k in form.terms}
         found: list[Affine] = []
-        for form in self.inequalities:
+        for form in self.inequalities if self.lookups else ():
             for atom, k in form.terms:
                 if isinstance(atom, str) and atom in self.lookups:
                     most = self.lookups[atom].below - 1
                     form = form - Affine.var(atom) * k + (most * k if k > 0 else ZERO)
-            if not form.variables.isdisjoint(self.asked):
+            if any(atom in self.unknowns and (atom, k > 0) not in bounded for atom, k in form.terms):
                 found.append(form)
-        return [form for form in dict.fromkeys(found) if form not in self.inequalities]
+        return found
 
     def _put_fixed(self) -> None:
         """Put in unknowns that have one value alone: then lookups at their places are known."""
@@ -194,8 +196,15 @@ class _Solver:
         """Turn all equalities into values of unknowns and guards."""
         while self.equalities:
             self.equalities = [row for row in map(self._divided, self.equalities) if row is not None]
-            if self.equalities and not self._eliminate_unit():
+            if self.equalities and not self._eliminate_unit() and not self._put_aside():
                 self._eliminate_by_smith()
+
+    def _put_aside(self) -> bool:
+        """Leave rows with lookups that no unit coefficient solves as they are: they are asked of elements."""
+        rows = [row for row in self.equalities if not row.variables.isdisjoint(self.lookups)]
+        self.aside += rows
+        self.equalities = [row for row in self.equalities if row not in rows]
+        return bool(rows)
 
     def _split(self, form: Affine) -> tuple[Affine, Affine]:
         """The part on unknowns, and the part on parameters with the constant."""
@@ -269,6 +278,7 @@ class _Solver:
             for name, lookup in self.lookups.items()
         }
         self.equalities = [row.substitute(values) for row in self.equalities]
+        self.aside = [row.substitute(values) for row in self.aside]
         self.inequalities = [row.substitute(values) for row in self.inequalities]
         self.values = {name: form.substitute(values) for name, form in self.values.items()} | dict(values)
 
@@ -298,6 +308,7 @@ class _Solver:
     def prune(self) -> bool:
         """Drop redundant inequalities; make equalities of those that can only be tight."""
         context = (*self.facts, *self.guards)
+        self.inequalities += self._without_lookups()
         rows = self._needed([Constraint(self._written(row)) for row in self.inequalities])
         if NEVER in rows or is_empty((*rows, *context)):
             raise _NoSolution
@@ -402,7 +413,7 @@ class _Solver:
         for name in [name for name in self.unknowns if name in read]:
             self.unknowns.remove(name)
             self._substitute({name: read[name]})
-        rests = (form - self.values[name] for name, form in read.items())
+        rests = [*(form - self.values[name] for name, form in read.items()), *self.aside]
         return [Constraint(rest, equality=True) for rest in rests if rest != ZERO]
 
     def trace(self) -> Trace:
