@@ -169,19 +169,24 @@ class _Solver:
         self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
 
     def _without_lookups(self) -> list[Affine]:
-        """What rows say of unknowns that no other rows bound, where elements of index arrays are the least or
-        the greatest that they may be: the bounds of loops, inside of which the rows are tested."""
+        """What rows say of unknowns where elements of index arrays are the least or greatest that they may
+        be: the bounds of loops that no other rows bound, or at which an element is looked up, for the rows
+        themselves are tested inside."""
         plain = [form for form in self.inequalities if form.variables.isdisjoint(self.lookups)]
         bounded = {(atom, k > 0) for form in plain for atom, k in form.terms}
+        places = {n for lookup in self.lookups.values() for at in lookup.at for n in at.variables}
         found: list[Affine] = []
         for form in self.inequalities if self.lookups else ():
             for atom, k in form.terms:
                 if isinstance(atom, str) and atom in self.lookups:
                     most = self.lookups[atom].below - 1
                     form = form - Affine.var(atom) * k + (most * k if k > 0 else ZERO)
-            if any(atom in self.unknowns and (atom, k > 0) not in bounded for atom, k in form.terms):
+            if any(
+                atom in self.unknowns and (atom in places or (atom, k > 0) not in bounded)
+                for atom, k in form.terms
+            ):
                 found.append(form)
-        return found
+        return [form for form in dict.fromkeys(found) if form not in self.inequalities]
 
     def _put_fixed(self) -> None:
         """Put in unknowns that have one value alone: then lookups at their places are known."""
