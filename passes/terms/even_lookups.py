@@ -7,37 +7,51 @@ are about equally long; that of an array of ranges is `n*m // s`; any other is `
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
-from tadc.frontend.terms import Term, Terms, index_forms, reachable
+from tadc.frontend.terms import Term, Terms, bottom_up, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 
 FEW = 8
 """So many elements are taken for a fibre, where the sizes of its array are not known."""
 
 
-def with_even_lookups(program: Program) -> Program:
-    """The program without index arrays, each element of which is a form of its place. It has no sizes."""
-    arrays = program.index_arrays()
-    if not arrays:
-        return program
-    return program.with_bodies(evened(program.terms, d.body, arrays) for d in program.definitions)
+@dataclass
+class EvenLookups:
+    """Terms with forms in the place of lookups; in fibres of arrays that are not told are `FEW` elements.
 
+    `known` has what was made of terms by their numbers.
+    """
 
-def evened(terms: Terms, root: Term, arrays: Mapping[str, Argument]) -> Term:
-    """A term with forms in the place of lookups; in fibres of arrays that are not told are `FEW` elements."""
-    if not any(any(form.lookups()) for term in reachable([root]) for form in index_forms(term)):
-        return root
+    terms: Terms
+    arrays: Mapping[str, Argument]
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
 
-    def value(atom: str | Floor | Lookup) -> Affine | None:
+    def program(self, program: Program) -> Program:
+        """A program without sizes that looks up nothing."""
+        return program.with_bodies(self.term(d.body) for d in program.definitions)
+
+    def term(self, root: Term) -> Term:
+        """A term that looks up nothing."""
+        return bottom_up(root, self.known, lambda node, below: self.terms.rebuild(node, below, self.form))
+
+    def form(self, form: Affine) -> Affine:
+        """A form over places alone."""
+        return form.replace(self.value) if any(form.lookups()) else form
+
+    def value(self, atom: str | Floor | Lookup) -> Affine | None:
+        """What stands for a lookup."""
         if not isinstance(atom, Lookup):
             return None
-        at = tuple(form.replace(value) for form in atom.at)
-        return _evenly(at, atom.below, arrays.get(atom.array))
+        return _evenly(tuple(map(self.form, atom.at)), atom.below, self.arrays.get(atom.array))
 
-    return terms.with_forms(root, lambda form: form.replace(value))
+
+def looks_up(roots: Iterable[Term]) -> bool:
+    """Whether terms have elements of index arrays."""
+    return any(any(form.lookups()) for term in reachable(roots) for form in index_forms(term))
 
 
 def _evenly(at: tuple[Affine, ...], below: Affine, array: Argument | None) -> Affine:

@@ -37,7 +37,7 @@ from tadc.lattice.breakpoints import Critical, critical, zones
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.sums import Amount, plus, sum_of_pieces, times
 from tadc.passes.terms.costs import ELEMENT, TRANSCENDENTAL, weight
-from tadc.passes.terms.even_lookups import evened, with_even_lookups
+from tadc.passes.terms.even_lookups import EvenLookups, looks_up
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,9 @@ class Together:
 
 def count_program(program: Program, together: Together | None = None) -> Work:
     """The work of all tensors of a program without size symbols, as if index arrays were spread evenly."""
-    program = with_even_lookups(program)
     found = together or Together()
+    if arrays := program.index_arrays():
+        program, found = _evened(program, found, EvenLookups(program.terms, arrays))
     planner = _Planner(program.terms, found.sums)
     by_name = {d.name: d for d in program.definitions}
     fused = {name for names, _ in found.maps for name in names}
@@ -117,14 +118,26 @@ def count_program(program: Program, together: Together | None = None) -> Work:
     return total
 
 
+def _evened(program: Program, together: Together, even: EvenLookups) -> tuple[Program, Together]:
+    """A program that looks up nothing, and what of it is computed together."""
+    made = even.program(program)
+    maps = tuple((names, tuple(map(even.term, values))) for names, values in together.maps)
+    sums = (frozenset(even.known[n].number for n in each if n in even.known) for each in together.sums)
+    return made, Together(maps, tuple(sums))
+
+
 def count_definition(definition: Definition, terms: Terms) -> Work:
     """The work of one tensor without size symbols, over a table of terms."""
-    return _elements(_Planner(), [replace(definition, body=evened(terms, definition.body, {}))])
+    if looks_up([definition.body]):
+        definition = replace(definition, body=EvenLookups(terms, {}).term(definition.body))
+    return _elements(_Planner(), [definition])
 
 
 def count_definitions(program: Program) -> dict[str, Work]:
     """The operations of a program, tensor by tensor."""
-    planner, program = _Planner(), with_even_lookups(program)
+    planner = _Planner()
+    if arrays := program.index_arrays():
+        program = EvenLookups(program.terms, arrays).program(program)
     return {d.name: _elements(planner, [d]) for d in program.definitions}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -70,7 +72,7 @@ def test_places_stand_before_what_they_are_of() -> None:
 def test_wrong_uses() -> None:
     for make, words in (
         (lambda: tadc.sum(e, x[e], where=x[e] > 0), "compares indices, not values"),
-        (lambda: tadc.sum(e, x[e], where=3), "is a comparison of indices"),
+        (lambda: tadc.sum(e, x[e], where=cast("Any", 3)), "is a comparison of indices"),
         (lambda: tadc.argument("B", "f64", N, at="row"), "an index array says where"),
         (lambda: tadc.argument("B", "f64", N, at=[x]), "an index array says where"),
         (lambda: tadc.index_array("B", N, n), "cannot depend on an index"),

@@ -8,7 +8,7 @@ from itertools import count, product
 import islpy as isl
 from hypothesis import strategies as st
 
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.lattice.bounds import Level
 
 Point = dict[str, int]
@@ -22,6 +22,7 @@ def fresh_names() -> Callable[[str], str]:
 def isl_form(form: Affine) -> str:
     parts = [str(form.constant)]
     for atom, k in form.terms:
+        assert not isinstance(atom, Lookup)
         inner = atom if isinstance(atom, str) else f"floor(({isl_form(atom.numerator)})/{atom.denominator})"
         parts.append(f"{k}*{inner}")
     return " + ".join(parts)

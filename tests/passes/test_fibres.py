@@ -1,0 +1,53 @@
+"""Sums with elements of index arrays in their domains become loops over fibres: none runs over all places."""
+
+from __future__ import annotations
+
+import pytest
+
+import tadc
+from tadc.analysis.statistics import compiled_form, compiled_work
+from tadc.frontend.terms import Reduce, reachable
+
+SIZES = {"E": 600, "N": 60, "M": 40, "K": 3}
+EDGES = "src: index[E] in N; dst: index[E] in N; x: f64[N]; w: f64[E]; size N;"
+
+PROGRAMS = {
+    "messages": f"{EDGES} m[n: N] = sum{{e: dst[e] = n}} (w[e] * sin x[src[e]])",
+    "rows": "ptr: index[N + 1] in E + 1 increasing; col: index[E] in M; x: f64[M]; v: f64[E];"
+    "y[n: N] = sum{e}_(ptr[n])^(ptr[n + 1] - 1) (v[e] * sin x[col[e]])",
+    "stride": "i: index[E] in N; x: f64[2*N + 2]; y[e: E, k: 3] = sin x[2*i[e] + k]",
+    "nested": "i: index[E] in N; p: index[E] in E; x: f64[N + 1]; y[e: E] = sin x[i[p[e]] + 1]",
+    "added": "i: index[E] in N; j: index[E] in N; x: f64[2*N]; y[e: E] = sin x[i[e] + j[e]]",
+    "corners": "q: index[E, K] in N; x: f64[N]; y[e: E, k: K] = sin x[q[e, k]]",
+    "ordered": "i: index[E] in N increasing; x: f64[N]; y[e: E] = sin x[i[e]]",
+    "sums in a sum": "size N; row: index[E] in N; col: index[E] in M; v: f64[E]; x: f64[M];"
+    "z[n: N] = sum{m: M} (sum{e: row[e] = n and col[e] = m} (v[e]) * sin x[m])",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_work_is_that_of_the_places(name: str) -> None:
+    """A gradient takes a few operations for each place, whose sines and cosines weigh most."""
+    text = PROGRAMS[name].replace(" size N;", "").replace("src:", "size N; src:")
+    f = tadc.function(text)
+    program = f.at({size: SIZES[size] for size in f.program.sizes}).program
+    wrt = f.differentiable
+    form = compiled_form(program, "value-and-vjp", wrt)
+    rows = [
+        row
+        for d in form.definitions
+        for t in reachable([d.body])
+        if isinstance(t, Reduce)
+        for row in t.domain
+    ]
+    assert not [str(row) for row in rows if row.equality]
+    value, gradients = (compiled_work(program, mode, wrt) for mode in ("value", "value-and-vjp"))
+    assert gradients.weighted <= 4 * value.weighted + 20 * SIZES["E"]
+    assert gradients.weighted <= 400 * SIZES["E"]
+
+
+def test_names_of_arrays_that_the_inspector_makes() -> None:
+    f = tadc.function(f"{EDGES[:-7]} m[e] = w[e] * x[src[e]]")
+    program = compiled_form(tadc.vjp(f, wrt="x").program, "value")
+    made = {a.name: a.inspected for a in program.arguments if a.inspected is not None}
+    assert {name: about.kind for name, about in made.items()} == {"src.ptr": "ptr", "src.perm": "perm"}
