@@ -85,7 +85,9 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
     """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
     lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
     low, high = lookups.get(1), lookups.get(-1)
-    if low is None or high is None or low.array != high.array or high.at[-1] - low.at[-1] != Affine.const(1):
+    if low is None or high is None or low.array != high.array or not low.at:
+        return None
+    if high.at[-1] - low.at[-1] != Affine.const(1):
         return None
     total = Affine.const(1)
     for form in low.at:
