@@ -40,9 +40,13 @@ class Inspected:
     - `values` of some arrays is an index array of any shape: its element at `#0, #1, …` is `form`, an index
       form of these, of sizes and of lookups of the arrays. A lookup that is out of range counts as 0.
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
+    - `whole` of `ptr: index[N + 1] in E + 1 increasing` is `index[N + 1] in E // L + 1 increasing`: the parts
+      of L elements, where L is the number `form`, of the ranges before one.
+    - `start` of (ptr, whole) is `index[E // L] in E - L + 1`: where the c-th of these parts begins; 0 where
+      there are fewer.
     """
 
-    kind: Literal["ptr", "perm", "owner", "values", "taken"]
+    kind: Literal["ptr", "perm", "owner", "values", "taken", "whole", "start"]
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None

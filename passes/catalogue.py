@@ -23,6 +23,7 @@ from tadc.passes.maps.chains import chained
 from tadc.passes.maps.filled_tensors import filled
 from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.kept import keep
+from tadc.passes.maps.long_fibres import PART, cut_fibres
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
@@ -372,6 +373,24 @@ class Cut(TermPass):
             mark_maps(function, self.marks)
 
 
+@register("tad-cut-fibres", "no loop over a fibre has more than a fixed number of elements")
+@dataclass
+class CutFibres(TermPass):
+    """Long fibres of index arrays to parts of a fixed length, which are tensors, so that threads can share one.
+
+    A fibre sum is that of the elements after the whole parts, plus that of the parts where there are some.
+    Which there are says the inspector. The length is one for all machines, so sums have the same bits for any
+    number of threads; what has fewer elements in all stays as it is.
+    """
+
+    part: int = number_option(PART, "elements of a part")
+    limit: int = number_option(-1, "bytes that a tensor in between may take (-1: any number)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Cut in a program."""
+        return cut_fibres(program, self.part, None if self.limit < 0 else self.limit)
+
+
 @register("tad-sum-steps", "no sum over the steps of a recurrence is in another sum, or under a guard")
 @dataclass
 class SumSteps(TermPass):
@@ -618,6 +637,7 @@ __all__ = [
     "CancelDeltas",
     "Chain",
     "Cut",
+    "CutFibres",
     "Factor",
     "Fill",
     "Fold",

@@ -220,10 +220,13 @@ done:
 }
 
 ; `owners[e]`, of `count` elements, becomes the n below `rows` with `starts[n] <= e < starts[n + 1]`, or `rows`
-; where there is none. The starts increase up to `count` at most.
+; where there is none. The starts increase up to `count` at most; of -1 rows there is none.
 define void @tadc_owners(ptr noalias %starts, i64 %rows, i64 %count, ptr noalias %owners) {
 entry:
   %rows.narrow = trunc i64 %rows to i32
+  %any = icmp sge i64 %rows, 0
+  br i1 %any, label %ends, label %after.head
+ends:
   %last.at = getelementptr i32, ptr %starts, i64 %rows
   %first = load i32, ptr %starts, align 4
   %last = load i32, ptr %last.at, align 4
@@ -231,7 +234,7 @@ entry:
   %last.wide = zext i32 %last to i64
   br label %before.head
 before.head:
-  %b = phi i64 [ 0, %entry ], [ %b.next, %before ]
+  %b = phi i64 [ 0, %ends ], [ %b.next, %before ]
   %before.left = icmp slt i64 %b, %first.wide
   br i1 %before.left, label %before, label %rows.head
 before:
@@ -265,7 +268,7 @@ row.done:
   br label %rows.head
 
 after.head:
-  %a = phi i64 [ %last.wide, %rows.head ], [ %a.next, %after ]
+  %a = phi i64 [ 0, %entry ], [ %last.wide, %rows.head ], [ %a.next, %after ]
   %after.left = icmp slt i64 %a, %count
   br i1 %after.left, label %after, label %done
 after:
@@ -273,6 +276,75 @@ after:
   store i32 %rows.narrow, ptr %a.at, align 4
   %a.next = add nuw nsw i64 %a, 1
   br label %after.head
+done:
+  ret void
+}
+
+; `wholes[n]`, of as many elements as `starts`, becomes how many parts of `length` elements are in the ranges
+; between neighbours among the first n + 1 of `starts`.
+define void @tadc_wholes(ptr noalias %starts, i64 %count, i64 %length, ptr noalias %wholes) {
+entry:
+  %length.narrow = trunc i64 %length to i32
+  %any = icmp sgt i64 %count, 0
+  br i1 %any, label %first, label %done
+first:
+  %first.start = load i32, ptr %starts, align 4
+  store i32 0, ptr %wholes, align 4
+  br label %head
+head:
+  %n = phi i64 [ 1, %first ], [ %n.next, %loop ]
+  %begin = phi i32 [ %first.start, %first ], [ %end, %loop ]
+  %before = phi i32 [ 0, %first ], [ %until, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %end.at = getelementptr i32, ptr %starts, i64 %n
+  %end = load i32, ptr %end.at, align 4
+  %elements = sub i32 %end, %begin
+  %parts = udiv i32 %elements, %length.narrow
+  %until = add i32 %before, %parts
+  %whole.at = getelementptr i32, ptr %wholes, i64 %n
+  store i32 %until, ptr %whole.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `places[c]`, of `most` elements, becomes where the c-th of these parts begins, or 0 where there are fewer.
+define void @tadc_parts(ptr noalias %starts, ptr noalias %wholes, i64 %count, i64 %length, ptr noalias %places, i64 %most) {
+entry:
+  %bytes = mul i64 %most, 4
+  call void @llvm.memset.p0.i64(ptr %places, i8 0, i64 %bytes, i1 false)
+  %length.narrow = trunc i64 %length to i32
+  br label %head
+head:
+  %n = phi i64 [ 1, %entry ], [ %n.next, %next ]
+  %c.first = phi i64 [ 0, %entry ], [ %c, %next ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %range, label %done
+range:
+  %end.at = getelementptr i32, ptr %wholes, i64 %n
+  %end.narrow = load i32, ptr %end.at, align 4
+  %end = zext i32 %end.narrow to i64
+  %n.less = sub i64 %n, 1
+  %begin.at = getelementptr i32, ptr %starts, i64 %n.less
+  %begin = load i32, ptr %begin.at, align 4
+  br label %part.head
+part.head:
+  %c = phi i64 [ %c.first, %range ], [ %c.next, %part ]
+  %place = phi i32 [ %begin, %range ], [ %place.next, %part ]
+  %part.left = icmp slt i64 %c, %end
+  br i1 %part.left, label %part, label %next
+part:
+  %place.at = getelementptr i32, ptr %places, i64 %c
+  store i32 %place, ptr %place.at, align 4
+  %place.next = add i32 %place, %length.narrow
+  %c.next = add nuw nsw i64 %c, 1
+  br label %part.head
+next:
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
 done:
   ret void
 }

@@ -20,9 +20,11 @@ from tadc.backend.runtime.inspector import (
     INDEX_LIMIT,
     joint_starts,
     owners,
+    parts,
     sorted_places,
     subscripts,
     taken,
+    wholes,
 )
 from tadc.backend.runtime.kept_indices import IndexArray, Relation, index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
@@ -170,6 +172,18 @@ class _Inspection:
 
     def _owner(self) -> Array:
         return owners(self.arrays[0], self.below[0] - 1)
+
+    def _whole(self) -> Array:
+        return wholes(self.arrays[0], self._length)
+
+    def _start(self) -> Array:
+        return parts(*self.arrays, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))
+
+    @property
+    def _length(self) -> int:
+        """Of a part."""
+        assert self.about.form is not None
+        return self.about.form.constant
 
     def _ask_for(self, elements: int) -> None:
         """Raise ArgumentError (TAD0506) where there is too little memory for so many."""

@@ -40,6 +40,7 @@ _KINDS = {
 _FUNCTIONS = {
     "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
+    "wholes": "pnnp", "parts": "ppnnpn",
 }  # fmt: skip
 
 
@@ -156,4 +157,18 @@ def owners(starts: Array, count: int) -> Array:
     """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
     _function("owners")(_at(starts), starts.size - 1, count, _at(made))
+    return made
+
+
+def wholes(starts: Array, length: int) -> Array:
+    """How many parts of a length are in the ranges between neighbours up to each element."""
+    made = np.empty(starts.size, INDEX)
+    _function("wholes")(_at(starts), starts.size, length, _at(made))
+    return made
+
+
+def parts(starts: Array, before: Array, length: int, count: int) -> Array:
+    """Where each of these parts begins, which are counted `before` each; 0 where there are fewer."""
+    made = np.empty(count, INDEX)
+    _function("parts")(_at(starts), _at(before), starts.size, length, _at(made), count)
     return made

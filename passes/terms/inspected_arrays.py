@@ -60,6 +60,20 @@ class Arrays:
             "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
         )
 
+    def whole(self, ptr: str, length: int) -> Argument:
+        """How many parts of a length are in the ranges between neighbours of an increasing array."""
+        count, form = (as_form(self.below(ptr)) - 1).floordiv(length), Affine.const(length)
+        shape = map(as_form, self[ptr].shape)
+        return self.make("whole", (ptr,), 0, shape, count + 1, increasing=True, form=form)
+
+    def start(self, ptr: str, whole: str) -> Argument:
+        """Where these parts begin."""
+        inspected = self[whole].inspected
+        assert inspected is not None
+        assert inspected.form is not None
+        count, below = as_form(self.below(whole)) - 1, as_form(self.below(ptr)) - inspected.form
+        return self.make("start", (ptr, whole), 0, (count,), below, form=inspected.form)
+
     def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
         """The values of a form of lookups."""
         return self.make("values", tuple(of), 0, shape, below, form=form)

@@ -14,6 +14,7 @@ from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import Temporary
 from tadc.frontend.extents import Extent, Shape, as_form, extent
+from tadc.frontend.program import Inspected
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.native.ir_lines import Lines, Value
 
@@ -27,6 +28,8 @@ DECLARED = {
     "subscripts": "void (ptr, i64, i64, i64, ptr)",
     "taken": "void (ptr, ptr, i64, ptr)",
     "owners": "void (ptr, i64, i64, ptr)",
+    "wholes": "void (ptr, i64, i64, ptr)",
+    "parts": "void (ptr, ptr, i64, i64, ptr, i64)",
 }
 
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
@@ -199,6 +202,11 @@ class Inspection:
             case "owner":
                 rows = extent(as_form(first.shape[0]) - 1)
                 self._call("owners", first.name, (rows,), parameter.shape, name)
+            case "whole":
+                self._call("wholes", first.name, first.shape, _length(about), name)
+            case "start":
+                whole, *_ = others
+                self._call("parts", first.name, whole, first.shape, _length(about), name, parameter.shape)
             case "values":
                 assert about.form is not None
                 self._steps.append(_Form(parameter, about.form))
@@ -234,6 +242,12 @@ class Inspection:
             p.name for p in self._made if p.inspected and (p.inspected.kind, p.inspected.of) == (kind, of)
         ]
         return found[0] if found else None
+
+
+def _length(about: Inspected) -> Shape:
+    """Of the parts that are asked for, as a product."""
+    assert about.form is not None
+    return (about.form.constant,)
 
 
 def with_memory(interface: Interface, inspection: Inspection) -> Interface:
