@@ -4,13 +4,13 @@
 
 becomes, with L elements a part,
 
-    let y_parts[c: E // L] = if o < N then sum{k: L} f(o, start[c] + k) else 0     where o is owner[c]
-    y[b] = sum{q}_(ptr[b] + (ptr[b + 1] - ptr[b]) // L * L)^(ptr[b + 1] - 1) f(b, q)
-        + (if ptr[b + 1] - ptr[b] >= L then sum{c}_(whole[b])^(whole[b + 1] - 1) y_parts[c] else 0)
+    let y_parts[c: E // L] = if owner[c] < N then sum{q}_(start[c])^(start[c] + L - 1) f(owner[c], q) else 0
+    y[b] = sum{q}_(ptr[b] + L*(whole[b + 1] - whole[b]))^(ptr[b + 1] - 1) f(b, q)
+        + sum{c}_(whole[b])^(whole[b + 1] - 1) y_parts[c]
 
 where the inspector counts whole parts: `whole[b]` are those of the fibres before b, `owner[c]` is the b of one,
 `start[c]` its first place. L is one number for all machines, so sums have the same bits for any number of
-threads. A fibre of fewer elements is summed as it was, which costs a comparison more.
+threads. A fibre of fewer elements is summed as it was, at the cost of one number read and compared.
 """
 
 from __future__ import annotations
@@ -61,11 +61,6 @@ class _Fibre:
     value: Affine
     rows: tuple[Constraint, Constraint]
 
-    @property
-    def bounds(self) -> tuple[Affine, Affine]:
-        """Where it begins, and where the next does."""
-        return self.ptr.lookup([self.value]), self.ptr.lookup([self.value + 1])
-
 
 @dataclass(frozen=True)
 class _Owned:
@@ -79,6 +74,15 @@ class _Owned:
     def used(self) -> frozenset[str]:
         """What it depends on."""
         return self.body.free.union(*(row.form.variables for row in self.rows))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A tensor of the parts of fibres: the name of its index over these, and the other ones."""
+
+    name: str
+    index: str
+    others: tuple[str, ...]
 
 
 @dataclass
@@ -119,13 +123,13 @@ class _Walk:
             case _:
                 return self.program.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
 
-    def tensor(self, index: str, count: Extent, value: Term) -> tuple[str, list[str]] | None:
-        """A new tensor of values over the parts and those indices of the definition that they depend on, by
-        its name and these; None where there is no such tensor."""
+    def tensor(self, index: str, count: Extent, value: Term) -> _Parts | None:
+        """A new tensor of values over the parts, and those indices of the definition that they depend on;
+        None where they depend on others, or it is too large."""
         definition = self.definition
         free = value.free - frozenset(self.program.sizes) - {index}
         sizes = dict(zip(definition.indices, definition.shape, strict=True))
-        others = [name for name in definition.indices if name in free]
+        others = tuple(name for name in definition.indices if name in free)
         shape = (count, *(sizes[name] for name in others))
         known = [size for size in shape if isinstance(size, int)]
         assert value.type
@@ -134,7 +138,7 @@ class _Walk:
             return None
         name = self.names.free(f"{definition.name}_parts")
         self.new.append(Definition(name, value.type, shape, (index, *others), value, False, definition.span))
-        return name, others
+        return _Parts(name, index, others)
 
 
 class _Sum:
@@ -153,16 +157,15 @@ class _Sum:
         """The last elements of a fibre and its whole parts; the reduction over no long fibre as it is."""
         for fibre in self.fibres() if self.term.type else ():
             left = tuple(row for row in self.rows if row not in fibre.rows)
-            parts = self.parts(fibre, left)
-            if parts is None:
+            whole = self.arrays.whole(fibre.ptr.name, self.walk.part)
+            first, after = (whole.lookup([each]) for each in (fibre.value, fibre.value + 1))
+            tensor = self.parts(fibre, whole, left)
+            if tensor is None:
                 continue
-            begin, end = fibre.bounds
-            length = end - begin
-            low = Constraint(Affine.var(fibre.index) - end + length.mod(self.walk.part))
+            place = Affine.var(fibre.index) - fibre.ptr.lookup([fibre.value])
+            low = Constraint(place - (after - first) * self.walk.part)
             rest = self.over(self.hints, (low, fibre.rows[1], *left), self.body)
-            return self.joined(
-                rest, self.terms.guard([Constraint(length - self.walk.part)], parts, self.neutral)
-            )
+            return self.joined(rest, tensor, first, after)
         return self.over(self.hints, self.rows, self.body)
 
     def fibres(self) -> Iterator[_Fibre]:
@@ -187,10 +190,9 @@ class _Sum:
             return most.constant >= self.walk.part
         return implied(most, self.walk.program.size_facts())
 
-    def parts(self, fibre: _Fibre, rows: Domain) -> Term | None:
-        """The reduction of the whole parts; None where there is no tensor of them."""
+    def parts(self, fibre: _Fibre, whole: Argument, rows: Domain) -> _Parts | None:
+        """A new tensor with the reduction of each whole part; None where there is none."""
         walk, length = self.walk, self.walk.part
-        whole = self.arrays.whole(fibre.ptr.name, length)
         owners, starts = self.arrays.owner(whole.name), self.arrays.start(fibre.ptr.name, whole.name)
         index = walk.names.index("part", walk.definition.indices)
         owner = owners.lookup([Affine.var(index)])
@@ -199,22 +201,12 @@ class _Sum:
         conditions = None if owned is None else self.conditions(owned, index, exists)
         if owned is None or conditions is None:
             return None
-        step = self.terms.fresh("k")
-        place = {fibre.index: starts.lookup([Affine.var(index)]) + Affine.var(step)}
-        hints = {step if name == fibre.index else name: hint for name, hint in self.hints.items()}
-        within = (*box([step], [length]), *(row.substitute(place) for row in owned.rows))
-        value: Term = self.over(hints, within, self.terms.substitute(owned.body, place))
+        step = Affine.var(fibre.index) - starts.lookup([Affine.var(index)])
+        within = (Constraint(step), Constraint(length - 1 - step), *owned.rows)
+        value: Term = self.over(self.hints, within, owned.body)
         for condition in (conditions, (exists,)):
             value = self.terms.guard(condition, value, self.neutral) if condition else value
-        tensor = walk.tensor(index, starts.shape[0], value)
-        if tensor is None:
-            return None
-        c = self.terms.fresh("c")
-        assert value.type
-        read = self.terms.read(tensor[0], [Affine.var(c), *map(Affine.var, tensor[1])], value.type)
-        first, after = (whole.lookup([each]) for each in (fibre.value, fibre.value + 1))
-        bounds = (Constraint(Affine.var(c) - first), Constraint(after - 1 - Affine.var(c)))
-        return self.over({c: index}, bounds, read)
+        return walk.tensor(index, starts.shape[0], value)
 
     def owned(self, value: Affine, owner: Affine, rows: Domain) -> _Owned | None:
         """The reduction for the owner of a part; None where that cannot stand in the place of the value."""
@@ -254,14 +246,20 @@ class _Sum:
             kept.append(row)
         return tuple(kept)
 
-    def joined(self, x: Term, y: Term) -> Term:
-        """Two values of the reduction as one."""
+    def joined(self, rest: Term, parts: _Parts, first: Affine, after: Affine) -> Term:
+        """The reduction of what is after the whole parts, and of those from the first until the next fibre's."""
+        c = self.terms.fresh("c")
+        assert self.term.type
+        read = self.terms.read(parts.name, [Affine.var(c), *map(Affine.var, parts.others)], self.term.type)
+        bounds = (Constraint(Affine.var(c) - first), Constraint(after - 1 - Affine.var(c)))
+        all_parts = self.over({c: parts.index}, bounds, read)
         function = _JOINS.get(self.term.kind)
         if function is not None:
-            return self.terms.apply(function, [x, y], self.term.span)
+            return self.terms.apply(function, [rest, all_parts], self.term.span)
         n = self.terms.fresh("n")
-        either = self.terms.guard([Constraint(-Affine.var(n))], x, y)
-        return self.over({n: ""}, box([n], [2]), either)
+        either = self.terms.guard([Constraint(-Affine.var(n))], rest, all_parts)
+        both = self.over({n: ""}, box([n], [2]), either)
+        return self.terms.guard([Constraint(after - first - 1)], both, rest)
 
     def over(self, hints: dict[str, str], rows: Domain, body: Term) -> Term:
         """A reduction of the same kind."""
