@@ -25,7 +25,7 @@ from tadc.lattice.form_json import form_json, form_of
 _KINDS = get_args(get_type_hints(Inspected)["kind"])
 
 #: Those that a form says more of.
-_WITH_FORM = ("values", "whole", "start")
+_WITH_FORM = ("values", "whole", "rest", "start")
 
 
 def attributes_of(tensor: Argument | Definition, sizes: Sequence[str], context: ir.Context) -> dict[str, Any]:

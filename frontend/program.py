@@ -42,11 +42,12 @@ class Inspected:
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
     - `whole` of `ptr: index[N + 1] in E + 1 increasing` is `index[N + 1] in E // L + 1 increasing`: the parts
       of L elements, where L is the number `form`, of the ranges before one.
+    - `rest` of ptr is `index[N] in E + 1`: where what is left of a range after these parts begins.
     - `start` of (ptr, whole) is `index[E // L] in E - L + 1`: where the c-th of these parts begins; 0 where
       there are fewer.
     """
 
-    kind: Literal["ptr", "perm", "owner", "values", "taken", "whole", "start"]
+    kind: Literal["ptr", "perm", "owner", "values", "taken", "whole", "rest", "start"]
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None

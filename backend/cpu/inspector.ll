@@ -311,6 +311,33 @@ done:
   ret void
 }
 
+; `rests[n]`, of `count - 1` elements, becomes the first of what is left of the n-th of these ranges after its
+; parts.
+define void @tadc_rests(ptr noalias %starts, i64 %count, i64 %length, ptr noalias %rests) {
+entry:
+  %length.narrow = trunc i64 %length to i32
+  br label %head
+head:
+  %n = phi i64 [ 1, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %n.less = sub i64 %n, 1
+  %begin.at = getelementptr i32, ptr %starts, i64 %n.less
+  %begin = load i32, ptr %begin.at, align 4
+  %end.at = getelementptr i32, ptr %starts, i64 %n
+  %end = load i32, ptr %end.at, align 4
+  %elements = sub i32 %end, %begin
+  %after = urem i32 %elements, %length.narrow
+  %rest = sub i32 %end, %after
+  %rest.at = getelementptr i32, ptr %rests, i64 %n.less
+  store i32 %rest, ptr %rest.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
 ; `places[c]`, of `most` elements, becomes where the c-th of these parts begins, or 0 where there are fewer.
 define void @tadc_parts(ptr noalias %starts, ptr noalias %wholes, i64 %count, i64 %length, ptr noalias %places, i64 %most) {
 entry:

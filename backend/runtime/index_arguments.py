@@ -21,6 +21,7 @@ from tadc.backend.runtime.inspector import (
     joint_starts,
     owners,
     parts,
+    rests,
     sorted_places,
     subscripts,
     taken,
@@ -175,6 +176,9 @@ class _Inspection:
 
     def _whole(self) -> Array:
         return wholes(self.arrays[0], self._length)
+
+    def _rest(self) -> Array:
+        return rests(self.arrays[0], self._length)
 
     def _start(self) -> Array:
         return parts(*self.arrays, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))

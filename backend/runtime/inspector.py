@@ -40,7 +40,7 @@ _KINDS = {
 _FUNCTIONS = {
     "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
-    "wholes": "pnnp", "parts": "ppnnpn",
+    "wholes": "pnnp", "rests": "pnnp", "parts": "ppnnpn",
 }  # fmt: skip
 
 
@@ -164,6 +164,13 @@ def wholes(starts: Array, length: int) -> Array:
     """How many parts of a length are in the ranges between neighbours up to each element."""
     made = np.empty(starts.size, INDEX)
     _function("wholes")(_at(starts), starts.size, length, _at(made))
+    return made
+
+
+def rests(starts: Array, length: int) -> Array:
+    """Where what is left of these ranges after their parts begins."""
+    made = np.empty(max(starts.size - 1, 0), INDEX)
+    _function("rests")(_at(starts), starts.size, length, _at(made))
     return made
 
 

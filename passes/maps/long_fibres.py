@@ -158,14 +158,16 @@ class _Sum:
         for fibre in self.fibres() if self.term.type else ():
             left = tuple(row for row in self.rows if row not in fibre.rows)
             whole = self.arrays.whole(fibre.ptr.name, self.walk.part)
-            first, after = (whole.lookup([each]) for each in (fibre.value, fibre.value + 1))
             tensor = self.parts(fibre, whole, left)
             if tensor is None:
                 continue
-            place = Affine.var(fibre.index) - fibre.ptr.lookup([fibre.value])
-            low = Constraint(place - (after - first) * self.walk.part)
-            rest = self.over(self.hints, (low, fibre.rows[1], *left), self.body)
-            return self.joined(rest, tensor, first, after)
+            first, after = (whole.lookup([each]) for each in (fibre.value, fibre.value + 1))
+            bounds = (Constraint(-first), Constraint(after - 1))
+            rest = self.arrays.rest(fibre.ptr.name, self.walk.part).lookup([fibre.value])
+            low = Constraint(Affine.var(fibre.index) - rest)
+            some = Constraint(rest - fibre.ptr.lookup([fibre.value]) - 1)
+            last = self.over(self.hints, (low, fibre.rows[1], *left), self.body)
+            return self.joined(last, self.all_parts(tensor, bounds), some)
         return self.over(self.hints, self.rows, self.body)
 
     def fibres(self) -> Iterator[_Fibre]:
@@ -246,20 +248,24 @@ class _Sum:
             kept.append(row)
         return tuple(kept)
 
-    def joined(self, rest: Term, parts: _Parts, first: Affine, after: Affine) -> Term:
-        """The reduction of what is after the whole parts, and of those from the first until the next fibre's."""
+    def all_parts(self, parts: _Parts, bounds: tuple[Constraint, Constraint]) -> Term:
+        """The reduction of the whole parts of a fibre, between two."""
         c = self.terms.fresh("c")
         assert self.term.type
         read = self.terms.read(parts.name, [Affine.var(c), *map(Affine.var, parts.others)], self.term.type)
-        bounds = (Constraint(Affine.var(c) - first), Constraint(after - 1 - Affine.var(c)))
-        all_parts = self.over({c: parts.index}, bounds, read)
+        low, high = bounds
+        rows = (Constraint(Affine.var(c) + low.form), Constraint(high.form - Affine.var(c)))
+        return self.over({c: parts.index}, rows, read)
+
+    def joined(self, rest: Term, parts: Term, some: Constraint) -> Term:
+        """The reduction of what is after the whole parts, and of these where there are some."""
         function = _JOINS.get(self.term.kind)
         if function is not None:
-            return self.terms.apply(function, [rest, all_parts], self.term.span)
+            parts = self.terms.guard([some], parts, self.neutral)
+            return self.terms.apply(function, [rest, parts], self.term.span)
         n = self.terms.fresh("n")
-        either = self.terms.guard([Constraint(-Affine.var(n))], rest, all_parts)
-        both = self.over({n: ""}, box([n], [2]), either)
-        return self.terms.guard([Constraint(after - first - 1)], both, rest)
+        both = self.terms.guard([Constraint(-Affine.var(n))], rest, parts)
+        return self.terms.guard([some], self.over({n: ""}, box([n], [2]), both), rest)
 
     def over(self, hints: dict[str, str], rows: Domain, body: Term) -> Term:
         """A reduction of the same kind."""

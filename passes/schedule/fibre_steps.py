@@ -14,10 +14,20 @@ USUAL = 12
 
 def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tensor]) -> int | None:
     """About how many values an index has whose bounds are forms at least 0; None where no element of an
-    index array bounds it."""
+    index array bounds it.
+
+    It has as many as bounds that move together leave, else as many as a fibre has, which the array of its
+    upper bound tells.
+    """
     bounds = [form for form in forms if form.coefficient(name)]
-    arrays = {lookup.array for form in bounds for lookup in form.lookups()}
-    return min((_average(tensors.get(array)) for array in arrays), default=None)
+    if not any(form.has_lookups for form in bounds):
+        return None
+    lower = [form for form in bounds if form.coefficient(name) == 1]
+    upper = [form for form in bounds if form.coefficient(name) < 0]
+    apart = (low + high for low in lower for high in upper)
+    together = [max(form.constant + 1, 0) for form in apart if form.is_constant]
+    arrays = {lookup.array for form in upper or bounds for lookup in form.lookups()}
+    return min(together or [_average(tensors.get(array)) for array in arrays], default=USUAL)
 
 
 def _average(array: Tensor | None) -> int:

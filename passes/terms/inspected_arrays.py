@@ -66,6 +66,11 @@ class Arrays:
         shape = map(as_form, self[ptr].shape)
         return self.make("whole", (ptr,), 0, shape, count + 1, increasing=True, form=form)
 
+    def rest(self, ptr: str, length: int) -> Argument:
+        """Where what is left of these ranges after their parts begins."""
+        count, form = as_form(self[ptr].shape[0]) - 1, Affine.const(length)
+        return self.make("rest", (ptr,), 0, (count,), as_form(self.below(ptr)), form=form)
+
     def start(self, ptr: str, whole: str) -> Argument:
         """Where these parts begin."""
         inspected = self[whole].inspected

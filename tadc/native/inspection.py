@@ -29,6 +29,7 @@ DECLARED = {
     "taken": "void (ptr, ptr, i64, ptr)",
     "owners": "void (ptr, i64, i64, ptr)",
     "wholes": "void (ptr, i64, i64, ptr)",
+    "rests": "void (ptr, i64, i64, ptr)",
     "parts": "void (ptr, ptr, i64, i64, ptr, i64)",
 }
 
@@ -202,8 +203,8 @@ class Inspection:
             case "owner":
                 rows = extent(as_form(first.shape[0]) - 1)
                 self._call("owners", first.name, (rows,), parameter.shape, name)
-            case "whole":
-                self._call("wholes", first.name, first.shape, _length(about), name)
+            case "whole" | "rest":
+                self._call(f"{about.kind}s", first.name, first.shape, _length(about), name)
             case "start":
                 whole, *_ = others
                 self._call("parts", first.name, whole, first.shape, _length(about), name, parameter.shape)
