@@ -29,6 +29,31 @@ none:
   ret i64 0
 }
 
+; How far it is at most from an element to the next, where none falls.
+define i64 @tadc_longest(ptr noalias %array, i64 %count) {
+entry:
+  %pairs = sub i64 %count, 1
+  %some = icmp sgt i64 %pairs, 0
+  br i1 %some, label %loop, label %none
+loop:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %most = phi i32 [ 0, %entry ], [ %most.next, %loop ]
+  %n.next = add nuw nsw i64 %n, 1
+  %one.at = getelementptr i32, ptr %array, i64 %n
+  %two.at = getelementptr i32, ptr %array, i64 %n.next
+  %one = load i32, ptr %one.at, align 4
+  %two = load i32, ptr %two.at, align 4
+  %far = sub i32 %two, %one
+  %most.next = call i32 @llvm.umax.i32(i32 %most, i32 %far)
+  %more = icmp slt i64 %n.next, %pairs
+  br i1 %more, label %loop, label %done
+done:
+  %found = zext i32 %most.next to i64
+  ret i64 %found
+none:
+  ret i64 0
+}
+
 ; A stable counting sort: `places` becomes the places in the order of the keys, places of equal keys in the
 ; order given, and `starts`, of `below + 1` elements, how many keys are less than 0, 1, …, `below`. `order` is
 ; null where the order given is 0, 1, 2, ….

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tadc.backend.runtime.cut_kernels import LONG, LongFibres
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array, Parameter, declared
 from tadc.backend.runtime.inspector import (
@@ -51,12 +52,15 @@ class IndexArguments:
         self._made = tuple(p.at(sizes) for p in made)
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
+        #: Of what increases, that which may have long ranges.
+        self._long = tuple(p.name for p in bounded if p.increasing and self._below[p.name] > LONG)
 
-    def complete(self, inputs: Sequence[Any]) -> list[Array]:
+    def complete(self, inputs: Sequence[Any], cuts: bool = False) -> list[Array]:
         """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
 
         Raises:
             ArgumentError: TAD0511 and TAD0506, all that is wrong.
+            LongFibres: there are some, and another kernel `cuts` them.
         """
         found = {p.name: index_array_of(inputs[n]) for n, p in zip(self.places, self._given, strict=True)}
         problems = [
@@ -72,6 +76,8 @@ class IndexArguments:
             of = [found[name] for name in parameter.inspected.of]
             below = [self._below[name] for name in parameter.inspected.of]
             found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
+        if cuts and any(found[name].longest >= LONG for name in self._long):
+            raise LongFibres
         arrays = [found[p.name].array for p in self._made]
         first.calls[self] = others, arrays
         return [*_placed(inputs, self.places, [first, *others]), *arrays]

@@ -38,7 +38,7 @@ _KINDS = {
 
 #: How many pointers and numbers each function takes, in its order.
 _FUNCTIONS = {
-    "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
+    "falls": "pn", "longest": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
     "wholes": "pnnp", "rests": "pnnp", "parts": "ppnnpn",
 }  # fmt: skip
@@ -106,6 +106,11 @@ def admitted(array: Array) -> tuple[Array, int]:
 def falls(array: Array) -> bool:
     """Whether an element is less than the one before."""
     return bool(_function("falls")(_at(array), array.size))
+
+
+def longest(array: Array) -> int:
+    """How far it is at most from an element to the next, where none falls."""
+    return _function("longest")(_at(array), array.size)
 
 
 def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tadc.backend.runtime.addresses import addresses
-from tadc.backend.runtime.inspector import Array, admitted, falls
+from tadc.backend.runtime.inspector import Array, admitted, falls, longest
 
 #: Of one index array, so many others that were made of it are kept.
 _MADE = 64
@@ -37,6 +37,7 @@ class IndexArray:
             (lambda: made) if is_kept or made is not array else weakref.ref(made)
         )
         self._falls: bool | None = None
+        self._longest: int | None = None
         #: What the inspector made of it, by what that depends on.
         self.made: dict[Hashable, Any] = {}
         #: The arguments that plans of kernels take besides, by the plan.
@@ -55,6 +56,13 @@ class IndexArray:
         if self._falls is None:
             self._falls = falls(self.array)
         return self._falls
+
+    @property
+    def longest(self) -> int:
+        """How far it is at most from an element to the next, where none falls."""
+        if self._longest is None:
+            self._longest = longest(self.array)
+        return self._longest
 
     def keep(self, key: Hashable, made: Any) -> Any:
         """What was made, which is kept by a key."""

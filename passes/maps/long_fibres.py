@@ -29,8 +29,8 @@ from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
-PART = 1024
-"""The elements of a part: about a microsecond of a processor, and little beside what a thread does."""
+PART = 4096
+"""The elements of a part: some microseconds of a processor."""
 
 _JOINS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
 """The function that joins two values of a reduction, where there is one."""

@@ -389,12 +389,12 @@ class Function:
         if self._compiled is None:
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = self.compiled_for(Options())
+                    self._compiled = self.compiled_for(Options(long_fibres=False))
         return self._compiled
 
     def compiled_fused(self) -> Compiled:
         """The kernel for this machine where a product and a sum may be rounded once."""
-        return self.compiled_for(Options(fused=True))
+        return self.compiled_for(Options(fused=True, long_fibres=False))
 
     def compiled_for(self, options: Options) -> Compiled:
         """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""

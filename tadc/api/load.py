@@ -74,7 +74,8 @@ def compile(
     if target == "cpu" and not fast_math and not schedule:
         return made.compiled()
     given = Source(schedule, "<schedule>") if schedule else None
-    return made.compiled_for(Options(target=parse_target(target), fast_math=fast_math, schedule=given))
+    options = Options(target=parse_target(target), fast_math=fast_math, schedule=given)
+    return made.compiled_for(replace(options, long_fibres=options.backend.launches_kernels))
 
 
 @public

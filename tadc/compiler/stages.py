@@ -200,7 +200,8 @@ def _split(state: Compilation, cut: Cut) -> None:
     most = -1 if limit is None else limit
     steps = [] if cut.gpu else [SumSteps(_steps_limit(state))]
     if state.options.materialize != "never" and limit != 0:
-        state.rewrite(Skew(most), *steps, Split(most), Rows(), CutFibres(limit=most), cut, JoinSums(), Separate(most))
+        fibres = [CutFibres(limit=most)] if state.options.long_fibres else []
+        state.rewrite(Skew(most), *steps, Split(most), Rows(), *fibres, cut, JoinSums(), Separate(most))
         cut.mark(state.module.operation)
     else:
         state.rewrite(*steps, JoinSums())
