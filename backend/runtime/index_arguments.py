@@ -28,7 +28,8 @@ from tadc.backend.runtime.inspector import (
     taken,
     wholes,
 )
-from tadc.backend.runtime.kept_indices import IndexArray, Relation, index_array_of, known
+from tadc.backend.runtime.kept_indices import IndexArray, Relation
+from tadc.backend.runtime.known_arrays import index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
 from tadc.lattice.affine import Affine, Floor

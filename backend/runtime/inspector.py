@@ -55,8 +55,11 @@ def inspector_text() -> str:
 
 def _admitting(text: str, name: str) -> str:
     element, extend, bits = _KINDS[name]
-    narrow, result = ("trunc", "bitcast") if bits > 32 else ("bitcast", "zext")
-    words = {"NAME": name, "WIDE": f"i{bits}", "EXTEND": extend, "NARROW": narrow, "RESULT": result}
+    narrow, result, broad = ("trunc", "bitcast", "zext") if bits > 32 else ("bitcast", "zext", "bitcast")
+    words = {
+        "NAME": name, "WIDE": f"i{bits}", "EXTEND": extend,
+        "NARROW": narrow, "RESULT": result, "BROAD": broad,
+    }  # fmt: skip
     for word, stands_for in words.items():
         text = text.replace(word, stands_for)
     return re.sub(r"\bT\b", element, text)
@@ -66,7 +69,7 @@ def _admitting(text: str, name: str) -> str:
 def _library() -> Library:
     from tadc.backend.cpu.kept_code import linked
 
-    names = [*_FUNCTIONS, *(f"admit_{name}" for name in _KINDS)]
+    names = [*_FUNCTIONS, *(f"{what}_{name}" for name in _KINDS for what in ("admit", "same"))]
     return linked(inspector_text(), [f"tadc_{name}" for name in names], level=2)
 
 
@@ -97,10 +100,19 @@ def admitted(array: Array) -> tuple[Array, int]:
         made, found = array, _function("admit_int32")(_at(array), None, array.size)
     else:
         made = np.empty(array.shape, INDEX)
-        # A type of NumPy takes long to say its name.
-        kind = "uint" if array.dtype.kind == "u" else "int"
-        found = _function(f"admit_{kind}{8 * array.itemsize}")(_at(array), _at(made), array.size)
+        found = _function(f"admit_{_kind(array)}")(_at(array), _at(made), array.size)
     return made, found if array.size else -1
+
+
+def is_same(array: Array, admitted: Array) -> bool:
+    """Whether the elements of a contiguous array of integers are those of one that was admitted."""
+    kind = "int32" if array.dtype is INDEX else _kind(array)
+    return bool(_function(f"same_{kind}")(_at(array), _at(admitted), array.size))
+
+
+def _kind(array: Array) -> str:
+    # A type of NumPy takes long to say its name.
+    return f"{'uint' if array.dtype.kind == 'u' else 'int'}{8 * array.itemsize}"
 
 
 def falls(array: Array) -> bool:

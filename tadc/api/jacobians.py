@@ -276,9 +276,9 @@ class Listed(Compressed):
     def matrices(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The Jacobians as arrays of SciPy.
 
-        Where the index arrays are relations or read-only, how entries are added up is found once.
+        Where index arrays stay as they are, how entries are added up is found once.
         """
-        from tadc.backend.runtime.kept_indices import known
+        from tadc.backend.runtime.known_arrays import known
 
         values = self.named(args, kwargs)
         given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}

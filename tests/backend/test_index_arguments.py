@@ -11,7 +11,7 @@ import pytest
 
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime import index_arguments, kept_indices
+from tadc.backend.runtime import index_arguments, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
@@ -226,50 +226,67 @@ def count_sorts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def test_a_relation_and_a_read_only_array_are_looked_at_once(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+def test_elements_that_stay_are_sorted_once(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, kind: type
 ) -> None:
     calls = count_sorts(monkeypatch)
-    x, dst = np.arange(6.0), np.array([3, 0, 3, 1, 0, 3])
-    fixed = dst.copy()
-    fixed.flags.writeable = False
-    for given in (Relation(dst, 5), fixed, fixed[:]):
+    x, dst = np.arange(6.0), np.array([3, 0, 3, 1, 0, 3], kind)
+    for given in (Relation(dst.copy(), 5), dst):
         for n, times in ((5, 1), (5, 1), (7, 2)):
             np.testing.assert_array_equal(kernel((x, given), {"N": n})[0], expected(x, dst, n))
             assert len(calls) == times
         calls.clear()
+    kernel((x, dst[:]), {"N": 5})
+    assert not calls
 
 
-def test_an_array_that_changes_is_looked_at_each_time(kernel: Kernel) -> None:
-    x, dst = np.arange(6.0), np.zeros(6, np.int32)
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+def test_an_array_that_changes_is_looked_at_again(kernel: Kernel, kind: type) -> None:
+    x, dst = np.arange(6.0), np.zeros(6, kind)
     view = dst[:]
     view.flags.writeable = False
     for value in (1, 2, 3):
-        dst[0] = value
+        dst[value] = value
         for given in (dst, view):
             np.testing.assert_array_equal(kernel((x, given), {"N": 5})[0], expected(x, dst, 5))
+    fixed = np.zeros(6, kind)
+    for value in (1, 2):
+        fixed.flags.writeable = True
+        fixed[:] = value
+        fixed.flags.writeable = False
+        np.testing.assert_array_equal(kernel((x, fixed), {"N": 5})[0], expected(x, fixed, 5))
+    dst[5] = 9
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="is 9"):
+            kernel((x, dst), {"N": 5})
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_what_is_kept_goes_with_the_array(kernel: Kernel, kind: type) -> None:
     gc.collect()
-    before = len(kept_indices._KNOWN)
+    before = len(known_arrays._KNOWN)
     dst = np.zeros(6, kind)
-    dst.flags.writeable = False
-    kernel((np.zeros(6), dst), {"N": 5})
-    assert len(kept_indices._KNOWN) == before + 1
+    kernel((np.zeros(6), dst[:]), {"N": 5})
+    assert len(known_arrays._KNOWN) == before + 1
     del dst
     gc.collect()
-    assert len(kept_indices._KNOWN) == before
+    assert len(known_arrays._KNOWN) == before
 
 
-def test_a_read_only_array_with_another_shape_is_looked_at_again() -> None:
+def test_without_memory_for_a_copy_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_arrays, "_LARGE", 0)
+    monkeypatch.setattr(known_arrays, "free_for", lambda _: 0)
     dst = np.arange(6, dtype=np.int32)
-    dst.flags.writeable = False
-    first = kept_indices.index_array_of(dst)
-    assert kept_indices.index_array_of(dst) is first
-    dst.shape = (2, 3)
-    assert kept_indices.index_array_of(dst) is not first
+    assert known_arrays.index_array_of(dst).array is dst
+    assert known_arrays.known(dst) is None
+
+
+def test_elements_read_in_another_shape_are_looked_at_again() -> None:
+    dst = np.arange(6, dtype=np.int32)
+    first = known_arrays.index_array_of(dst)
+    assert known_arrays.index_array_of(dst) is first
+    assert known_arrays.index_array_of(dst.reshape(2, 3)) is not first
 
 
 def test_a_call_with_a_relation_is_direct(kernel: Kernel) -> None:
