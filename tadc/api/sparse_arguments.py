@@ -66,7 +66,7 @@ def _compressed(value: Any, by_columns: bool) -> Stored:
         shape = (shape[0] // block[0], shape[1] // block[1], *block)
 
     def subscripts() -> list[Array]:
-        found = [_owners(value.indptr), value.indices]
+        found = [_owners(value.indptr, shape[by_columns], len(value.indices), "indptr"), value.indices]
         return found[::-1] if by_columns else found
 
     def again(values: Any) -> Any:
@@ -75,10 +75,22 @@ def _compressed(value: Any, by_columns: bool) -> Stored:
     return Stored(tuple(shape), value.data, (value.indices, value.indptr), subscripts, again)
 
 
-def _owners(starts: Any) -> Array:
-    """Which row or column each element is in."""
-    starts = np.require(starts, INDEX, "C")
-    return owners(starts, int(starts[-1]) if starts.size else 0)
+class _Malformed(Exception):
+    """What says where elements are is wrong in itself: libraries do not look at arrays that were changed."""
+
+
+def _owners(starts: Array, rows: int, count: int, name: str) -> Array:
+    """Which of some rows each of `count` elements is in. Raises _Malformed."""
+    if starts.shape != (rows + 1,):
+        raise _Malformed(f"`{name}` has {starts.size} elements for {rows} rows, must have {rows + 1}")
+    if starts[0] != 0 or starts[-1] != count:
+        raise _Malformed(f"`{name}` is from {starts[0]} to {starts[-1]}, must be from 0 to {count}")
+    falling = np.flatnonzero(starts[1:] < starts[:-1])
+    if falling.size:
+        n = falling[0]
+        before, here = (f"`{name}[{m}]`" for m in (n, n + 1))
+        raise _Malformed(f"{here} is {starts[n + 1]}, less than {before}, which is {starts[n]}")
+    return owners(np.require(starts, INDEX, "C"), count)
 
 
 def _of_torch(value: Any, blocks: bool) -> Stored:
@@ -110,7 +122,8 @@ def _of_torch(value: Any, blocks: bool) -> Stored:
         shape = (shape[0] // block[0], shape[1] // block[1], *block)
 
     def subscripts() -> list[Array]:
-        found = [_owners(starts.cpu().numpy()), others.cpu().numpy()]
+        rows = shape[by_columns]
+        found = [_owners(starts.cpu().numpy(), rows, len(others), names[0]), others.cpu().numpy()]
         return found[::-1] if by_columns else found
 
     def again(values: Any) -> Any:
@@ -170,7 +183,11 @@ class SparseCall:
                 message = f"{where} has {size} elements, expected {expected}"
                 return Diagnostic("TAD0503", message, notes=[declared(parameter)])
         self.kwargs[parameter.name] = stored.values
-        relations = _relations(value, stored)
+        try:
+            relations = _relations(value, stored)
+        except _Malformed as wrong:
+            message = f"`{parameter.name}` is no sparse array: {wrong}"
+            return Diagnostic("TAD0511", message, notes=[declared(parameter)])
         for name, relation in zip(pattern.at, relations, strict=False):
             if name not in self._told:
                 if name in self.kwargs:

@@ -93,6 +93,26 @@ def test_an_array_whose_places_change_is_looked_at_again(product: tadc.Function)
         given.indices[:] = np.roll(given.indices, 1)
 
 
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize(
+    ("starts", "text"),
+    [
+        ([0, 10**7, 3, 3], "less than `indptr"),
+        ([0, -3, 3, 3], "less than `indptr"),
+        ([0, 2, 1, 3], r"`indptr\[2\]` is 1, less than `indptr\[1\]`, which is 2"),
+        ([0, 1, 2, 99], "is from 0 to 99, must be from 0 to 3"),
+        ([1, 1, 2, 3], "is from 1 to 3"),
+        ([0, 3], "has 2 elements for 3 rows, must have 4"),
+    ],
+)
+def test_starts_that_were_changed(product: tadc.Function, kind: Any, starts: list[int], text: str) -> None:
+    given = kind(np.diag([1.0, 2, 3]))
+    np.testing.assert_allclose(product(given, np.ones(3)), [1, 2, 3])
+    given.indptr = np.array(starts, given.indptr.dtype)
+    with pytest.raises(tadc.ArgumentError, match=text):
+        product(given, np.ones(3))
+
+
 def test_no_element_is_stored(product: tadc.Function) -> None:
     np.testing.assert_array_equal(product(sparse.csr_array((5, 7)), X), np.zeros(5))
 
