@@ -187,7 +187,8 @@ class _Inspection:
         return rests(self.arrays[0], self._length)
 
     def _start(self) -> Array:
-        return parts(*self.arrays, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))
+        ptr, whole = self.arrays
+        return parts(ptr, whole, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))
 
     @property
     def _length(self) -> int:
