@@ -172,7 +172,7 @@ def test_a_scalar_index() -> None:
         arguments.complete([np.array(4)])
 
 
-PTR = np.array([3, 3, 12, 14, 18])
+STARTS = np.array([3, 3, 12, 14, 18])
 
 
 def made_of(parameters: list[Parameter], made: list[Parameter], arrays: list[Array]) -> list[Array]:
@@ -209,24 +209,24 @@ def test_the_parts_of_ranges() -> None:
     rest = Parameter("r", "i32", (4,), 21, False, Inspected("rest", of, form=length))
     start = Parameter("s", "i32", (5,), 17, False, Inspected("start", ("ptr", "w"), form=length))
     owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
-    found = made_of([Parameter("ptr", "i32", (5,), 21, True)], [whole, rest, start, owner], [PTR])
+    found = made_of([Parameter("ptr", "i32", (5,), 21, True)], [whole, rest, start, owner], [STARTS])
     expected = [0, 0, 2, 2, 3], [3, 11, 12, 18], [3, 7, 14, 0, 0], [1, 1, 3, 4, 4]
     assert [array.tolist() for array in found] == [*expected]
     none = [Parameter("ptr", "i32", (0,), 21, True)]
     whole = Parameter("w", "i32", (0,), 6, True, Inspected("whole", of, form=length))
     owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
-    assert [len(array) for array in made_of(none, [whole, owner], [PTR[:0]])] == [0, 5]
+    assert [len(array) for array in made_of(none, [whole, owner], [STARTS[:0]])] == [0, 5]
 
 
 def test_long_ranges_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_arguments, "LONG", 9)
     arguments = index_arguments.IndexArguments([Parameter("ptr", "i32", (5,), 21, True)], [], {})
-    kept = Relation(PTR, 21)
+    kept = Relation(STARTS, 21)
     with pytest.raises(LongFibres):
         arguments.complete([kept], cuts=True)
     assert arguments.again([kept]) is None
     assert arguments.complete([kept])
-    assert arguments.complete([np.minimum(PTR, 11)], cuts=True)
+    assert arguments.complete([np.minimum(STARTS, 11)], cuts=True)
 
 
 def test_what_is_made_of_what_was_made() -> None:
