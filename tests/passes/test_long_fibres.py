@@ -147,3 +147,28 @@ def test_what_is_not_cut() -> None:
 
 def test_a_kernel_is_not_compiled_for_fibres_that_are_no_parts() -> None:
     assert cut_kernels.LONG >= PART
+
+
+def test_threads_take_rows_by_their_elements() -> None:
+    """Of a power law the first rows have most; some are empty, and results have the same bits."""
+    lengths = 20_000 // np.arange(1, 3001) - 8
+    ptr = np.concatenate([[0], np.cumsum(np.maximum(lengths, 0))])
+    col, v = np.arange(ptr[-1]) % M, RANDOM.uniform(size=ptr[-1])
+    f = tadc.compile(tadc.function(CSR.replace("KIND", "sum").replace("sin x", "x")))
+    sums = np.diff(np.concatenate([[0], np.cumsum(v * X[col])])[ptr])
+    found: list[bytes] = []
+    for threads in (1, 2):
+        tadc.set_num_threads(threads)
+        y = f(ptr, col, v, X)
+        np.testing.assert_allclose(y, sums, atol=1e-9)
+        found.append(y.tobytes())
+    assert found[0] == found[1]
+
+
+def test_where_rows_are_taken_by_their_elements() -> None:
+    """Where they are between elements of an array that increases, of each row one after the other."""
+    rows, other = CSR.replace("KIND", "sum"), "i: index[N + 1] in E; x: f64[E]"
+    unsorted = f"{other}\ny[n: N] = sum{{e}}_(i[n])^(i[n + 1] - 1) (x[e])"
+    turned = CSR.replace("KIND", "sum").replace("i]", "N - 1 - i]").replace("[i + 1]", "[N - i]")
+    for text, spread in (rows, True), (unsorted, False), (turned.replace("y[N - 1 - i", "y[i"), False):
+        assert (".spread(" in tadc.function(text).lower().as_text("loops")) is spread, text
