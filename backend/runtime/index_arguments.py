@@ -77,7 +77,10 @@ class IndexArguments:
             below = [self._below[name] for name in parameter.inspected.of]
             found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
         if cuts and any(found[name].longest >= LONG for name in self._long):
-            raise LongFibres
+            relations = list(inputs)
+            for n, p in zip(self.places, self._given, strict=True):
+                relations[n] = Relation.of(found[p.name], self._below[p.name])
+            raise LongFibres(relations)
         arrays = [found[p.name].array for p in self._made]
         first.calls[self] = others, arrays
         return [*_placed(inputs, self.places, [first, *others]), *arrays]

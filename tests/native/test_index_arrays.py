@@ -106,7 +106,9 @@ def test_a_program_in_c(tmp_path: Path) -> None:
 @pytest.mark.sweep
 def test_long_fibres(tmp_path: Path) -> None:
     """Of which the inspector counts the parts."""
-    text = "ptr: index[R + 1] in E + 1 increasing; v: f64[E]\ny[r: R] = sum{e}_(ptr[r])^(ptr[r + 1] - 1) (v[e])"
+    text = (
+        "ptr: index[R + 1] in E + 1 increasing; v: f64[E]\ny[r: R] = sum{e}_(ptr[r])^(ptr[r + 1] - 1) (v[e])"
+    )
     tadc.export(tadc.function(text), tmp_path / "s.so", tmp_path / "s.h", wrt=["v"], prefix="s")
     made: Any = ctypes.CDLL(str(tmp_path / "s.so"))
     made.s_scratch.restype = ctypes.c_int64
