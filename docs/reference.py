@@ -42,6 +42,7 @@ EXAMPLES = {
     "tad-pack-lookups": "messages.tad",
     "tad-simplify": "implied-guard.mlir",
     "tad-fold": "literals.mlir",
+    "tad-cut-fibres": "rows.tad",
     "tad-sum-steps": "factor.tad",
     "tad-cut": "sum.mlir",
     "tad-rows": "split.tad",

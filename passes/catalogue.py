@@ -373,14 +373,14 @@ class Cut(TermPass):
             mark_maps(function, self.marks)
 
 
-@register("tad-cut-fibres", "no loop over a fibre has more than a fixed number of elements")
+@register("tad-cut-fibres", "no loop over a fibre has more elements than a part")
 @dataclass
 class CutFibres(TermPass):
-    """Long fibres of index arrays to parts of a fixed length, which are tensors, so that threads can share one.
+    """Long fibres of index arrays to parts of a fixed length, which are tensors that threads share.
 
-    A fibre sum is that of the elements after the whole parts, plus that of the parts where there are some.
-    Which there are says the inspector. The length is one for all machines, so sums have the same bits for any
-    number of threads; what has fewer elements in all stays as it is.
+    A sum over a fibre is that of the elements after its whole parts, plus that of the parts where there are
+    some, which the inspector says. The length is one for all machines, so sums have the same bits for any
+    number of threads; arrays of fewer elements stay as they are.
     """
 
     part: int = number_option(PART, "elements of a part")

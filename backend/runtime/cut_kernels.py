@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
 
@@ -20,7 +20,11 @@ takes to compile anything. It has parts of `passes/maps/long_fibres.py` if it ha
 
 
 class LongFibres(Exception):
-    """A call is for the kernel that cuts fibres."""
+    """A call is for the kernel that cuts fibres; its inputs, with what is known of index arrays."""
+
+    def __init__(self, inputs: list[Any]) -> None:
+        super().__init__()
+        self.inputs = inputs
 
 
 class Cutting(Generic[Kernel]):

@@ -183,10 +183,11 @@ class Kernel:
         if plan.indices is not None:
             try:
                 inputs = plan.indices.complete(inputs, cuts=self.cutting.make is not None)
-            except LongFibres:
+            except LongFibres as found:
                 cut = self.cutting.kernel()
                 if cut is not None:
-                    return cut(args, kwargs, out)
+                    sizes = {name: value for name, value in kwargs.items() if name in self._size_names}
+                    return cut(found.inputs, sizes, out)
                 inputs = plan.indices.complete(inputs)
         given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:

@@ -78,7 +78,10 @@ class IndexArguments:
             below = [self._below[name] for name in parameter.inspected.of]
             found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
         if cuts and any(found[name].longest >= LONG for name in self._long):
-            raise LongFibres
+            relations = list(inputs)
+            for n, p in zip(self.places, self._given, strict=True):
+                relations[n] = Relation.of(found[p.name], self._below[p.name])
+            raise LongFibres(relations)
         arrays = [found[p.name].array for p in self._made]
         first.calls[self] = others, arrays
         return [*_placed(inputs, self.places, [first, *others]), *arrays]
@@ -188,7 +191,8 @@ class _Inspection:
         return rests(self.arrays[0], self._length)
 
     def _start(self) -> Array:
-        return parts(*self.arrays, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))
+        ptr, whole = self.arrays
+        return parts(ptr, whole, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))
 
     @property
     def _length(self) -> int:

@@ -75,6 +75,13 @@ class Relation:
         self.kept = IndexArray(array)
         self.below = below
 
+    @classmethod
+    def of(cls, kept: IndexArray, below: int) -> Relation:
+        """What is kept of an array whose elements have been checked."""
+        made = cls.__new__(cls)
+        made.kept, made.below = kept, below
+        return made
+
     @property
     def array(self) -> Array:
         """The elements, as 32-bit integers, read-only."""

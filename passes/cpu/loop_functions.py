@@ -23,7 +23,7 @@ from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
 from tadc.passes.cpu.step_loops import PHASES, STEPS, Follower, Steps, step_loop
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
-from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names
+from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.buffers import (
@@ -198,7 +198,11 @@ class _Loops:
             forms = {name: calls.forms[sizes.get(name, name)] for name in self.maps.sizes}
             extents = [extent.substitute(forms) for extent in made.seen.extents]
             operands += Ranges(plan, made.seen.indices, extents).arguments(calls.entry, calls.point)
-            name = self.split(f"{name}.split", operands, work, calls)
+            starts = starts_of(item, plan.axes[0], self.maps.tensors()) if len(plan.axes) == 1 else None
+            if starts is not None:
+                operands.append(calls.given[self.places[starts][0]])
+            kind = "split" if starts is None else "spread"
+            name = self.split(f"{name}.{kind}", operands, work, calls)
         calls.call(name, operands)
 
     def made_of(

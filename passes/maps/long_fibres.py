@@ -5,12 +5,13 @@
 becomes, with L elements a part,
 
     let y_parts[c: E // L] = if owner[c] < N then sum{q}_(start[c])^(start[c] + L - 1) f(owner[c], q) else 0
-    y[b] = sum{q}_(ptr[b] + L*(whole[b + 1] - whole[b]))^(ptr[b + 1] - 1) f(b, q)
-        + sum{c}_(whole[b])^(whole[b + 1] - 1) y_parts[c]
+    y[b] = sum{q}_(rest[b])^(ptr[b + 1] - 1) f(b, q)
+        + if rest[b] > ptr[b] then sum{c}_(whole[b])^(whole[b + 1] - 1) y_parts[c] else 0
 
-where the inspector counts whole parts: `whole[b]` are those of the fibres before b, `owner[c]` is the b of one,
-`start[c]` its first place. L is one number for all machines, so sums have the same bits for any number of
-threads. A fibre of fewer elements is summed as it was, at the cost of one number read and compared.
+The inspector counts whole parts: `whole[b]` are those of the fibres before b, `rest[b]` is where they end in
+this one, `owner[c]` is the b of a part, `start[c]` its first place. L is one number for all machines, so
+sums have the same bits for any number of threads. For fibres of fewer elements a number more is read and
+compared; calls that have no long ones run another kernel (`backend/runtime/cut_kernels.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import Extent, as_form, extent
+from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, operands
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
@@ -134,7 +135,9 @@ class _Walk:
         known = [size for size in shape if isinstance(size, int)]
         assert value.type
         elements = math.prod(known) if len(known) == len(shape) else 0
-        if len(others) < len(free) or (self.limit is not None and elements * ELEMENT[value.type] > self.limit):
+        if len(others) < len(free) or (
+            self.limit is not None and elements * ELEMENT[value.type] > self.limit
+        ):
             return None
         name = self.names.free(f"{definition.name}_parts")
         self.new.append(Definition(name, value.type, shape, (index, *others), value, False, definition.span))

@@ -83,13 +83,12 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
 
 def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
     """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
-    bounds = (_bound(name, form) for form in forms if form.coefficient(name) == -1)
-    high = next((lookup for lookup in bounds if lookup is not None and lookup.at), None)
-    if high is None:
+    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
+    low, high = lookups.get(1), lookups.get(-1)
+    # What is left of a fibre after its whole parts begins at an element of another array.
+    if low is None or high is None or len(low.at) != len(high.at) or not low.at:
         return None
-    low = Lookup(high.array, (*high.at[:-1], high.at[-1] - 1), high.below)
-    # It begins where the fibre does, or after the whole parts of that.
-    if not any(form.coefficient(name) == 1 and low in form.lookups() for form in forms):
+    if high.at[-1] - low.at[-1] != Affine.const(1):
         return None
     total = Affine.const(1)
     for form in low.at:
@@ -101,10 +100,10 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
     return Range(ZERO, ZERO, total, frozenset[str]().union(*(form.variables for form in low.at)) - sizes)
 
 
-def _bound(name: str, form: Affine) -> Lookup | None:
-    """The lookup that a row bounds an index from above by."""
-    rest = form + Affine.var(name)
-    found = [atom for atom, factor in rest.terms if isinstance(atom, Lookup) and factor == 1]
+def _bound(name: str, form: Affine, k: int) -> Lookup | None:
+    """The lookup that a row bounds an index by."""
+    rest = form - Affine.var(name) * k
+    found = [atom for atom, factor in rest.terms if isinstance(atom, Lookup) and factor == -k]
     return found[0] if len(found) == 1 == len(rest.terms) else None
 
 

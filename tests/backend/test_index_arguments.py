@@ -13,6 +13,7 @@ from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime import index_arguments, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.cut_kernels import LongFibres
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.interface import Interface
@@ -171,6 +172,9 @@ def test_a_scalar_index() -> None:
         arguments.complete([np.array(4)])
 
 
+STARTS = np.array([3, 3, 12, 14, 18])
+
+
 def made_of(parameters: list[Parameter], made: list[Parameter], arrays: list[Array]) -> list[Array]:
     arguments = index_arguments.IndexArguments(parameters, made, {})
     return arguments.complete(arrays)[len(arrays) :]
@@ -196,6 +200,33 @@ def test_the_owner_of_an_element() -> None:
     owner = Parameter("o", "i32", (9,), 4, False, Inspected("owner", ("ptr",)))
     (found,) = made_of([Parameter("ptr", "i32", (4,), 10, True)], [owner], [np.array([1, 1, 3, 8])])
     assert found.tolist() == [3, 1, 1, 2, 2, 2, 2, 2, 3]
+
+
+def test_the_parts_of_ranges() -> None:
+    """Ranges of 0, 9, 2 and 4 elements, in parts of 4; none of no range."""
+    length, of = Affine.const(4), ("ptr",)
+    whole = Parameter("w", "i32", (5,), 6, True, Inspected("whole", of, form=length))
+    rest = Parameter("r", "i32", (4,), 21, False, Inspected("rest", of, form=length))
+    start = Parameter("s", "i32", (5,), 17, False, Inspected("start", ("ptr", "w"), form=length))
+    owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
+    found = made_of([Parameter("ptr", "i32", (5,), 21, True)], [whole, rest, start, owner], [STARTS])
+    expected = [0, 0, 2, 2, 3], [3, 11, 12, 18], [3, 7, 14, 0, 0], [1, 1, 3, 4, 4]
+    assert [array.tolist() for array in found] == [*expected]
+    none = [Parameter("ptr", "i32", (0,), 21, True)]
+    whole = Parameter("w", "i32", (0,), 6, True, Inspected("whole", of, form=length))
+    owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
+    assert [len(array) for array in made_of(none, [whole, owner], [STARTS[:0]])] == [0, 5]
+
+
+def test_long_ranges_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_arguments, "LONG", 9)
+    arguments = index_arguments.IndexArguments([Parameter("ptr", "i32", (5,), 21, True)], [], {})
+    kept = Relation(STARTS, 21)
+    with pytest.raises(LongFibres):
+        arguments.complete([kept], cuts=True)
+    assert arguments.again([kept]) is None
+    assert arguments.complete([kept])
+    assert arguments.complete([np.minimum(STARTS, 11)], cuts=True)
 
 
 def test_what_is_made_of_what_was_made() -> None:
