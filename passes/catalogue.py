@@ -52,6 +52,7 @@ from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.recomputed import without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.rewrites.scattered_sums import with_scattered_sums
 from tadc.passes.rewrites.separate_sums import separate_contractions
 from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.rewrites.vanishing import without_vanishing
@@ -313,6 +314,22 @@ class PackLookups(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Read in the order of fibres."""
         return packed_program(program)
+
+
+@register("tad-scatter", "short sums of what is far apart are added up in blocks, in the order of places")
+@dataclass
+class ScatterSums(TermPass):
+    """Sums over short fibres that read large tensors at their places to sums over the entries of a block.
+
+    An equality tells the element of each entry of its block. `tad-to-loops` then reads the entries of a block
+    of elements once, in order, and adds each to its element.
+    """
+
+    near: int = number_option(2 << 20, "bytes of a cache that a block of elements stays in")
+
+    def rewrite(self, program: Program) -> Program:
+        """Scatter in a program."""
+        return with_scattered_sums(program, self.near)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

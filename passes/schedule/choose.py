@@ -9,10 +9,11 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import sweep_of
+from tadc.passes.maps.scattered_maps import scattered
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
-from tadc.passes.schedule.plans import Plan, in_steps, plan_in_chain, plan_in_sweep, plan_of
+from tadc.passes.schedule.plans import Plan, in_steps, plan_in_chain, plan_in_sweep, plan_of, scattered_plan
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
 
@@ -80,6 +81,8 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
     steps = given.get(item.tensors[0].name)
     if steps is not None:
         return plan_of(item, function, machine).with_steps(steps)
+    if (found := scattered(item)) is not None:
+        return scattered_plan(item, function, found)
     joins = joins_of(item, function)
     return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)
 

@@ -13,6 +13,7 @@ from random import Random
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Map, Tensor
+from tadc.passes.maps.scattered_maps import Scattered
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.work_counts import Sides, sides, weight_of
 from tadc.passes.terms.costs import ACCESS, LARGE
@@ -42,6 +43,15 @@ def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
         point = {name: random.randrange(size) for name, size in zip(item.indices, sizes, strict=True)}
         total += count(point) + ACCESS
     return elements * total // DESCENTS
+
+
+def scattered_operations(item: Map, found: Scattered, tensors: Mapping[str, Tensor]) -> int:
+    """About how many operations a map of known sizes takes that adds each summand once, where it belongs."""
+    elements = math.prod(size.constant for size in item.extents)
+    arrays = (tensors[lookup.array] for row in found.bounds for lookup in row.form.lookups())
+    summands = min((array.below.constant - 1 for array in arrays if array.below is not None), default=0)
+    each = sum(weight_of(let.value) for let in item.body.all_lets())
+    return summands * (each + 2 * ACCESS) + elements * ACCESS
 
 
 class _Descent:

@@ -16,6 +16,7 @@ from tadc.passes.nest.primitives import (
     memory_use,
     prefetch,
     reductions,
+    scattered,
     staging,
     visited_points,
 )
@@ -42,6 +43,7 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.InBlocks: lambda nest, step: replace(nest, block=step.threads),
     st.When: divided_ranges.when,
     Cut: reductions.cut,
+    st.Scatter: scattered.scatter,
     st.FoldLanes: reductions.fold_lanes,
     st.FoldThreads: reductions.fold_threads,
     st.Leap: reductions.leap,
