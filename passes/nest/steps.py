@@ -174,6 +174,15 @@ class Scatter:
 
 
 @dataclass(frozen=True)
+class With:
+    """The map that computes these tensors, one over the entries of all rows, runs in the loop of the sum of a
+    map over rows, which the step is for."""
+
+    TEXT = "with {tensors:tensors}"
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class FoldLanes:
     """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined
     at the end."""
@@ -379,7 +388,7 @@ class Vectors:
 
 Step = (
     Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter | FoldLanes |
-    FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows |
+    FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | With |
     Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -27,9 +27,6 @@ from tadc.passes.terms.inspected_arrays import Arrays
 LEAST_ELEMENTS = 4096
 """Where elements are fewer, additions to one wait for each other."""
 
-MOST_STEPS = 64
-"""A longer fibre reads its elements' lines while others are on their way, as well as a block does."""
-
 LEAST_BLOCKS = 4
 """So many threads have work. Each block reads again most lines of what its entries read."""
 
@@ -70,10 +67,10 @@ class _Sum:
         return self.in_blocks(body, about.of[0]) if self.pays(body, about.of[0]) else body
 
     def pays(self, body: Reduce, source: str) -> bool:
-        """Whether fibres are short, and read what no cache near holds at places all over it."""
-        (elements,), places = self.definition.shape, math.prod(_numbers(self.arrays[source]))
+        """Whether there are many fibres, and they read what no cache near holds at places all over it."""
+        (elements,) = self.definition.shape
         assert isinstance(elements, int)
-        if self.arrays[source].increasing or elements < LEAST_ELEMENTS or places > MOST_STEPS * elements:
+        if self.arrays[source].increasing or elements < LEAST_ELEMENTS:
             return False
         return not holds_reduction(body.body, {}) and any(
             self.bytes(read) > self.near for read in self.far(body.body, source)

@@ -6,14 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.entries_along import pairs_along
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import sweep_of
 from tadc.passes.maps.scattered_maps import scattered
+from tadc.passes.nest.steps import With
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
-from tadc.passes.schedule.plans import Plan, in_steps, plan_in_chain, plan_in_sweep, plan_of, scattered_plan
+from tadc.passes.schedule.plans import (
+    Plan,
+    in_steps,
+    plan_in_chain,
+    plan_in_sweep,
+    plan_of,
+    plan_with,
+    scattered_plan,
+)
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
 
@@ -22,14 +32,16 @@ Together = Sequence[tuple[int, Plan | None]]
 
 
 def chosen_schedule(function: MapFunction, machine: CpuMachine) -> Schedule:
-    """The steps for each map, in order."""
+    """The steps for each map, in order, but for those that run along with others."""
     plans = plans_of(function, machine)
-    return tuple(
+    found = [
         MapSchedule(
             tuple(tensor.name for tensor in item.tensors), steps_of_plan(item, function, plan, machine)
         )
         for item, plan in zip(function.maps, plans, strict=True)
-    )
+    ]
+    along = {step.tensors for made in found for step in made.steps if isinstance(step, With)}
+    return tuple(made for made in found if made.tensors not in along)
 
 
 def plans_of(function: MapFunction, machine: CpuMachine, given: Given | None = None) -> list[Plan]:
@@ -48,8 +60,15 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     One that cannot comes after those that do not wait for it, and those that do come after it: they form the
     next chain.
     """
-    maps = function.maps
+    maps, pairs = function.maps, pairs_along(function) if not given else {}
+    first = {min(pair): pair for pair in pairs.items()}
     for waiting in chains_in(maps):
+        if waiting[0] in first:
+            rows, entries = first[waiting[0]]
+            yield [(rows, plan_with(maps[rows], maps[entries], function)), (entries, None)]
+            continue
+        if waiting[0] in pairs or waiting[0] in pairs.values():
+            continue
         if maps[waiting[0]].marks.sweep is not None:
             plans = [_plan_in_sweep(maps[n], function, machine, given) for n in waiting]
             plans = in_steps([maps[n] for n in waiting], plans, _steps_of(maps[waiting[0]]))

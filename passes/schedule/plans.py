@@ -11,13 +11,13 @@ from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
 from tadc.passes.maps.scattered_maps import Scattered
-from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads
+from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads, With
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations, scattered_operations
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
-from tadc.passes.schedule.thread_division import Division
+from tadc.passes.schedule.thread_division import MULTIPLE, Division
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP
 
@@ -154,6 +154,14 @@ def scattered_plan(item: Map, function: MapFunction, found: Scattered) -> Plan:
     if _is_known(item, function):
         plain = replace(plain, work=scattered_operations(item, found, function.tensors()))
     return plain.with_steps(steps)
+
+
+def plan_with(rows: Map, entries: Map, function: MapFunction) -> Plan:
+    """The plan of a map over rows with one over the entries of all."""
+    (index,), plain = rows.indices, Plan(None, (WHOLE,), None, ())
+    work = [probed_operations(each, function.tensors()) for each in (rows, entries)]
+    steps = Threads((index,), (MULTIPLE,)), With(tuple(tensor.name for tensor in entries.tensors))
+    return replace(plain, work=sum(work)).with_steps(steps)
 
 
 def _is_known(item: Map, function: MapFunction) -> bool:

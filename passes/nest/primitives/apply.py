@@ -53,6 +53,8 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.Interleave: memory_use.interleave,
     st.Points: visited_points.points,
     st.Prefetch: prefetch.prefetch,
+    # The plain nest is made so.
+    st.With: lambda nest, step: nest,
     # Where loads can be transposed, code is made so.
     st.Transpose: lambda nest, step: nest,
 }
