@@ -32,11 +32,11 @@ def _nest_along(function: MapFunction, outer: Map, item: Map) -> Nest:
     (row,), (let,), (own,) = outer.indices, outer.body.lets, outer.tensors
     fold, ptr = let.value, function.tensors()[row_entries(outer, function) or ""]
     assert isinstance(fold, Fold)
-    assert ptr.below is not None
     index, at, last = fold.indices[0], Affine.var(row), outer.extents[0] - 1
     alone, inside = entries_in_row(item, outer, function)
 
     def start(form: Affine) -> Affine:
+        assert ptr.below is not None
         return Affine.atom(Lookup(ptr.name, (form,), ptr.below))
 
     def stores(values: Sequence[str]) -> tuple[Store, ...]:
