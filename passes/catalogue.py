@@ -316,20 +316,18 @@ class PackLookups(TermPass):
         return packed_program(program)
 
 
-@register("tad-scatter", "short sums of what is far apart are added up in blocks, in the order of places")
+@register("tad-scatter", "sums over fibres of what is far apart are added up in blocks, in the order of places")
 @dataclass
 class ScatterSums(TermPass):
-    """Sums over short fibres that read large tensors at their places to sums over the entries of a block.
+    """Sums over fibres that read large tensors at their places to sums over the entries of a block.
 
     An equality tells the element of each entry of its block. `tad-to-loops` then reads the entries of a block
     of elements once, in order, and adds each to its element.
     """
 
-    near: int = number_option(2 << 20, "bytes of a cache that a block of elements stays in")
-
     def rewrite(self, program: Program) -> Program:
         """Scatter in a program."""
-        return with_scattered_sums(program, self.near)
+        return with_scattered_sums(program)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.maps.blocks import shared, without_unused
-from tadc.passes.maps.entries_along import entries_in_row, row_entries
+from tadc.passes.maps.entries_along import entries_in_row, pairs_along, row_entries
 from tadc.passes.maps.map import Block, Fold, Let, Map, MapFunction, Number
 from tadc.passes.nest.nest import Compute, For, If, Nest, Store
 from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Step, With
 
 
@@ -22,9 +23,15 @@ def map_along(function: MapFunction, steps: Sequence[Step]) -> Map | None:
 
 
 def nest_with(function: MapFunction, item: Map, steps: Sequence[Step]) -> Nest:
-    """The plain nest of a map, with what runs along with it by its steps."""
-    along = map_along(function, steps)
-    return plain_nest(function, item) if along is None else _nest_along(function, item, along)
+    """The plain nest of a map, with what runs along with it by its steps. Raises DoesNotFit."""
+    named = [step for step in steps if isinstance(step, With)]
+    if not named:
+        return plain_nest(function, item)
+    pairs = {function.maps[rows].tensors: function.maps[n] for rows, n in pairs_along(function).items()}
+    along = pairs.get(item.tensors)
+    if along is None or [tuple(tensor.name for tensor in along.tensors)] != [step.tensors for step in named]:
+        raise DoesNotFit(f"`{', '.join(named[0].tensors)}` is not computed of the entries of its rows")
+    return _nest_along(function, item, along)
 
 
 def _nest_along(function: MapFunction, outer: Map, item: Map) -> Nest:

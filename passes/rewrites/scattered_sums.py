@@ -1,4 +1,4 @@
-"""Short sums over fibres of what is far apart, in blocks of elements whose summands are read in order.
+"""Sums over fibres of what is far apart, in blocks of elements whose summands are read in order.
 
     dx[b] = sum{q}_(col.ptr[b])^(col.ptr[b + 1] - 1) (v[col.perm[q]] * dy[row.col.taken[q]])
 
@@ -27,6 +27,12 @@ from tadc.passes.terms.inspected_arrays import Arrays
 LEAST_ELEMENTS = 4096
 """Where elements are fewer, additions to one wait for each other."""
 
+FAR = 2 << 20
+"""Of a tensor of more bytes the lines are in no cache near when the next fibre reads them."""
+
+NEAR = 2 << 20
+"""A block of elements has so many bytes at most."""
+
 LEAST_BLOCKS = 4
 """So many threads have work. Each block reads again most lines of what its entries read."""
 
@@ -34,13 +40,12 @@ MULTIPLE = 64
 """Blocks begin at multiples of it: no two threads write one line."""
 
 
-def with_scattered_sums(program: Program, near: int) -> Program:
-    """The program with such sums in blocks, which stay in a cache of `near` bytes; the index arrays that they
-    need are further arguments."""
+def with_scattered_sums(program: Program) -> Program:
+    """The program with such sums in blocks; the index arrays that they need are further arguments."""
     if program.sizes or not program.index_arrays():
         return program
     arrays = Arrays(program)
-    found = program.with_bodies(_Sum(program, arrays, d, near).scattered() for d in program.definitions)
+    found = program.with_bodies(_Sum(program, arrays, d).scattered() for d in program.definitions)
     return found if found is program else replace(found, arguments=arrays.used_by(found))
 
 
@@ -51,7 +56,6 @@ class _Sum:
     program: Program
     arrays: Arrays
     definition: Definition
-    near: int
 
     def scattered(self) -> Term:
         """The body with the sum in blocks; the body itself where that does not pay."""
@@ -73,7 +77,7 @@ class _Sum:
         if self.arrays[source].increasing or elements < LEAST_ELEMENTS:
             return False
         return not holds_reduction(body.body, {}) and any(
-            self.bytes(read) > self.near for read in self.far(body.body, source)
+            self.bytes(read) > FAR for read in self.far(body.body, source)
         )
 
     def far(self, body: Term, source: str) -> Iterator[Read]:
@@ -126,7 +130,7 @@ class _Sum:
         (elements,) = self.definition.shape
         assert isinstance(elements, int)
         size = elements * ELEMENT[self.definition.type]
-        blocks = max(LEAST_BLOCKS, -(-size // self.near))
+        blocks = max(LEAST_BLOCKS, -(-size // NEAR))
         return -(-elements // (blocks * MULTIPLE)) * MULTIPLE
 
 

@@ -11,7 +11,7 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import sweep_of
 from tadc.passes.maps.scattered_maps import scattered
-from tadc.passes.nest.steps import With
+from tadc.passes.nest.steps import Step, With
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
@@ -60,12 +60,14 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     One that cannot comes after those that do not wait for it, and those that do come after it: they form the
     next chain.
     """
-    maps, pairs = function.maps, pairs_along(function) if not given else {}
+    maps, pairs = function.maps, _pairs(function, given)
     first = {min(pair): pair for pair in pairs.items()}
     for waiting in chains_in(maps):
         if waiting[0] in first:
             rows, entries = first[waiting[0]]
-            yield [(rows, plan_with(maps[rows], maps[entries], function)), (entries, None)]
+            is_given = maps[rows].tensors[0].name in given
+            plan = plan_alone(maps[rows], function, machine, given) if is_given else None
+            yield [(rows, plan or plan_with(maps[rows], maps[entries], function)), (entries, None)]
             continue
         if waiting[0] in pairs or waiting[0] in pairs.values():
             continue
@@ -93,6 +95,20 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             yield chain
             done = dict(chain)
             waiting = [n for n in waiting if n not in done]
+
+
+def _pairs(function: MapFunction, given: Given) -> dict[int, int]:
+    """The maps over rows with the maps over entries that run along with them, where given steps let them."""
+
+    def steps_of(number: int) -> Sequence[Step] | None:
+        return given.get(function.maps[number].tensors[0].name)
+
+    return {
+        rows: entries
+        for rows, entries in pairs_along(function).items()
+        if any(isinstance(step, With) for step in steps_of(rows) or ())
+        or (steps_of(rows) is None and steps_of(entries) is None)
+    }
 
 
 def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:

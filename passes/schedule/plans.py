@@ -14,7 +14,7 @@ from tadc.passes.maps.scattered_maps import Scattered
 from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads, With
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.probes import probed_operations, scattered_operations
+from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import MULTIPLE, Division
@@ -152,7 +152,7 @@ def scattered_plan(item: Map, function: MapFunction, found: Scattered) -> Plan:
     names = Names({*function.sizes, index, *indices_bound(item.body)})
     steps = (Threads((index,), (found.count,)), Scatter(found.fold, index, names.new(f"{index}_block")))
     if _is_known(item, function):
-        plain = replace(plain, work=scattered_operations(item, found, function.tensors()))
+        plain = replace(plain, work=probed_operations(item, function.tensors()))
     return plain.with_steps(steps)
 
 
