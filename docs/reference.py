@@ -40,6 +40,7 @@ EXAMPLES = {
     "tad-element-values": "messages.tad",
     "tad-fibres": "edges.tad",
     "tad-pack-lookups": "messages.tad",
+    "tad-scatter": "columns.mlir",
     "tad-simplify": "implied-guard.mlir",
     "tad-fold": "literals.mlir",
     "tad-cut-fibres": "rows.tad",

@@ -53,6 +53,7 @@ from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.recomputed import without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.rewrites.scattered_sums import with_scattered_sums
 from tadc.passes.rewrites.separate_sums import separate_contractions
 from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.rewrites.vanishing import without_vanishing
@@ -314,6 +315,20 @@ class PackLookups(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Read in the order of fibres."""
         return packed_program(program)
+
+
+@register("tad-scatter", "sums over fibres of what is far apart are added up in blocks, in the order of places")
+@dataclass
+class ScatterSums(TermPass):
+    """Sums over fibres that read large tensors at their places to sums over the entries of a block.
+
+    An equality tells the element of each entry of its block. `tad-to-loops` then reads the entries of a block
+    of elements once, in order, and adds each to its element.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Scatter in a program."""
+        return with_scattered_sums(program)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

@@ -39,9 +39,9 @@ from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.nest.along import map_along, nest_with
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps as ScheduleSteps
@@ -163,7 +163,9 @@ class _Loops:
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
             first = self.maps.maps[together[0][0]].marks
-            if chain and (first.sweep is not None or first.chain is None):
+            if chain and map_along(self.maps, chain[0][1].given or ()) is not None:
+                self.call_with(*chain[0], calls)
+            elif chain and (first.sweep is not None or first.chain is None):
                 self.call_sweep(chain, calls)
             elif chain:
                 self.call_chain(chain, calls)
@@ -203,6 +205,16 @@ class _Loops:
                 operands.append(calls.given[self.places[starts][0]])
             kind = "split" if starts is None else "spread"
             name = self.split(f"{name}.{kind}", operands, work, calls)
+        calls.call(name, operands)
+
+    def call_with(self, number: int, plan: Plan, calls: Calls) -> None:
+        """Call the loops of a map over rows with one over entries in them."""
+        item, name = self.maps.maps[number], f"{self.name}.{number}"
+        places, plan = self.map(number, name, plan)
+        operands = calls.operands(places, self.maps.sizes)
+        if plan.axes:
+            operands += Ranges(plan, item.indices, item.extents).arguments(calls.entry, calls.point)
+            name = self.split(f"{name}.split", operands, plan.work or 0, calls)
         calls.call(name, operands)
 
     def made_of(
@@ -386,10 +398,12 @@ class _Loops:
 
         Of tensors that are near the rows of a step alone are kept.
         """
-        item = self.maps.maps[number]
-        names = {*index_arrays(item.body), *(load.tensor for load in item.loads())}
+        item, along = self.maps.maps[number], map_along(self.maps, plan.given or ())
+        items = [each for each in (item, along) if each is not None]
+        names = {name for each in items for name in index_arrays(each.body)}
+        names |= {load.tensor for each in items for load in each.loads()}
         read = {self.places[name][0] for name in names}
-        places = sorted(read.union(*(self.places[tensor.name] for tensor in item.tensors)))
+        places = sorted(read.union(*(self.places[t.name] for each in items for t in each.tensors)))
         body = self.outline(number, name, places, plan, near)
         if self.machine.least_work:
             while (
@@ -441,7 +455,8 @@ class _Loops:
 
     def nest(self, item: Map, plan: Plan, near: Collection[str]) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
-        nest = apply_steps(plain_nest(self.maps, item), steps_of_plan(item, self.maps, plan, self.machine))
+        steps = steps_of_plan(item, self.maps, plan, self.machine)
+        nest = apply_steps(nest_with(self.maps, item, steps), steps)
         nest = windowed(nest, self.maps.windows)
         return shifted(nest, near, SHIFT[0]) if near else nest
 

@@ -184,7 +184,8 @@ class Tensor:
     """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes.
 
     One of the type `i32` is an index array, with elements from 0 to `below - 1` that lookups in forms have.
-    They do not fall along its only dimension if it is `increasing`.
+    They do not fall along its only dimension if it is `increasing`. Those of the `owner_of` such an array
+    say which of its ranges a number is in, or how many there are where it is in none.
     """
 
     name: str
@@ -194,6 +195,7 @@ class Tensor:
     place: Place | None = field(default=None, compare=False)
     below: Affine | None = None
     increasing: bool = False
+    owner_of: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

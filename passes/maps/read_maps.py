@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from tadc.dialect.index_arrays import bound_of, is_increasing
+from tadc.dialect.index_arrays import bound_of, inspected, is_increasing
 from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.lookups import lookups_of
@@ -84,7 +84,10 @@ class _Reader:
                 arguments.append(self.tensor(argument, shape))
                 if (bound := bound_of(function, argument)) is not None:
                     rises, below = is_increasing(function, argument), bound.substitute(positions)
-                    arguments[-1] = replace(arguments[-1], below=below, increasing=rises)
+                    made_of = inspected(function, argument)
+                    owner = made_of.of[0] if made_of is not None and made_of.kind == "owner" else ""
+                    found = replace(arguments[-1], below=below, increasing=rises, owner_of=owner)
+                    arguments[-1] = found
                     self.tensors[argument] = arguments[-1]
         maps, end = maps_of(function), list(block.operations)[-1].operation
         for operation in block.operations:

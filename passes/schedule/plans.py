@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
-from tadc.passes.nest.steps import Join, Rows, Steps, Threads
+from tadc.passes.maps.scattered_maps import Scattered
+from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads, With
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
-from tadc.passes.schedule.thread_division import Division
+from tadc.passes.schedule.thread_division import MULTIPLE, Division
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP
 
@@ -141,6 +143,25 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
         if work is not None and axes and recurrence is None:
             tiling = division.evened(axes[0])
     return Plan(work, parts, tiling, axes, recurrence=recurrence, rows=rows)
+
+
+def scattered_plan(item: Map, function: MapFunction, found: Scattered) -> Plan:
+    """The plan of a map whose summands are added up block by block of its elements, where each block is one
+    thread's."""
+    (index,), plain = item.indices, Plan(None, (WHOLE,), None, ())
+    names = Names({*function.sizes, index, *indices_bound(item.body)})
+    steps = (Threads((index,), (found.count,)), Scatter(found.fold, index, names.new(f"{index}_block")))
+    if _is_known(item, function):
+        plain = replace(plain, work=probed_operations(item, function.tensors()))
+    return plain.with_steps(steps)
+
+
+def plan_with(rows: Map, entries: Map, function: MapFunction) -> Plan:
+    """The plan of a map over rows with one over the entries of all."""
+    (index,), plain = rows.indices, Plan(None, (WHOLE,), None, ())
+    work = [probed_operations(each, function.tensors()) for each in (rows, entries)]
+    steps = Threads((index,), (MULTIPLE,)), With(tuple(tensor.name for tensor in entries.tensors))
+    return replace(plain, work=sum(work)).with_steps(steps)
 
 
 def _is_known(item: Map, function: MapFunction) -> bool:
