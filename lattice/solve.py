@@ -382,7 +382,7 @@ class _Solver:
         asked = self._read()
         rows = [*map(Constraint, self.inequalities), *asked]
         if self.lookups:
-            rows = irredundant(rows, (*self.facts, *self.guards))
+            rows = irredundant(rows, (*self.facts, *self.guards), self.unknowns)
             if NEVER in rows:
                 raise _NoSolution
         domain: list[Constraint] = []

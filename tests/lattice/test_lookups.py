@@ -114,6 +114,14 @@ def test_bounds_stay_beside_what_is_asked_of_elements() -> None:
     assert irredundant(rows, ()) == rows
 
 
+def test_bounds_of_loops_stay_beside_what_is_asked_of_elements() -> None:
+    """That `i[e]` is `b + 3*k` bounds k, but e is known inside of a loop over k alone."""
+    rows = [at_least_zero(k), at_least_zero(SIZE - 1 - b - 3 * k), equals_zero(at("i", e) - b - 3 * k)]
+    facts = box(["b"], [3])
+    assert irredundant(rows, facts) == rows[-1:]
+    assert irredundant(rows, facts, ["k"]) == rows
+
+
 def test_elements_lie_between_their_bounds() -> None:
     assert implied(at("i", e), ())
     assert implied(SIZE - 1 - at("i", e), ())
