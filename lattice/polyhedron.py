@@ -9,7 +9,7 @@ down. What is proven here is true; what is not proven may still be true.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from math import gcd
 
@@ -45,6 +45,12 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
     if price is not None:
         pay(price)
     return holds
+
+
+def floors_from_zero(form: Affine, facts: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """The facts that rounding adds to the rationals: `N // 8 >= 0` where `N >= 0`."""
+    floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
+    return tuple(Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -188,6 +194,28 @@ def irredundant(
     if needed is None:
         return [NEVER]
     return [row for row in kept if (row in equalities if row.equality else row.form in needed)]
+
+
+def in_place(
+    rows: Sequence[Constraint],
+    shape_of: Callable[[str], Sequence[int | Affine]],
+    facts: Sequence[Constraint],
+) -> tuple[Constraint, ...]:
+    """Conditions, and first those that they need: under which the elements of index arrays in them are there.
+
+    Where facts hold, and conditions in which fewer elements stand in each other.
+    """
+    needed: dict[Constraint, None] = {}
+    for row in sorted(rows, key=lambda row: _depth(row.form)):
+        known = (*facts, *needed, *(other for other in rows if _depth(other.form) < _depth(row.form)))
+        places = [
+            (place, size)
+            for atom in row.form.lookups()
+            for place, size in zip(atom.at, shape_of(atom.array), strict=True)
+        ]
+        sides = (side for place, size in places for side in (place, size - 1 - place))
+        needed.update((Constraint(side), None) for side in sides if not implied(side, known))
+    return (*dict.fromkeys((*needed, *rows)),)
 
 
 def _before_elements(rows: Sequence[Constraint], loops: frozenset[str]) -> list[Constraint]:

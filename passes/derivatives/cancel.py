@@ -20,9 +20,9 @@ from tadc.frontend.extents import Shape
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, holds_reduction, operands
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import in_place
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.derivatives.gathers import Gather, Solved, gathers, not_taken
 from tadc.passes.terms.algebra import Algebra, is_const
@@ -160,23 +160,6 @@ class Canceller:
             below[place] = inner
             inner = self.terms.rebuild(outer, below)
         return rows, inner
-
-
-def in_place(rows: Domain, shape_of: Callable[[str], Shape], facts: Domain) -> Domain:
-    """Conditions, and those under which the elements of index arrays in them are there.
-
-    The rows of a sum may say that they are, by what depends on its indices: outside of it nothing does.
-    """
-    known = (*facts, *(row for row in rows if not any(row.form.lookups())))
-    needed = [
-        Constraint(side)
-        for row in rows
-        for atom in row.form.lookups()
-        for place, size in zip(atom.at, shape_of(atom.array), strict=True)
-        for side in (place, size - 1 - place)
-        if not implied(side, known)
-    ]
-    return (*dict.fromkeys(needed), *rows)
 
 
 def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:

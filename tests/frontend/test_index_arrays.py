@@ -265,6 +265,14 @@ def test_conditions_that_cannot_be_rows() -> None:
     assert problem(GRAPH + "f = sum{e: src[e] = x[0]} (w[e])").code == "TAD0307"
 
 
+@pytest.mark.parametrize("place", ["src[e] % 3", "src[dst[e]] // 2", "(src[e] + dst[e]) // 2"])
+def test_remainders_and_quotients_of_elements_are_in_range(place: str) -> None:
+    stable(
+        GRAPH.replace("dst: index[E] in N", "dst: index[E] in E").replace("x: f64[N]", "x: f64[N + E]")
+        + f"f[e] = w[e] * x[{place}]"
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "nothing"), [("sum", "0"), ("prod", "1"), ("max", "-(1 / 0)"), ("min", "1 / 0")]
 )

@@ -10,6 +10,7 @@ import pytest
 
 import tadc
 from tadc.dialect.program_reader import tad_functions
+from tadc.frontend.printer import print_program
 from tadc.frontend.program import Argument, Definition, Inspected, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint, box
@@ -25,6 +26,7 @@ from tadc.passes.terms.batched import batched
 from tadc.passes.terms.checked_reads import reads_out_of_range
 from tadc.passes.terms.expansion import Expander
 from tests.dialect.support import program, written
+from tests.frontend.checking import checked
 
 E, N, e, n = (Affine.var(name) for name in "ENen")
 SRC = Argument("src", "i32", (E,), below=N)
@@ -80,6 +82,18 @@ def test_conditions_in_a_guard_that_stays_ask_that_elements_are_there() -> None:
     assert isinstance(made, Reduce)
     assert any(row.equality for row in made.domain)
     assert is_asked(made.domain, box(["n"], [N]))
+
+
+def test_text_asks_that_elements_are_there_where_a_sum_begins() -> None:
+    """Rows of an inner sum may be what says so."""
+    terms, k = Terms(), Affine.var("k")
+    p = Argument("p", "i32", (N,), below=N)
+    rows = [Constraint(p.lookup([SRC.lookup([e]) + 1]) - n, True), *box(["e", "k"], [E, E])]
+    rows += [Constraint(SRC.lookup([k]) - SRC.lookup([e]), True), Constraint(N - 2 - SRC.lookup([k]))]
+    made = of_nodes(terms, terms.reduce(["e", "k"], rows, terms.read("x", [SRC.lookup([k])], "f64")))
+    text = print_program(replace(made, arguments=(*made.arguments, p)))
+    assert "e: p[src[e] + 1] = n and N >= src[e] + 2} (" in text
+    assert print_program(checked(text)) == text
 
 
 def is_asked(rows: Domain, facts: Domain) -> bool:
