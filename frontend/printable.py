@@ -196,7 +196,7 @@ class Speller:
             settled = _settled(binders[0], ranging)
             needed = irredundant(settled, facts)
             loops = [(binders[0], needed if _is_range(needed, binders[0]) else settled)]
-            return _Group(self._held_by(loops, held, facts), (), ())
+            return self._held_by(_Group(tuple(loops), (), ()), held, facts)
         try:
             nest = loop_nest(binders, ranging, facts)
         except Unbounded:
@@ -208,25 +208,25 @@ class Speller:
             bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
             bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
             loops.append((level.name, _settled(level.name, bounds)))
-        made = self._held_by(loops, held, (*facts, *nest.outside))
-        return _Group(made, nest.inside, nest.outside)
+        return self._held_by(_Group(tuple(loops), nest.inside, nest.outside), held, facts)
 
-    def _held_by(
-        self, loops: Sequence[tuple[str, list[Constraint]]], held: Sequence[Constraint], facts: Domain
-    ) -> tuple[tuple[str, list[Constraint]], ...]:
-        """The loops, each with the conditions that are known in it first, and what these need there: of a
-        loop further in others may follow."""
-        made: list[tuple[str, list[Constraint]]] = []
-        left = list(held)
-        for depth, (name, bounds) in enumerate(loops):
+    def _held_by(self, group: _Group, held: Sequence[Constraint], facts: Domain) -> _Group:
+        """The group with conditions, each where it is known first, and what these need there: a condition
+        further in may be what it follows from."""
+        loops = [(name, list(bounds)) for name, bounds in group.loops]
+        outside, left = list(group.outside), list(held)
+        for depth, (_, bounds) in enumerate(loops):
             inner = {name for name, _ in loops[depth + 1 :]}
             here = [row for row in left if inner.isdisjoint(row.form.variables)]
             left = [row for row in left if row not in here]
-            facts = (*facts, *bounds)
-            told = [row for row in in_place(here, self.shapes.__getitem__, facts) if any(row.form.lookups())]
-            made.append((name, [*bounds, *map(faced, told)]))
-            facts = (*facts, *told)
-        return tuple(made)
+            known = (*facts, *outside, *(row for _, rows in loops[: depth + 1] for row in rows))
+            for row in in_place(here, self.shapes.__getitem__, known):
+                if row in here:
+                    bounds.append(faced(row))
+                elif any(row.form.lookups()):
+                    around = (rows for name, rows in reversed(loops) if name in row.form.variables)
+                    next(around, outside).append(faced(row))
+        return _Group(tuple(loops), group.inside, outside)
 
     def _boxed(
         self, term: Reduce, hints: dict[str, str], rows: Domain, names: _Names, facts: Domain

@@ -47,10 +47,14 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
     return holds
 
 
-def floors_from_zero(form: Affine, facts: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """The facts that rounding adds to the rationals: `N // 8 >= 0` where `N >= 0`."""
+def follows(form: Affine, facts: Sequence[Constraint]) -> bool:
+    """Whether it is proven that `form >= 0`, by what rounding adds to the rationals too: `N // 8 >= 0` where
+    `N >= 0`."""
+    if implied(form, facts):
+        return True
     floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
-    return tuple(Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts))
+    rounded = [Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts)]
+    return bool(rounded) and implied(form, (*facts, *rounded))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -214,7 +218,7 @@ def in_place(
             for place, size in zip(atom.at, shape_of(atom.array), strict=True)
         ]
         sides = (side for place, size in places for side in (place, size - 1 - place))
-        needed.update((Constraint(side), None) for side in sides if not implied(side, known))
+        needed.update((Constraint(side), None) for side in sides if not follows(side, known))
     return (*dict.fromkeys((*needed, *rows)),)
 
 

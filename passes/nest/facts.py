@@ -18,7 +18,7 @@ from typing import Literal
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
-from tadc.lattice.polyhedron import floors_from_zero, implied
+from tadc.lattice.polyhedron import follows, implied
 from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
 from tadc.passes.terms.checked_reads import negations
@@ -127,7 +127,7 @@ class _Proof:
             raise NotProven
         plain = tuple(row for fact in left if len(fact) == 1 for row in fact[0])
         rows, left = (*rows, *plain), tuple(fact for fact in left if len(fact) != 1)
-        if implied(self.form, rows) or implied(self.form, (*rows, *floors_from_zero(self.form, rows))):
+        if follows(self.form, rows):
             return None
         if left:
             found = (self.refuted((*rows, *case), left[1:]) for case in left[0])
