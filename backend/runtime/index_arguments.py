@@ -224,7 +224,8 @@ def values_of(form: Affine, places: Mapping[str, Array], arrays: Mapping[str, Ar
             within = [(0 <= n) & (n < size) for n, size in zip(at, array.shape, strict=True)]
             inside = np.logical_and.reduce(np.broadcast_arrays(*within))
             if array.size:
-                found = array[tuple(np.where(inside, n, 0) for n in at)]
+                # Of a type that the caller chose, too narrow for a multiple, or without a sign.
+                found = array[tuple(np.where(inside, n, 0) for n in at)].astype(np.int64)
                 total = total + np.where(inside, found, 0) * k
             else:
                 total = np.broadcast_to(total, np.broadcast_shapes(total.shape, inside.shape))

@@ -301,7 +301,8 @@ class _Sum:
                 return None
             size = atom.below if isinstance(atom, Lookup) else extents[atom]
             assert size is not None
-            least, most = (least, most + (size - 1) * k) if k > 0 else (least + (size - 1) * k, most)
+            # Not of `size - 1`: where a size is 0 there is a bound too, which is not negative.
+            least, most = (least, most + size * k) if k > 0 else (least + size * k, most)
         places = {name: Affine.var(f"#{n}") for n, name in enumerate(names)}
         of = tuple(dict.fromkeys(lookup.array for lookup in form.lookups()))
         shape = [size for size in extents.values() if size is not None]

@@ -265,6 +265,13 @@ class Listed(Compressed):
 
         Takes the inputs of the Jacobian, of which the index arrays and the shapes matter.
         """
+        self.named(args, kwargs)  # which says what is wrong with them
+        return self._places(args, kwargs)
+
+    def _places(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+        """The coordinates of what the kernel takes."""
         from tadc.api.entry_lists import elements_of, places_of
 
         given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
@@ -300,7 +307,7 @@ class Listed(Compressed):
 
         from tadc.api.entry_lists import CsrPattern
 
-        places = self.coordinates(*args, **kwargs)
+        places = self._places(args, kwargs)
         found: dict[str, tuple[Any, CsrPattern]] = {}
         for name, lists in self.tensors.items():
             shape, split = self.shape_of(name, args, kwargs)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.backend.runtime.index_arguments import values_of
+from tadc.lattice.affine import Affine, Lookup
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -210,3 +212,16 @@ def test_an_index_out_of_range_is_an_error() -> None:
     j = tadc.jacobian(tadc.function("s: index[E] in N; x: f64[N]; y[e] = x[s[e]]**2"), "x")
     with pytest.raises(tadc.ArgumentError, match=r"`s\[1\]` is 4, but must be below N = 4"):
         j.toscipy([0, 4], np.ones(4))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64])
+def test_indices_of_any_type_are_multiplied(dtype: type) -> None:
+    form = Affine.atom(Lookup("s", (Affine.var("e"),), Affine.var("N"))) * -2 + 7
+    found = values_of(form, {"e": np.arange(3)}, {"s": np.array([0, 97, 201], dtype)})
+    assert found.tolist() == [7, -187, -395]
+
+
+def test_coordinates_of_an_index_out_of_range_are_an_error() -> None:
+    j = tadc.jacobian(tadc.function("s: index[E] in N; x: f64[N]; y[e] = x[s[e]]**2"), "x")
+    with pytest.raises(tadc.ArgumentError, match=r"`s\[1\]` is -1, but must be at least 0"):
+        j.compressed().coordinates([0, -1], np.ones(4))
