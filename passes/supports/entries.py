@@ -5,6 +5,9 @@ An element `J[i, j]` of such a Jacobian is a sum of terms that are 0 but where i
 v(e) in the row src[e] and the column dst[e]; entries of one place are added. The equalities tell indices of
 the Jacobian, and what is left of the indices of the term are the dimensions of the list.
 
+Two places of one value make an entry too: `sum{e, f: d[e] = d[f]} v(e, f)` has one for each pair of places of
+a value of d, and the pairs are listed as `joined_places` says.
+
 Tensors in between that are 0 but where index arrays say so are such lists too: `D[i, e]`, which is a(e) where
 `src[e] = i` and else 0, is the list a, which is at (src[e], e). What reads an element of D, and is 0 where it
 is, adds up what is read of the lists, each where it is at that element.
@@ -12,7 +15,7 @@ is, adds up what is read of the lists, each where it is at that element.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, Shape, as_form, extent
@@ -21,6 +24,8 @@ from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, bottom
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup, box
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.supports.compress import box_rows
+from tadc.passes.supports.handed_on import renamed, told_by_others, without_index
+from tadc.passes.supports.joined_places import Join, Pairs, Side, join_of
 from tadc.passes.supports.sets import elsewhere
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.names import Names
@@ -49,8 +54,18 @@ class Entries:
         return self.at == tuple(map(Affine.var, self.indices))
 
 
-def listed(program: Program) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
-    """The program whose outputs are lists, and the lists of each output of the program. Raises NotListed."""
+@dataclass(frozen=True)
+class Listing:
+    """The program whose outputs are lists, the lists of each output of the program that it was made of, and
+    its index arrays of pairs, which a caller passes, those before which are needed for others."""
+
+    program: Program
+    lists: dict[str, tuple[Entries, ...]]
+    pairs: tuple[Pairs, ...]
+
+
+def listed(program: Program) -> Listing:
+    """The program of the entries of the outputs of another. Raises NotListed."""
     return _Lists(program).run()
 
 
@@ -71,32 +86,35 @@ class _Lists:
     program: Program
     lists: dict[str, tuple[Entries, ...]] = field(default_factory=dict[str, "tuple[Entries, ...]"])
     owners: dict[str, Argument] = field(default_factory=dict[str, Argument])
+    pairs: dict[tuple[Side, Side], Pairs] = field(default_factory=dict[tuple[Side, Side], Pairs])
 
     def __post_init__(self) -> None:
         self.terms, self.algebra = self.program.terms, Algebra(self.program.terms)
         self.names = Names(self.program)
         self.types = self.program.types()
 
-    def run(self) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
+    def run(self) -> Listing:
         """All definitions, those that are lists as such."""
         made: list[Definition] = []
         for definition in self.program.definitions:
             made += self.definition(definition)
-        arguments = (*self.program.arguments, *self.owners.values())
+        joined = [argument for pairs in self.pairs.values() for argument in pairs.arguments()]
+        arguments = (*self.program.arguments, *self.owners.values(), *joined)
         found = {d.name: self.lists[d.name] for d in self.program.outputs}
-        return replace(self.program, arguments=arguments, definitions=tuple(made)), found
+        program = replace(self.program, arguments=arguments, definitions=tuple(made))
+        return Listing(program, found, tuple(self.pairs.values()))
 
     def definition(self, old: Definition) -> list[Definition]:
         """The definitions of the lists of a tensor; itself where it is no such tensor."""
         reader = _Reader(self, frozenset(old.indices))
         is_listed = old.is_output or reader.holds(old.body)
-        if old.order is not None and is_listed:
-            raise NotListed("a recurrence hands on from step to step what it reads")
         if not is_listed:
-            return [replace(old, body=self.read_through(old.body))]
+            return [self.whole(old)]
+        if old.in_order().order is not None:
+            return [self.recurrence(old)]
         points = [_Point(self, old, part).solved() for part in reader.parts(old.body)]
         if not old.is_output and all(len(point.own) == len(old.indices) for point in points):
-            return [replace(old, body=self.read_through(old.body))]
+            return [self.whole(old)]
         alike: dict[tuple[Shape, tuple[Affine, ...]], list[_Point]] = {}
         for point in points:
             if not is_empty((*point.rows, *self.program.size_facts())):
@@ -112,6 +130,29 @@ class _Lists:
             made.append(Definition(name, old.type, shape, same[0].indices, body, old.is_output, old.span))
         self.lists[old.name] = tuple(lists)
         return made
+
+    def whole(self, old: Definition) -> Definition:
+        """A tensor with all its elements."""
+        return replace(old, body=self.read_through(old.body))
+
+    def recurrence(self, old: Definition) -> Definition:
+        """A recurrence of the elements that may be other than 0, as far as it is seen which these are."""
+        made, at, rows = old, tuple(map(Affine.var, old.indices)), list[Constraint]()
+        while True:
+            points = [_Point(self, made, p) for p in _Reader(self, frozenset(made.indices)).parts(made.body)]
+            parts = [point.settled() for point in points]
+            found = told_by_others(made, parts, self.program.sizes, self.algebra)
+            if found is None:
+                break
+            name, told = found
+            at = tuple(form.substitute({name: told}) for form in at)
+            rows += box_rows([told], [made.shape[made.indices.index(name)]])
+            made = without_index(self.terms, made, name, told)
+        if len(made.indices) < len(old.indices) or old.is_output:
+            domain = tuple(row for row in rows if not _holds(row, self.program.facts(made)))
+            made = renamed(self.terms, made, self.names.free(old.name))
+            self.lists[old.name] = (Entries(made.name, made.indices, made.shape, at, (domain,)),)
+        return self.whole(made)
 
     def read_through(self, term: Term) -> Term:
         """The term where reads of lists are the sums of what is there."""
@@ -139,6 +180,15 @@ class _Lists:
             value = self.terms.read(entries.name, list(map(Affine.var, own)), read.type, read.span)
             found.append(_Part(own, tuple(rows), value))
         return found
+
+    def paired(self, sides: tuple[Side, Side]) -> Pairs:
+        """The index arrays of the pairs of two sides, whose number is one more size."""
+        if sides not in self.pairs:
+            count = self.names.free("pairs")
+            names = tuple(self.names.free("pair") for side in sides for _ in side.shape)
+            self.pairs[sides] = Pairs(count, sides, names)
+            self.program = replace(self.program, sizes=(*self.program.sizes, count))
+        return self.pairs[sides]
 
     def owner(self, starts: str) -> Argument | None:
         """The index array of the owners in an increasing one."""
@@ -250,33 +300,66 @@ class _Point:
         self.indices: tuple[str, ...] = ()
         self.shape: Shape = ()
 
+    def settled(self) -> tuple[Domain, Term]:
+        """The rows and the value, where bound indices that are told are what tells them."""
+        while self.solve(self.binders):
+            pass
+        return self.rows, self.value
+
     def solved(self) -> _Point:
         """The point, whose indices are those of the tensor that are left, and those that its place needs."""
         while self.step():
             pass
+        self.need_fewer()
         used = set[str]().union(*(form.variables for form in self.at))
         inner = [name for name in self.binders if name not in used]
-        dims = [*self.own, *(name for name in self.binders if name in used)]
-        extents = [self.extents[n] if n in self.extents else self.extent(n) for n in dims]
-        facts = (*self.lists.program.size_facts(), *box(dims, extents))
+        dims = {n: self.extents[n] for n in self.own}
+        dims |= {n: self.extent(n) for n in self.binders if n in used}
+        facts = (*self.lists.program.size_facts(), *box(dims, dims.values()))
         self.rows = tuple(
             row
             for row in dict.fromkeys(self.rows)
             if not (row.form.variables.isdisjoint(inner) and _holds(row, facts))
         )
         summed = tuple(row for row in self.rows if not row.form.variables.isdisjoint(inner))
-        outside = tuple(row for row in self.rows if row not in summed)
-        if any(row.equality and _joins(row.form, dims) for row in outside):
-            # A box of all pairs has many more points than there are entries.
-            raise NotListed("its entries are at pairs of places of one value")
-        algebra = self.lists.algebra
-        value = algebra.guard(outside, algebra.sum(inner, summed, self.value), algebra.zero)
-        self.rows = outside
-        self.name(dims, value)
-        self.shape = tuple(extents)
+        self.value = self.lists.algebra.sum(inner, summed, self.value)
+        self.rows = tuple(row for row in self.rows if row not in summed)
+        # A box of all pairs has many more points than there are entries.
+        while (join := join_of(self.rows, dims)) is not None:
+            dims = self.joined(join, dims)
+        self.value = self.lists.algebra.guard(self.rows, self.value, self.lists.algebra.zero)
+        self.name(tuple(dims))
+        self.shape = tuple(dims.values())
         return self
 
-    def name(self, dims: Sequence[str], value: Term) -> None:
+    def need_fewer(self) -> None:
+        """Say the place by fewer indices, where what is looked up by some is looked up by others too."""
+        for row in self.rows:
+            for atom, k in row.form.terms if row.equality else ():
+                if not isinstance(atom, Lookup) or abs(k) != 1:
+                    continue
+                told = (row.form - Affine.atom(atom) * k) * -k
+                at = tuple(form.replace(lambda other: told if other == atom else None) for form in self.at)
+                used, needed = (set[str]().union(*(f.variables for f in forms)) for forms in (self.at, at))
+                if needed < used and not any(atom == inner for inner in told.inner_atoms()):
+                    self.at = at
+
+    def joined(self, join: Join, dims: Mapping[str, Extent]) -> dict[str, Extent]:
+        """The extents of the indices, one of which is a pair's in the place of those that are paired off."""
+        pairs, index = self.lists.paired(join.sides), self.lists.terms.fresh("s")
+        mapping = {
+            name: array.lookup([Affine.var(index)])
+            for name, array in zip(join.indices, pairs.arguments(), strict=True)
+        }
+        self.own = [name for name in self.own if name not in mapping]
+        self.at = tuple(form.substitute(mapping) for form in self.at)
+        self.rows = tuple(row.substitute(mapping) for row in self.rows if row not in join.rows)
+        self.value = self.lists.terms.substitute(self.value, mapping)
+        return {name: size for name, size in dims.items() if name not in mapping} | {
+            index: Affine.var(pairs.count)
+        }
+
+    def name(self, dims: Sequence[str]) -> None:
         """Give bound indices names that can be read, the same ones in points that are alike."""
         names: list[str] = []
         for name in dims:
@@ -285,23 +368,40 @@ class _Point:
         mapping = {old: Affine.var(new) for old, new in zip(dims, names, strict=True) if old != new}
         self.at = tuple(form.substitute(mapping) for form in self.at)
         self.rows = tuple(row.substitute(mapping) for row in self.rows)
-        self.value = self.lists.terms.substitute(value, mapping)
+        self.value = self.lists.terms.substitute(self.value, mapping)
         self.indices = tuple(names)
 
     # -- solving -----------------------------------------------------------------------------------
 
     def step(self) -> bool:
         """Solve one equality, for a bound index where one can be told, or a range of rows."""
+        return self.solve(self.binders) or self.solve(self.own) or self.range_of_owner()
+
+    def solve(self, names: Sequence[str]) -> bool:
+        """Solve one equality for one of some indices."""
         equalities = [row for row in self.rows if row.equality]
-        for names in (self.binders, self.own):
-            # Those with lookups first: a diagonal then is one of what is looked up.
-            for row in sorted(equalities, key=lambda row: not row.form.has_lookups):
-                for name in names:
-                    told = _told(row.form, name)
-                    if told is not None:
-                        self.substitute(name, told, row)
-                        return True
-        return self.range_of_owner()
+        between = not self.definition.is_output
+        # Those with lookups first: a diagonal then is one of what is looked up. In between it is one of
+        # elements, as these are fewer, and each of them is then a factor of others.
+        for row in sorted(equalities, key=lambda row: any(True for _ in row.form.lookups()) == between):
+            for name in names:
+                told = _told(row.form, name)
+                if told is not None and not (between and names is self.own and self.is_lone(row)):
+                    self.substitute(name, told, row)
+                    return True
+        return False
+
+    def is_lone(self, row: Constraint) -> bool:
+        """Whether the bound indices that a row has to do with tell one index of the tensor and no other: sums
+        over them, of one element, are fewer than their values."""
+        bound, before = row.form.variables.intersection(self.binders), frozenset[str]()
+        met = row.form.variables
+        while bound != before:
+            before = bound
+            met = met.union(*(r.form.variables for r in self.rows if not bound.isdisjoint(r.form.variables)))
+            bound = met.intersection(self.binders)
+        placed = any(not bound.isdisjoint(form.variables) for form in self.at)
+        return bool(bound) and not placed and len(met.intersection(self.own)) == 1
 
     def substitute(self, name: str, told: Affine, *rows: Constraint) -> None:
         """Put a form in the place of an index; these rows say it."""
@@ -317,23 +417,32 @@ class _Point:
         self.value = self.lists.terms.substitute(self.value, mapping)
 
     def range_of_owner(self) -> bool:
-        """`ptr[i] <= e <= ptr[i + 1] - 1` tells i: the owner of e."""
+        """`ptr[i] <= e <= ptr[i + 1] - 1` says that i is the owner of e, and tells it."""
+        between = not self.definition.is_output
         for row in self.rows:
+            if between and self.is_lone(row):
+                continue
             for atom, k in row.form.terms if not row.equality else ():
                 if not isinstance(atom, Lookup) or k != -1 or len(atom.at) != 1:
                     continue
-                place = row.form + Affine.atom(atom)
-                (index,) = atom.at
-                name = next((n for n in self.own if index == Affine.var(n)), None)
+                place, (index,) = row.form + Affine.atom(atom), atom.at
                 end = Affine.atom(Lookup(atom.array, (index + 1,), atom.below)) - 1 - place
                 other = Constraint(end)
-                if name is None or other not in self.rows or name in place.variables:
+                owner = self.lists.owner(atom.array) if other in self.rows else None
+                if owner is None:
                     continue
-                owner = self.lists.owner(atom.array)
-                if owner is not None:
-                    told = owner.lookup([place])
+                told = owner.lookup([place])
+                name = next((n for n in (*self.binders, *self.own) if index == Affine.var(n)), None)
+                if name is not None and name not in place.variables:
                     self.substitute(name, told, row, other)
                     self.rows = (*self.rows, *box_rows([place], owner.shape))
+                    return True
+                if not index.variables.isdisjoint((*self.own, *self.binders)) and any(
+                    True for _ in index.lookups()
+                ):
+                    left = tuple(r for r in self.rows if r not in (row, other))
+                    same = Constraint(told - index, equality=True)
+                    self.rows = (*left, same, *box_rows([place], owner.shape))
                     return True
         return False
 
@@ -378,12 +487,6 @@ def _told(form: Affine, name: str) -> Affine | None:
         return None
     rest = form - Affine.var(name) * k
     return None if name in rest.variables else rest * -k
-
-
-def _joins(form: Affine, dims: Sequence[str]) -> bool:
-    """Whether an equality is one of lookups by several indices."""
-    looked = {name for lookup in form.lookups() for name in lookup.variables}
-    return len(looked.intersection(dims)) > 1
 
 
 def _holds(row: Constraint, facts: Sequence[Constraint]) -> bool:
