@@ -25,7 +25,8 @@ from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup, box
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.handed_on import renamed, told_by_others, without_index
-from tadc.passes.supports.joined_places import Join, Pairs, Side, join_of
+from tadc.passes.supports.joined_places import Join, halves, join_of, pair_arrays
+from tadc.passes.supports.listing import Entries, Listing, Pairs, Side
 from tadc.passes.supports.sets import elsewhere
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.names import Names
@@ -35,37 +36,11 @@ class NotListed(Exception):
     """A Jacobian whose entries cannot be listed; the text says why."""
 
 
-@dataclass(frozen=True)
-class Entries:
-    """A list of entries of a tensor.
+def listed(program: Program) -> tuple[Program, Listing]:
+    """The program whose outputs are the entries of those of another, and which they are. Raises NotListed.
 
-    `at` says of which element there is one at each point of `indices`, where one of the `domains` holds.
+    Index arrays of pairs are arguments of it.
     """
-
-    name: str
-    indices: tuple[str, ...]
-    shape: Shape
-    at: tuple[Affine, ...]
-    domains: tuple[Domain, ...] = ()
-
-    @property
-    def is_all(self) -> bool:
-        """Whether it has an entry for each element of the tensor."""
-        return self.at == tuple(map(Affine.var, self.indices))
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The program whose outputs are lists, the lists of each output of the program that it was made of, and
-    its index arrays of pairs, which a caller passes, those before which are needed for others."""
-
-    program: Program
-    lists: dict[str, tuple[Entries, ...]]
-    pairs: tuple[Pairs, ...]
-
-
-def listed(program: Program) -> Listing:
-    """The program of the entries of the outputs of another. Raises NotListed."""
     return _Lists(program).run()
 
 
@@ -93,16 +68,27 @@ class _Lists:
         self.names = Names(self.program)
         self.types = self.program.types()
 
-    def run(self) -> Listing:
+    def run(self) -> tuple[Program, Listing]:
         """All definitions, those that are lists as such."""
+        given, shapes = (
+            tuple(a.name for a in self.program.passed() if a.is_index_array),
+            self.program.shapes(),
+        )
         made: list[Definition] = []
         for definition in self.program.definitions:
             made += self.definition(definition)
-        joined = [argument for pairs in self.pairs.values() for argument in pairs.arguments()]
-        arguments = (*self.program.arguments, *self.owners.values(), *joined)
-        found = {d.name: self.lists[d.name] for d in self.program.outputs}
-        program = replace(self.program, arguments=arguments, definitions=tuple(made))
-        return Listing(program, found, tuple(self.pairs.values()))
+        joined = [argument for pairs in self.pairs.values() for argument in pair_arrays(pairs)]
+        # A kernel takes what is made of other index arrays after all that is passed.
+        arguments = (*self.program.arguments, *joined, *self.owners.values())
+        outputs = self.program.outputs
+        found = Listing(
+            {d.name: self.lists[d.name] for d in outputs},
+            {d.name: (d.shape, len(d.shape) - len(shapes.get(d.gradient_of, ()))) for d in outputs},
+            given,
+            {argument.name: (starts, argument.shape[0]) for starts, argument in self.owners.items()},
+            tuple(self.pairs.values()),
+        )
+        return replace(self.program, arguments=arguments, definitions=tuple(made)), found
 
     def definition(self, old: Definition) -> list[Definition]:
         """The definitions of the lists of a tensor; itself where it is no such tensor."""
@@ -312,6 +298,7 @@ class _Point:
             pass
         self.need_fewer()
         used = set[str]().union(*(form.variables for form in self.at))
+        used |= self.pairing(used.union(self.own))
         inner = [name for name in self.binders if name not in used]
         dims = {n: self.extents[n] for n in self.own}
         dims |= {n: self.extent(n) for n in self.binders if n in used}
@@ -344,12 +331,22 @@ class _Point:
                 if needed < used and not any(atom == inner for inner in told.inner_atoms()):
                     self.at = at
 
+    def pairing(self, dims: set[str]) -> set[str]:
+        """The bound indices by which some of these indices are paired off: a sum over them would be one for
+        each point of a box of all pairs."""
+        found = set[str]()
+        for row in self.rows:
+            pair = halves(row, {*self.own, *self.binders})
+            if pair is not None and not any(form.variables.isdisjoint(dims) for form in pair):
+                found |= row.form.variables.intersection(self.binders)
+        return found
+
     def joined(self, join: Join, dims: Mapping[str, Extent]) -> dict[str, Extent]:
         """The extents of the indices, one of which is a pair's in the place of those that are paired off."""
         pairs, index = self.lists.paired(join.sides), self.lists.terms.fresh("s")
         mapping = {
             name: array.lookup([Affine.var(index)])
-            for name, array in zip(join.indices, pairs.arguments(), strict=True)
+            for name, array in zip(join.indices, pair_arrays(pairs), strict=True)
         }
         self.own = [name for name in self.own if name not in mapping]
         self.at = tuple(form.substitute(mapping) for form in self.at)

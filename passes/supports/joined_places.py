@@ -10,37 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tadc.frontend.extents import Extent, Shape
+from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.supports.listing import Pairs, Side
 
 
-@dataclass(frozen=True)
-class Side:
-    """One of a pair: the places `#0, #1, …` in a box, found by the values of forms of these."""
-
-    shape: Shape
-    keys: tuple[Affine, ...]
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """All pairs of places of two sides whose forms have the same values, as many as the size `count` says.
-
-    `names` are those of index arrays, one for each dimension of the first side, then of the second.
-    """
-
-    count: str
-    sides: tuple[Side, Side]
-    names: tuple[str, ...]
-
-    def arguments(self) -> list[Argument]:
-        """The index arrays."""
-        extents = [size for side in self.sides for size in side.shape]
-        shape = (Affine.var(self.count),)
-        return [
-            Argument(name, "i32", shape, below=size) for name, size in zip(self.names, extents, strict=True)
-        ]
+def pair_arrays(pairs: Pairs) -> list[Argument]:
+    """The index arrays of pairs, as arguments."""
+    extents, shape = [size for side in pairs.sides for size in side.shape], (Affine.var(pairs.count),)
+    named = zip(pairs.names, extents, strict=True)
+    return [Argument(name, "i32", shape, below=size) for name, size in named]
 
 
 @dataclass(frozen=True)
