@@ -16,7 +16,9 @@ is, adds up what is read of the lists, each where it is at that element.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tadc.frontend.extents import Extent, Shape, as_form, extent
 from tadc.frontend.program import Argument, Definition, Inspected, Program
@@ -101,19 +103,26 @@ class _Lists:
         points = [_Point(self, old, part).solved() for part in reader.parts(old.body)]
         if not old.is_output and all(len(point.own) == len(old.indices) for point in points):
             return [self.whole(old)]
-        alike: dict[tuple[Shape, tuple[Affine, ...]], list[_Point]] = {}
-        for point in points:
-            if not is_empty((*point.rows, *self.program.size_facts())):
-                alike.setdefault((point.shape, point.at), []).append(point)
+        alike: list[list[_Point]] = []
+        # A diagonal after what it is one of.
+        for point in sorted(points, key=lambda point: -len(point.shape)):
+            if is_empty((*point.rows, *self.program.size_facts())):
+                continue
+            for same in alike:
+                if (found := point.within(same[0])) is not None:
+                    same.append(found)
+                    break
+            else:
+                alike.append([point])
         made: list[Definition] = []
         lists: list[Entries] = []
-        for (shape, at), same in alike.items():
+        for same in alike:
             body: Term = self.algebra.zero
             for point in same:
                 body = self.algebra.add(body, point.value)
-            name = self.names.free(old.name)
-            lists.append(Entries(name, same[0].indices, shape, at, tuple(point.rows for point in same)))
-            made.append(Definition(name, old.type, shape, same[0].indices, body, old.is_output, old.span))
+            name, indices, shape = self.names.free(old.name), same[0].indices, same[0].shape
+            lists.append(Entries(name, indices, shape, same[0].at, tuple(point.rows for point in same)))
+            made.append(Definition(name, old.type, shape, indices, body, old.is_output, old.span))
         self.lists[old.name] = tuple(lists)
         return made
 
@@ -297,8 +306,8 @@ class _Point:
         while self.step():
             pass
         self.need_fewer()
-        used = set[str]().union(*(form.variables for form in self.at))
-        used |= self.pairing(used.union(self.own))
+        used = self.indices_in(self.at).union(self.own)
+        used |= self.pairing(used)
         inner = [name for name in self.binders if name not in used]
         dims = {n: self.extents[n] for n in self.own}
         dims |= {n: self.extent(n) for n in self.binders if n in used}
@@ -319,6 +328,10 @@ class _Point:
         self.shape = tuple(dims.values())
         return self
 
+    def indices_in(self, forms: Sequence[Affine]) -> set[str]:
+        """The indices that forms have, sizes left out."""
+        return {name for form in forms for name in form.variables if name in self.own or name in self.binders}
+
     def need_fewer(self) -> None:
         """Say the place by fewer indices, where what is looked up by some is looked up by others too."""
         for row in self.rows:
@@ -327,7 +340,7 @@ class _Point:
                     continue
                 told = (row.form - Affine.atom(atom) * k) * -k
                 at = tuple(form.replace(lambda other: told if other == atom else None) for form in self.at)
-                used, needed = (set[str]().union(*(f.variables for f in forms)) for forms in (self.at, at))
+                used, needed = map(self.indices_in, (self.at, at))
                 if needed < used and not any(atom == inner for inner in told.inner_atoms()):
                     self.at = at
 
@@ -355,6 +368,41 @@ class _Point:
         return {name: size for name, size in dims.items() if name not in mapping} | {
             index: Affine.var(pairs.count)
         }
+
+    def within(self, other: _Point) -> _Point | None:
+        """The point as one of those of another where some indices are others or numbers, if it is one."""
+        found = self.match(other.at, dict(zip(other.indices, other.shape, strict=True)))
+        if found is None:
+            return None
+        rows = tuple(Constraint(Affine.var(name) - told, equality=True) for name, told in found.items())
+        made = copy(self)
+        made.rows = (*self.rows, *rows)
+        made.value = self.lists.algebra.guard(rows, self.value, self.lists.algebra.zero)
+        made.indices, made.shape, made.at = other.indices, other.shape, other.at
+        return made
+
+    def match(self, at: tuple[Affine, ...], extents: Mapping[str, Extent]) -> dict[str, Affine] | None:
+        """What some of these indices are where their place is that of the point; None where it never is."""
+        mine = dict(zip(self.indices, self.shape, strict=True))
+        if len(extents) == len(mine):
+            return {} if at == self.at and extents == mine else None
+        for name, size in extents.items() if len(extents) > len(mine) else ():
+            left = {n: s for n, s in extents.items() if n != name}
+            told = [Affine.var(n) for n, s in left.items() if s == size]
+            for form in (
+                *told,
+                *(form for form in self.numbers if isinstance(size, int) and form.constant < size),
+            ):
+                found = self.match(tuple(f.substitute({name: form}) for f in at), left)
+                if found is not None:
+                    return {name: form, **found}
+        return None
+
+    @cached_property
+    def numbers(self) -> list[Affine]:
+        """The numbers at which its place looks something up."""
+        forms = (form for place in self.at for lookup in place.lookups() for form in lookup.at)
+        return [form for form in dict.fromkeys((*self.at, *forms)) if form.is_constant]
 
     def name(self, dims: Sequence[str]) -> None:
         """Give bound indices names that can be read, the same ones in points that are alike."""

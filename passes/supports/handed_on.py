@@ -58,7 +58,7 @@ def _without_reads(algebra: Algebra, value: Term, name: str) -> Term:
             case Apply(function="mul" | "safe" | "div" | "add" | "sub" | "neg" as function):
                 return getattr(algebra, function)(*below)
             case Guard():
-                return algebra.guard(term.conditions, *below)
+                return algebra.guard(term.conditions, below[0], below[1])
             case Reduce(kind="sum") if is_const(below[0], 0):
                 return algebra.zero
             case _:

@@ -12,6 +12,7 @@ import numpy as np
 from tadc.api.entry_lists import CsrPattern, ask_for, elements_of, flattened, places_of
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import bind
+from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.kept_indices import Relation, known
 from tadc.frontend.extents import shape_at
 
@@ -30,7 +31,7 @@ class Assembly:
     def __init__(
         self, kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
-        """Raises ArgumentError for what is wrong with the arguments, besides elements of index arrays."""
+        """Raises ArgumentError for what is wrong with the arguments."""
         self.kernel, self.listing = kernel, listing
         self.key = call_key(kernel, listing, args, kwargs)
         inputs = [p for p in kernel.inputs if p.name not in listing.paired]
@@ -43,7 +44,8 @@ class Assembly:
         told = {*(pairs.count for pairs in listing.pairs), *(p.count for p in kernel.made if p not in made)}
         left = SizeSymbols([name for name in names if name not in told], [*inputs, *made], fixed=fixed)
         self.sizes = left.values([value.shape for value in values], given)
-        by_name = {p.name: value for p, value in zip(inputs, values, strict=True)}
+        checked = IndexArguments(inputs, (), {**self.sizes, **fixed}).complete(values)
+        by_name = {p.name: value for p, value in zip(inputs, checked, strict=True)}
         self.arrays = elements_of(listing, by_name, self.sizes)
         self.relations = {
             name: Relation(self.arrays[name], max(int(self.arrays[name].max(initial=0)) + 1, 1))
@@ -78,13 +80,12 @@ class Assembly:
         out: dict[str, Any] = {}
         for name, pattern in self.patterns.items():
             lists = [outputs[entries.name].at(self.sizes) for entries in self.listing.lists[name]]
-            if lists:
-                values[name] = pattern.room(lists[0].dtype)
+            values[name] = pattern.room(lists[0].dtype if lists else np.dtype(np.float64))
             for one, offset in zip(lists, pattern.offsets, strict=False):
                 shape = shape_at(one.shape, {})
                 out[one.name] = values[name][offset : offset + prod(shape)].reshape(shape)
         self.kernel(args, {**kwargs, **self.relations}, out)
-        return {name: pattern.matrix(sparse, values.get(name)) for name, pattern in self.patterns.items()}
+        return {name: pattern.matrix(sparse, values[name]) for name, pattern in self.patterns.items()}
 
 
 def call_key(kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

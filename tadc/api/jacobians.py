@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_listing, find_signature, keep_listing
@@ -17,6 +17,7 @@ from tadc.lattice.affine import Affine, Lookup
 if TYPE_CHECKING:
     from tadc.api.assembly import Assembly
     from tadc.api.compiled import Compiled
+    from tadc.backend.runtime.host_kernel import Kernel
     from tadc.frontend.program import Program
     from tadc.passes.supports.compress import Kept, Layout
     from tadc.passes.supports.listing import Entries, Listing
@@ -293,7 +294,7 @@ class Listed(Compressed):
         """What is made of the index arrays: found once where these are relations or read-only."""
         from tadc.api.assembly import Assembly, call_key
 
-        kernel = self._kernel().kernel
+        kernel = cast("Kernel", self._kernel().kernel)
         last: Assembly | None = self.__dict__.get("_last")
         if last is None or last.key is None or last.key != call_key(kernel, self.listing, args, kwargs):
             last = self.__dict__["_last"] = Assembly(kernel, self.listing, args, kwargs)
