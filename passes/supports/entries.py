@@ -23,10 +23,10 @@ from tadc.frontend.terms import Apply, Guard, Read, Reduce, Term, bottom_up
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.supports.compress import box_rows
+from tadc.passes.supports.entry_listing import Entries, Listing
 from tadc.passes.supports.entry_points import Part, Point, always
 from tadc.passes.supports.handed_on import renamed, told_by_others, without_index
 from tadc.passes.supports.listed_program import Listed, NotListed
-from tadc.passes.supports.listing import Entries, Listing
 from tadc.passes.supports.sets import elsewhere
 from tadc.passes.terms.algebra import is_const
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.supports.listing import Pairs, Side
+from tadc.passes.supports.entry_listing import Pairs, Side
 
 
 def pair_arrays(pairs: Pairs) -> list[Argument]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import as_form, extent
 from tadc.frontend.program import Argument, Inspected, Program
+from tadc.passes.supports.entry_listing import Pairs, Side
 from tadc.passes.supports.joined_places import pair_arrays
-from tadc.passes.supports.listing import Pairs, Side
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.names import Names
 

@@ -18,7 +18,7 @@ from tadc.frontend.extents import shape_at
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.host_kernel import Kernel
-    from tadc.passes.supports.listing import Listing
+    from tadc.passes.supports.entry_listing import Listing
 
 
 class Assembly:

@@ -20,7 +20,7 @@ from tadc.frontend.extents import as_form, shape_at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tadc.passes.supports.listing import Entries, Listing, Pairs
+    from tadc.passes.supports.entry_listing import Entries, Listing, Pairs
 
     Array = NDArray[Any]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.host_kernel import Kernel
     from tadc.frontend.program import Program
     from tadc.passes.supports.compress import Kept, Layout
-    from tadc.passes.supports.listing import Entries, Listing
+    from tadc.passes.supports.entry_listing import Entries, Listing
 
 
 class Jacobian(Function):

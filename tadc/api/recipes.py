@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tadc.compiler.compile_options import Options
     from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.program import Program
-    from tadc.passes.supports.listing import Listing
+    from tadc.passes.supports.entry_listing import Listing
 
 #: What entries that cannot be read raise: they may be of another version in spite of their key.
 _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -115,7 +115,7 @@ def find_listing(recipe: Recipe | None) -> Listing | None:
     found = cache.get(recipe.key(_LISTING)) if recipe is not None and cache is not None else None
     if found is None:
         return None
-    from tadc.passes.supports.listing import Listing
+    from tadc.passes.supports.entry_listing import Listing
 
     try:
         return Listing.from_json(json.loads(found))

@@ -11,7 +11,7 @@ from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.passes.supports.compress import Layout, compressed_program
 from tadc.passes.supports.entries import NotListed, listed
-from tadc.passes.supports.listing import Listing
+from tadc.passes.supports.entry_listing import Listing
 from tadc.passes.supports.pattern import pattern_program
 
 __all__ = ["NotListed", "counts", "entries", "layout", "values"]
