@@ -63,9 +63,9 @@ def prepare(name: str, workload: Workload, sizes: Mapping[str, int], inputs: Arr
         raise UnavailableError(workload.absent[name])
     if name == TADC:
         return _tadc(workload, sizes, inputs)
-    library = name.split(",")[0]
+    library, *others = name.split(",")[0].split(" and ")
     package = {"PyTorch": "torch", "KeOps": "pykeops"}.get(library, library.lower())
-    if not find_spec(package):
+    if not all(map(find_spec, (package, *(other.lower() for other in others)))):
         raise UnavailableError("not installed")
     if name == COMPILED:
         return _torch_compiled(workload.peers["PyTorch"], workload, inputs)
@@ -87,14 +87,26 @@ def prepare(name: str, workload: Workload, sizes: Mapping[str, int], inputs: Arr
 
 def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Contender:
     begin = time.perf_counter()
-    kernel = tadc.compile(workload.derivative(str(inputs[-1].dtype).replace("float", "f"), sizes))
+    dtype = str(inputs[-1].dtype).replace("float", "f")
+    if workload.kind == "stiffness":
+        call, temporaries = _stiffness(workload.function(dtype, sizes), workload.fixed), None
+        call(*inputs)
+    else:
+        call = tadc.compile(workload.derivative(dtype, sizes))
+        assert isinstance(call.kernel, Kernel)
+        temporaries = workspace(call.kernel.temporaries).bytes
     seconds = time.perf_counter() - begin
-    assert isinstance(kernel.kernel, Kernel)
-    temporaries = workspace(kernel.kernel.temporaries).bytes
-    made = Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
+    made = Contender(lambda: call(*workload.arguments(inputs)), seconds, temporaries)
     if any(np.issubdtype(a.dtype, np.integer) for a in inputs):
-        made.anew = lambda: partial(kernel, *map(_unseen, inputs))
+        made.anew = lambda: partial(call, *map(_unseen, inputs))
     return made
+
+
+def _stiffness(function: tadc.Function, fixed: int) -> Callable[..., Arrays]:
+    """Value, gradient and the values of the sparse Hessian by the first argument that has a derivative."""
+    by = function.inputs[fixed]
+    slope, curvature = tadc.value_and_grad(function, by), tadc.hessian(function, by)
+    return lambda *arrays: (*slope(*arrays), curvature.toscipy(*arrays).data)
 
 
 def _unseen(array: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Guard, Read, Reduce, Term, bottom_up
+from tadc.frontend.terms import Apply, Guard, Read, Reduce, Term, bottom_up, operands
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.supports.compress import box_rows
@@ -124,18 +124,28 @@ class _Lists:
             self.lists[old.name] = (Entries(made.name, made.indices, made.shape, at, (domain,)),)
         return self.whole(made)
 
-    def read_through(self, term: Term) -> Term:
-        """The term where reads of lists are the sums of what is there."""
+    def read_through(self, term: Term, known: dict[int, bool] | None = None) -> Term:
+        """The term where reads of lists are the sums of what is there; `known` has which terms hold some."""
+        known = {} if known is None else known
+        if not bottom_up(term, known, lambda t, below: any(below) or self.is_element(t)):
+            return term
+        match term:
+            case Read():
+                found: Term = self.algebra.zero
+                for part in self.elements(term):
+                    found = self.algebra.add(found, self.algebra.sum(part.binders, part.rows, part.value))
+                return found
+            case Reduce():
+                # Its indices get other names when sums come into it.
+                names, rows, body = self.terms.open(term)
+                made = self.read_through(body, known)
+                return self.terms.reduce(names, rows, made, kind=term.kind, hints=term.hints, span=term.span)
+            case _:
+                return self.terms.rebuild(term, [self.read_through(t, known) for t in operands(term)])
 
-        def node(term: Term, below: list[Term]) -> Term:
-            if not isinstance(term, Read) or term.tensor not in self.lists:
-                return self.terms.rebuild(term, below)
-            found: Term = self.algebra.zero
-            for part in self.elements(term):
-                found = self.algebra.add(found, self.algebra.sum(part.binders, part.rows, part.value))
-            return found
-
-        return bottom_up(term, {}, node)
+    def is_element(self, term: Term) -> bool:
+        """Whether a term is an element of a list."""
+        return isinstance(term, Read) and term.tensor in self.lists
 
     def elements(self, read: Read) -> list[Part]:
         """What lists have at an element: one for each list."""

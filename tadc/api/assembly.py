@@ -42,9 +42,10 @@ class Assembly:
         values = bind(inputs, args, named, names)
         made = [p for p in kernel.made if p.inspected and not {*p.inspected.of} & {*listing.paired}]
         told = {*(pairs.count for pairs in listing.pairs), *(p.count for p in kernel.made if p not in made)}
-        left = SizeSymbols([name for name in names if name not in told], [*inputs, *made], fixed=fixed)
-        self.sizes = left.values([value.shape for value in values], given)
-        checked = IndexArguments(inputs, (), {**self.sizes, **fixed}).complete(values)
+        free = [name for name in names if name not in told and name not in fixed]
+        left = SizeSymbols(free, [*inputs, *made], fixed=fixed)
+        self.sizes = {**left.values([value.shape for value in values], given), **fixed}
+        checked = IndexArguments(inputs, (), self.sizes).complete(values)
         by_name = {p.name: value for p, value in zip(inputs, checked, strict=True)}
         self.arrays = elements_of(listing, by_name, self.sizes)
         self.relations = {
