@@ -16,6 +16,9 @@ from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.joined_places import Join, halves, join_of, pair_arrays
 from tadc.passes.supports.listed_program import Listed, NotListed
 
+#: An index of so many values is one of elements, not one inside of them.
+MANY = 256
+
 
 @dataclass(frozen=True)
 class Part:
@@ -73,6 +76,8 @@ class Point:
         while (join := join_of(self.rows, dims)) is not None:
             dims = self.joined(join, dims)
         self.value = self.lists.algebra.guard(self.rows, self.value, self.lists.algebra.zero)
+        # What belongs to an element then is together, and all of it is computed while it is near.
+        dims = dict(sorted(dims.items(), key=lambda dim: isinstance(dim[1], int) and dim[1] < MANY))
         self.name(tuple(dims))
         self.shape = tuple(dims.values())
         return self
