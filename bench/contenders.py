@@ -10,7 +10,6 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -40,8 +39,8 @@ class Contender:
     temporaries: int | None = None
     """Bytes of temporary arrays of a call, where known."""
     numpy: Callable[[Any], np.ndarray] = field(default=np.asarray)
-    anew: Callable[[], Callable[[], Any]] | None = None
-    """Makes a call with index arrays that were not seen before; None where there are none."""
+    anew: Callable[[], Any] | None = None
+    """Makes relations of index arrays, and calls with them for the first time; None where there are none."""
 
     def results(self) -> list[np.ndarray]:
         """The results of a call."""
@@ -97,8 +96,9 @@ def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Conte
         temporaries = workspace(call.kernel.temporaries).bytes
     seconds = time.perf_counter() - begin
     made = Contender(lambda: call(*workload.arguments(inputs)), seconds, temporaries)
-    if any(np.issubdtype(a.dtype, np.integer) for a in inputs):
-        made.anew = lambda: partial(call, *map(_unseen, inputs))
+    below = {n: a.below for n, a in enumerate(workload.function(dtype, sizes).program.passed())}
+    if any(bound is not None for bound in below.values()):
+        made.anew = lambda: call(*(_related(array, below.get(n)) for n, array in enumerate(inputs)))
     return made
 
 
@@ -109,11 +109,9 @@ def _stiffness(function: tadc.Function, fixed: int) -> Callable[..., Arrays]:
     return lambda *arrays: (*slope(*arrays), curvature.toscipy(*arrays).data)
 
 
-def _unseen(array: np.ndarray) -> np.ndarray:
-    """A copy, of which what is made may be kept, as it cannot change."""
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
+def _related(array: np.ndarray, below: Any) -> Any:
+    """An index array as a relation, as who calls more than once makes it; another array as it is."""
+    return array if below is None else tadc.relation(array, below)
 
 
 def _jax(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
