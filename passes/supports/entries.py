@@ -79,7 +79,7 @@ class _Lists:
         alike: list[list[Point]] = []
         # A diagonal after what it is one of.
         for point in sorted(points, key=lambda point: -len(point.shape)):
-            if is_empty((*point.rows, *self.made.program.size_facts())):
+            if is_const(point.value, 0) or is_empty((*point.rows, *self.made.program.size_facts())):
                 continue
             for same in alike:
                 if (found := point.within(same[0])) is not None:
@@ -96,6 +96,11 @@ class _Lists:
             name, indices, shape = self.names.free(old.name), same[0].indices, same[0].shape
             lists.append(Entries(name, indices, shape, same[0].at, tuple(point.rows for point in same)))
             made.append(Definition(name, old.type, shape, indices, body, old.is_output, old.span))
+        if old.is_output and not lists:
+            # A list of one number that is no entry: a kernel has an output.
+            name, indices = self.names.free(old.name), (self.names.index("p", old.indices),)
+            lists.append(Entries(name, indices, (1,), tuple(Affine.const(0) for _ in old.indices)))
+            made.append(Definition(name, old.type, (1,), indices, self.algebra.zero, True, old.span))
         self.lists[old.name] = tuple(lists)
         return made
 
