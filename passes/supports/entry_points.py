@@ -245,25 +245,24 @@ class Point:
                     return True
         return False
 
-    def extent(self, name: str) -> Extent:
-        """How many values a bound index may have, from 0 on. Raises NotListed."""
-        for row in self.rows:
-            if row.equality or row.form.coefficient(name) != -1:
-                continue
-            most = self.most(row.form + Affine.var(name))
-            if most is not None and name not in most.variables:
-                bounds = [r for r in self.rows if not r.equality and r.form.coefficient(name) == 1]
-                if any(self.least(Affine.var(name) - r.form) for r in bounds):
-                    self.rows = tuple(r for r in self.rows if r not in box([name], [extent(most + 1)]))
+    def extent(self, name: str, asked: tuple[str, ...] = ()) -> Extent:
+        """How many values a bound index may have, from 0 on; `asked` depend on it. Raises NotListed."""
+        variable, facts = Affine.var(name), self.lists.program.size_facts()
+        own = box(self.own, [self.extents[n] for n in self.own])
+        if implied(variable, (*self.rows, *own, *facts)):
+            for row in self.rows:
+                if (
+                    row.equality
+                    or row.form.coefficient(name) != -1
+                    or name in (row.form + variable).variables
+                ):
+                    continue
+                most = self.most(row.form + variable, (*asked, name))
+                if most is not None:
                     return extent(most + 1)
         raise NotListed(f"nothing bounds an index of `{self.definition.name}` by sizes")
 
-    def least(self, form: Affine) -> bool:
-        """Whether a lower bound is at least 0."""
-        found = self.most(-form)
-        return found is not None and implied(-found, self.lists.program.size_facts())
-
-    def most(self, form: Affine) -> Affine | None:
+    def most(self, form: Affine, asked: tuple[str, ...]) -> Affine | None:
         """A form of sizes that one is never more than; None where that is not seen."""
         total = Affine.const(form.constant)
         for atom, k in form.terms:
@@ -272,6 +271,8 @@ class Point:
                     total += (as_form(self.extents[atom]) - 1) * k if k > 0 else ZERO
                 case str() if atom in self.lists.program.sizes:
                     total += Affine.var(atom) * k
+                case str() if atom not in asked and k > 0:
+                    total += (as_form(self.extent(atom, asked)) - 1) * k
                 case Lookup():
                     total += (atom.below - 1) * k if k > 0 else ZERO
                 case _:
