@@ -355,7 +355,9 @@ class Function:
     def _specialised(self, sizes: Mapping[str, int]) -> Function:
         """The function at values of size symbols; a derivative is taken anew, which may be shorter then."""
         if self.origin is not None:
-            return self.origin.again(sizes)
+            derivative = self.origin.again(sizes)
+            derivative.remember()
+            return derivative
 
         def make() -> Program:
             from tadc.frontend.specialise import specialised
