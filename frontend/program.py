@@ -40,9 +40,13 @@ class Inspected:
     - `values` of some arrays is an index array of any shape: its element at `#0, #1, …` is `form`, an index
       form of these, of sizes and of lookups of the arrays. A lookup that is out of range counts as 0.
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
+    - `before` of (a, …, u, …), as many of one shape as of another, has the shape of `u`: how many of the
+      tuples of elements of a, … are less than that of u, …; `until`: how many are at most that.
+    - `spread` of `src: index[E] in N` is `index[N] in E + 1`: numbers that look random, others for each
+      `axis`.
     """
 
-    kind: Literal["ptr", "perm", "owner", "values", "taken"]
+    kind: Literal["ptr", "perm", "owner", "values", "taken", "before", "until", "spread"]
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None

@@ -20,7 +20,9 @@ from tadc.backend.runtime.inspector import (
     INDEX_LIMIT,
     joint_starts,
     owners,
+    ranks,
     sorted_places,
+    spread,
     subscripts,
     taken,
 )
@@ -170,6 +172,21 @@ class _Inspection:
 
     def _owner(self) -> Array:
         return owners(self.arrays[0], self.below[0] - 1)
+
+    def _before(self) -> Array:
+        half = len(self.of) // 2
+        found = ranks(
+            self.arrays[:half],
+            self.arrays[half:],
+            self.below[:half],
+            after_equal=self.about.kind == "until",
+        )
+        return found.reshape(self.of[half].array.shape)
+
+    _until = _before
+
+    def _spread(self) -> Array:
+        return spread(self.below[0], self.about.axis, self.of[0].array.size + 1)
 
     def _ask_for(self, elements: int) -> None:
         """Raise ArgumentError (TAD0506) where there is too little memory for so many."""

@@ -39,7 +39,8 @@ _KINDS = {
 #: How many pointers and numbers each function takes, in its order.
 _FUNCTIONS = {
     "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
-    "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
+    "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp", "joined": "pnpnp",
+    "ranks": "pnnnp", "spread": "pnnn",
 }  # fmt: skip
 
 
@@ -156,4 +157,24 @@ def owners(starts: Array, count: int) -> Array:
     """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
     _function("owners")(_at(starts), starts.size - 1, count, _at(made))
+    return made
+
+
+def ranks(
+    arrays: Sequence[Array], asked: Sequence[Array], below: Sequence[int], *, after_equal: bool
+) -> Array:
+    """For each tuple of elements of `asked`, how many tuples of elements of `arrays` are less; those that are
+    equal count where it comes after them. Both are merged: takes O(elements of both + all of `below`)."""
+    parts = (arrays, asked) if after_equal else (asked, arrays)
+    joined = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
+    order, made = sorted_places(joined, below)[1], np.empty(asked[0].size, INDEX)
+    first = arrays[0].size if after_equal else 0
+    _function("ranks")(_at(order), order.size, first, made.size, _at(made))
+    return made
+
+
+def spread(count: int, seed: int, range: int) -> Array:
+    """So many numbers below `range` that look random, the same for each seed."""
+    made = np.empty(count, INDEX)
+    _function("spread")(_at(made), count, seed, range)
     return made

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Tensor
+from tadc.passes.terms.inspected_arrays import ends_match
 
 USUAL = 12
 """So many steps, about, if nothing is known of the array."""
@@ -17,6 +18,8 @@ def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tens
     index array bounds it."""
     bounds = [form for form in forms if form.coefficient(name)]
     arrays = {lookup.array for form in bounds for lookup in form.lookups()}
+    if any(map(ends_match, arrays)):
+        return 1
     return min((_average(tensors.get(array)) for array in arrays), default=None)
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import Temporary
-from tadc.frontend.extents import Extent, Shape, as_form, extent
-from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.frontend.extents import Extent, Shape, as_form, count_of, extent
+from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 from tadc.native.ir_lines import Lines, Value
+
+if TYPE_CHECKING:
+    from tadc.frontend.program import Inspected
 
 #: The functions that are called, with what they take: pointers and numbers.
 DECLARED = {
@@ -27,12 +31,18 @@ DECLARED = {
     "subscripts": "void (ptr, i64, i64, i64, ptr)",
     "taken": "void (ptr, ptr, i64, ptr)",
     "owners": "void (ptr, i64, i64, ptr)",
+    "joined": "void (ptr, i64, ptr, i64, ptr)",
+    "ranks": "void (ptr, i64, i64, i64, ptr)",
+    "spread": "void (ptr, i64, i64, i64)",
 }
 
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 #: Made before the first map, and there until the last.
 _FIRST, _LAST = -1, 1 << 30
+
+
+_Operand: TypeAlias = "str | Shape | Affine | None"
 
 
 @dataclass(frozen=True)
@@ -45,10 +55,11 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a function: a name stands for an array, none for no array, extents for their product."""
+    """A call of a function: a name stands for an array, none for no array, extents for their product, a form
+    of sizes for its value."""
 
     function: str
-    operands: tuple[str | Shape | None, ...]
+    operands: tuple[_Operand, ...]
 
 
 class Inspection:
@@ -111,6 +122,8 @@ class Inspection:
             for operand in step.operands:
                 if isinstance(operand, tuple):
                     operands.append(f"i64 {lines.product(1, operand, sizes)}")
+                elif isinstance(operand, Affine):
+                    operands.append(f"i64 {lines.form(operand, sizes)}")
                 else:
                     operands.append("ptr null" if operand is None else f"ptr {places[operand]}")
             if step.function == "zero":
@@ -171,7 +184,7 @@ class Inspection:
 
     # -- what is called ---------------------------------------------------------------------------
 
-    def _call(self, function: str, *operands: str | Shape | None) -> None:
+    def _call(self, function: str, *operands: _Operand) -> None:
         self._steps.append(_Call(function, operands))
 
     def _buffer(self, *shape: Extent) -> str:
@@ -202,6 +215,34 @@ class Inspection:
             case "values":
                 assert about.form is not None
                 self._steps.append(_Form(parameter, about.form))
+            case "before" | "until":
+                self._ranks(parameter, about)
+            case "spread":
+                # Its elements are below the number of elements and one more, which its bound says.
+                self._call(
+                    "spread", name, parameter.shape, Affine.const(about.axis), as_form(parameter.below or 0)
+                )
+
+    def _ranks(self, parameter: Parameter, about: Inspected) -> None:
+        """How many tuples of elements are less than others, which come before equal ones, or behind them."""
+        half = len(about.of) // 2
+        count, asked = self._count(about.of[0]), self._count(about.of[half])
+        order: str | None = None
+        for compared, asking in reversed(list(zip(about.of[:half], about.of[half:], strict=True))):
+            below = self._parameters[compared].below or 0
+            starts = self._buffer(extent(as_form(below) + 1))
+            joined, places = (self._buffer(extent(count + asked)) for _ in range(2))
+            pairs = [(compared, count), (asking, asked)]
+            one, two = pairs if about.kind == "until" else pairs[::-1]
+            self._call("joined", *one, *two, joined)
+            self._call("sort", joined, order, count + asked, (below,), starts, places)
+            order = places
+        first = count if about.kind == "until" else ZERO
+        self._call("ranks", order, count + asked, first, asked, parameter.name)
+
+    def _count(self, name: str) -> Affine:
+        """How many elements an array has."""
+        return as_form(count_of(name, self._parameters[name].shape))
 
     def _joint_starts(self, of: Sequence[str], parameter: Parameter) -> None:
         shape = self._parameters[of[0]].shape
