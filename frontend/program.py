@@ -42,8 +42,8 @@ class Inspected:
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
     - `before` of (a, …, u, …), as many of one shape as of another, has the shape of `u`: how many of the
       tuples of elements of a, … are less than that of u, …; `until`: how many are at most that.
-    - `spread` of `src: index[E] in N` is `index[N] in E + 1`: numbers that look random, others for each
-      `axis`.
+    - `spread` of (a, b), where `a: index[E] in N`, is `index[N] in E + 1`: numbers that look random, others
+      for each `axis`, fewer different ones than elements of b have one value.
     """
 
     kind: Literal["ptr", "perm", "owner", "values", "taken", "before", "until", "spread"]

@@ -321,15 +321,31 @@ done:
   ret void
 }
 
-; `to[n]` becomes a number below `range` that looks random: that of n in a sequence which `seed` chooses. Bits
-; are mixed as at the end of MurmurHash3.
-define void @tadc_spread(ptr noalias %to, i64 %count, i64 %seed, i64 %range) {
+; `to[n]` becomes a number that looks random: that of n in a sequence which `seed` chooses, less than the largest
+; difference of neighbours among `rows + 1` starts, or 0. Bits are mixed as at the end of MurmurHash3.
+define void @tadc_spread(ptr noalias %to, i64 %count, i64 %seed, ptr noalias %starts, i64 %rows) {
 entry:
   %seed.narrow = trunc i64 %seed to i32
   %start = mul i32 %seed.narrow, 2135587861
-  br label %head
+  br label %row.head
+row.head:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %row ]
+  %range.narrow = phi i32 [ 1, %entry ], [ %longer, %row ]
+  %range = zext i32 %range.narrow to i64
+  %row.left = icmp slt i64 %r, %rows
+  br i1 %row.left, label %row, label %head
+row:
+  %r.next = add nuw nsw i64 %r, 1
+  %begin.at = getelementptr i32, ptr %starts, i64 %r
+  %end.at = getelementptr i32, ptr %starts, i64 %r.next
+  %begin = load i32, ptr %begin.at, align 4
+  %end = load i32, ptr %end.at, align 4
+  %length = sub i32 %end, %begin
+  %is.longer = icmp ugt i32 %length, %range.narrow
+  %longer = select i1 %is.longer, i32 %length, i32 %range.narrow
+  br label %row.head
 head:
-  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %n = phi i64 [ 0, %row.head ], [ %n.next, %loop ]
   %left = icmp slt i64 %n, %count
   br i1 %left, label %loop, label %done
 loop:

@@ -186,7 +186,7 @@ class _Inspection:
     _until = _before
 
     def _spread(self) -> Array:
-        return spread(self.below[0], self.about.axis, self.of[0].array.size + 1)
+        return spread(self.below[0], self.about.axis, self._sorted(skipped=1)[0])
 
     def _ask_for(self, elements: int) -> None:
         """Raise ArgumentError (TAD0506) where there is too little memory for so many."""

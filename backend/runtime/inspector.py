@@ -40,7 +40,7 @@ _KINDS = {
 _FUNCTIONS = {
     "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp", "joined": "pnpnp",
-    "ranks": "pnnnp", "spread": "pnnn",
+    "ranks": "pnnnp", "spread": "pnnpn",
 }  # fmt: skip
 
 
@@ -173,8 +173,8 @@ def ranks(
     return made
 
 
-def spread(count: int, seed: int, range: int) -> Array:
-    """So many numbers below `range` that look random, the same for each seed."""
+def spread(count: int, seed: int, starts: Array) -> Array:
+    """So many numbers that look random, below the length of the longest row, the same for each seed."""
     made = np.empty(count, INDEX)
-    _function("spread")(_at(made), count, seed, range)
+    _function("spread")(_at(made), count, seed, _at(starts), starts.size - 1)
     return made

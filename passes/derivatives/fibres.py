@@ -17,7 +17,8 @@ none is left but in conditions that are tested:
 - `2*src[e] + k = b`: a loop over k;
 - `i[e] + j[e] = b`: the sum of both is an index array of its own.
 
-Before, elements are matched that are equal at other places, and sums in sums become one, where an equality of the inner one tells an index of the outer one:
+Before, elements are matched that are equal at other places, and sums in sums become one, where an equality
+of the inner one tells an index of the outer one:
 
     sum{j} (x[j] * sum{e: row[e] = i and col[e] = j} v[e])   is   sum{e: row[e] = i} x[col[e]] * v[e]
 """
@@ -198,11 +199,11 @@ class _Sum:
         if len(group) == 2 and self.is_dense(group):
             return self.along(group)
         if group:
-            within = self.conditions(group)
-            self.rows = (*self.rows, (key := same_key(group, self.arrays)).row)
+            within, key = self.conditions(group), same_key(sorted(group, key=_distance), self.arrays)
+            self.rows = (*self.rows, key.row)
             made = self.along((key,))
             return self.algebra.guard(within, made, self.algebra.neutral(self.term.kind))
-        return self.along((min(direct, key=lambda each: _is_far(each.value)),))
+        return self.along((min(direct, key=_distance),))
 
     def conditions(self, known: Iterable[Equation]) -> tuple[Constraint, ...]:
         """What has to hold of values for elements to be equal to them."""
@@ -380,7 +381,7 @@ class _Sum:
     # -- helpers -----------------------------------------------------------------------------------
 
     def equations(self) -> list[Equation]:
-        """The rows that say what an element at a place of some indices is, by what does not depend on these."""
+        """The rows that say what an element at some place is, by what does not depend on that place."""
         found: list[Equation] = []
         for row in self.rows if self.own else ():
             for lookup in _lookups(row.form, self.own) if row.equality else ():
@@ -443,6 +444,6 @@ def _holds_lookup(row: Constraint) -> bool:
     return any(True for _ in row.form.lookups())
 
 
-def _is_far(value: Affine) -> int:
+def _distance(known: Equation) -> int:
     """How many lookups it takes to know a value."""
-    return sum(1 for _ in value.lookups())
+    return sum(1 for _ in known.value.lookups())

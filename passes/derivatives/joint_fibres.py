@@ -6,8 +6,9 @@
   once: the loop over q from `r.c.row.col.before[e]` up to `r.c.row.col.until[e]`, in the places of (r, c) in
   their order.
 - Where they depend on two loops, each pair of values has a key, a number that few other pairs have: the loop
-  over the fibre of that key, in which r and c are tested. The key of (u, v) is `r.spread0[u] + c.spread1[v]`,
-  of numbers from 0 to that of the elements, which look random. So about one other pair is expected to have it.
+  over the fibre of that key, in which r and c are tested. The key of (u, v) is `r.ptr[u] + c.r.spread0[v]`,
+  of numbers that look random, from 0 up to the length of the longest fibre of r. So pairs of one u are near
+  each other, and about one other pair is expected to have the same key.
 
 Both take time and memory in proportion to the elements and to the numbers of values, never to their product,
 and nothing runs over all elements of r that are u.

@@ -71,22 +71,21 @@ class Arrays:
         return begin, end
 
     def key(self, of: Sequence[str]) -> tuple[Argument, list[Argument]]:
-        """A number of each tuple of elements that few others have, and its summands by their values."""
-        count = as_form(self.count(of[0]))
-        parts = [
-            self.make("spread", (name,), n, (as_form(self.below(name)),), count + 1)
-            for n, name in enumerate(of)
-        ]
-        shape = tuple(map(as_form, self[of[0]].shape))
+        """A number of each tuple of elements that few others have, and its summands by their values.
+
+        Where few tuples have the same first element, their numbers are near, and so are their places in memory.
+        """
+        first, *others = of
+        below = as_form(self.count(first)) + 1
+        parts = [self.ptr([first])]
+        for n, name in enumerate(others):
+            parts.append(self.make("spread", (name, first), n, (as_form(self.below(name)),), below))
+        shape = tuple(map(as_form, self[first].shape))
         place = [Affine.var(f"#{n}") for n in range(len(shape))]
-        total = sum(
-            (part.lookup([self[name].lookup(place)]) for part, name in zip(parts, of, strict=True)), ZERO
-        )
-        names = (*of, *(part.name for part in parts))
-        key = self.make(
-            "values", names, 0, shape, count * len(of) + 1, form=total, name=".".join((*of, "key"))
-        )
-        return key, parts
+        summands = (part.lookup([self[name].lookup(place)]) for part, name in zip(parts, of, strict=True))
+        made = (*of, *(part.name for part in parts))
+        most, form = (below - 1) * len(of) + 1, sum(summands, ZERO)
+        return self.make("values", made, 0, shape, most, form=form, name=".".join((*of, "key"))), parts
 
     def below(self, name: str) -> Extent:
         """The number that elements are less than."""
@@ -128,7 +127,7 @@ class Arrays:
 
 def ends_match(name: str) -> bool:
     """Whether an array says where a range of `Arrays.range` ends, which mostly has one element."""
-    return name.endswith(".until")
+    return ".until" in name
 
 
 def lookups_of(roots: Iterable[Term]) -> Iterator[Lookup]:

@@ -33,7 +33,7 @@ DECLARED = {
     "owners": "void (ptr, i64, i64, ptr)",
     "joined": "void (ptr, i64, ptr, i64, ptr)",
     "ranks": "void (ptr, i64, i64, i64, ptr)",
-    "spread": "void (ptr, i64, i64, i64)",
+    "spread": "void (ptr, i64, i64, ptr, i64)",
 }
 
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
@@ -72,6 +72,7 @@ class Inspection:
         self._work: list[Parameter] = []
         self._steps: list[_Call | _Form] = []
         self._sorted: dict[tuple[str, ...], str] = {}
+        self._sorted_starts: dict[str, str] = {}
         for parameter in self._made:
             self._make(parameter)
 
@@ -218,10 +219,9 @@ class Inspection:
             case "before" | "until":
                 self._ranks(parameter, about)
             case "spread":
-                # Its elements are below the number of elements and one more, which its bound says.
-                self._call(
-                    "spread", name, parameter.shape, Affine.const(about.axis), as_form(parameter.below or 0)
-                )
+                rows = (self._parameters[others[0]].below or 0,)
+                seed = Affine.const(about.axis)
+                self._call("spread", name, parameter.shape, seed, self._starts(others[0]), rows)
 
     def _ranks(self, parameter: Parameter, about: Inspected) -> None:
         """How many tuples of elements are less than others, which come before equal ones, or behind them."""
@@ -261,6 +261,8 @@ class Inspection:
                 below = parameter.below or 0
                 starts = self._wanted("ptr", of) if len(of) == 1 else None
                 starts = starts or self._buffer(extent(as_form(below) + 1))
+                if len(of) == 1:
+                    self._sorted_starts[array] = starts
                 places = self._wanted("perm", of) if n == 0 and len(parameter.shape) == 1 else None
                 places = places or self._buffer(*parameter.shape)
                 self._call("sort", array, order, parameter.shape, (below,), starts, places)
@@ -268,6 +270,11 @@ class Inspection:
             assert order is not None
             self._sorted[of] = order
         return self._sorted[of]
+
+    def _starts(self, of: str) -> str:
+        """How many elements are less than 0, 1, …."""
+        self._places((of,))
+        return self._sorted_starts[of]
 
     def _wanted(self, kind: str, of: tuple[str, ...]) -> str | None:
         """An array of a kind that the kernel takes."""
