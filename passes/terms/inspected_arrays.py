@@ -73,7 +73,7 @@ class Arrays:
     def key(self, of: Sequence[str]) -> tuple[Argument, list[Argument]]:
         """A number of each tuple of elements that few others have, and its summands by their values.
 
-        Where few tuples have the same first element, their numbers are near, and so are their places in memory.
+        Where few tuples have the same first element, their numbers are near, and so are places in memory.
         """
         first, *others = of
         below = as_form(self.count(first)) + 1

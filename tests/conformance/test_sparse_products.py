@@ -32,6 +32,10 @@ def stored(values: Any) -> Any:
     return values[PLACES["r3"], PLACES["c3"]]
 
 
+def where(condition: Any, then: Any, otherwise: Any) -> Any:
+    return jnp.where(condition, then, otherwise)
+
+
 #: What is computed of A, B, x and y, and the same of dense ones.
 PROGRAMS: dict[str, tuple[str, Value]] = {
     "by rows": ("z[i] = sum{j} (A[i, j] * B[i, j])", lambda a, b, x, y: (a * b).sum(1)),
@@ -55,6 +59,18 @@ PROGRAMS: dict[str, tuple[str, Value]] = {
                 lambda a, b, x, y: (a[1:, :-1] * b[:-1, 1:]).sum(1)),
     "every second": ("z[i: N // 2] = sum{j: N // 2} (A[2*i, j] * B[i, 2*j])",
                      lambda a, b, x, y: (a[::2, : N // 2] * b[: N // 2, ::2]).sum(1)),
+    "squares": ("z[i] = sum{j} (A[i, j]**2)", lambda a, b, x, y: (a**2).sum(1)),
+    "cubes": ("z = sum{i, j} ((A[i, j] + B[i, j] + x[j])**3)", lambda a, b, x, y: ((a + b + x) ** 3).sum()),
+    "sines": ("z[i] = sum{j} (sin(A[i, j] * x[j]) * y[i])", lambda a, b, x, y: jnp.sin(a * x).sum(1) * y),
+    "of a sum": ("z[i] = sum{j} (tanh(A[i, j] - B[j, i]))", lambda a, b, x, y: jnp.tanh(a - b.T).sum(1)),
+    "the larger": ("z[i] = sum{j} (max(A[i, j], B[i, j]) + max(A[i, j], 0) + abs(B[i, j]))",
+                   lambda a, b, x, y: (where(a > b, a, b) + where(a > 0, a, 0) + where(b < 0, -b, b)).sum(1)),
+    "exponentials": ("z[i] = sum{j} (A[i, j] * exp(A[i, j] * B[i, j]) / (2 + sin(A[i, j])))",
+                     lambda a, b, x, y: (a * jnp.exp(a * b) / (2 + jnp.sin(a))).sum(1)),
+    "chosen": ("z[i] = sum{j} (select(A[i, j] > x[j], B[i, j]*A[i, j], A[i, j]))",
+               lambda a, b, x, y: where(a > x, a * b, a).sum(1)),
+    "of elements at a pattern": ("C: at (r3, c3); C[i, j] = exp(A[i, j]) + sin(B[i, j])",
+                                 lambda a, b, x, y: stored(jnp.exp(a) + jnp.sin(b))),
     "triples": ("z = sum{i, j, k} (A[i, j] * B[j, k] * A[k, i])", lambda a, b, x, y: jnp.trace(a @ b @ a)),
 }  # fmt: skip
 
