@@ -93,6 +93,54 @@ def test_an_array_whose_places_change_is_looked_at_again(product: tadc.Function)
         given.indices[:] = np.roll(given.indices, 1)
 
 
+def test_results_have_places_of_their_own(product: tadc.Function) -> None:
+    given, before = A.copy(), A.indices.copy()
+    found = tadc.vjp(product)(given, X, np.ones(5)).dA
+    found.indices[:] = 0
+    np.testing.assert_array_equal(given.indices, before)
+
+
+def test_room_behind_what_is_stored(product: tadc.Function) -> None:
+    given = sparse.csr_array((5, 7))
+    given.indptr, given.indices, given.data = A.indptr, np.append(A.indices, 3), np.append(A.data, 9.0)
+    np.testing.assert_allclose(product(given, X), DENSE @ X)
+    assert tadc.vjp(product)(given, X, np.ones(5)).dA.nnz == A.nnz
+
+
+@pytest.mark.parametrize("starts", [[0, 9, 2, 4, 6, 10], [1, 2, 3, 4, 5, 10], [0, 2, 4, 6, 8, 99]])
+def test_starts_that_do_not_increase(product: tadc.Function, starts: list[int]) -> None:
+    given = A.copy()
+    given.indptr = np.array(starts, np.int32)
+    with pytest.raises(
+        tadc.ArgumentError, match="the rows or columns of `A` do not start one after the other"
+    ):
+        product(given, X)
+
+
+def test_blocks_of_one_size_come_back(product: tadc.Function) -> None:
+    given = sparse.bsr_array(np.ones((6, 4)), blocksize=(3, 2))
+    made = tadc.vjp(product)(given, X[:4], np.ones(6)).dA
+    assert (type(made), made.blocksize) == (sparse.bsr_array, (3, 2))
+
+
+def test_sizes_are_told_by_forms_in_the_shape() -> None:
+    f = tadc.function(
+        "row: index[E] in N + 1; col: index[E] in 2*M; A: f64[N + 1, 2*M] at (row, col); y: f64[N]\n"
+        "z[i] = sum{j} (A[i + 1, j] * y[i])"
+    )
+    np.testing.assert_array_equal(f(sparse.csr_array(np.ones((4, 6))), np.ones(3)), [6.0] * 3)
+    with pytest.raises(tadc.ArgumentError, match="dimension 1 of `A` has 5 elements, expected 4"):
+        f(sparse.csr_array(np.ones((4, 5))), np.ones(3))
+
+
+def test_a_batch_of_gradients_is_what_is_stored(product: tadc.Function) -> None:
+    dz = RANDOM.normal(size=(3, 5))
+    found = tadc.batched(tadc.vjp(product), "dz")(A, X, dz)
+    coo = A.tocoo()
+    np.testing.assert_allclose(found.dA, dz[:, coo.row] * X[coo.col])
+    np.testing.assert_allclose(found.dx, dz @ DENSE)
+
+
 def test_no_element_is_stored(product: tadc.Function) -> None:
     np.testing.assert_array_equal(product(sparse.csr_array((5, 7)), X), np.zeros(5))
 
