@@ -15,6 +15,7 @@ none is left but in conditions that are tested:
 - `lo <= src[e] <= hi`: a loop over the values, and that over the fibre of each;
 - `ptr[n] <= e < ptr[n + 1]` with e known and n not: n is `ptr.owner[e]`;
 - `2*src[e] + k = b`: a loop over k;
+- `i[e] = j[f]`: a loop over e;
 - `i[e] + j[e] = b`: the sum of both is an index array of its own.
 
 Before, elements are matched that are equal at other places, and sums in sums become one, where an equality
@@ -123,7 +124,7 @@ class _Sum:
         """What the first step makes that can be taken."""
         if not any(_lookups(row.form, self.own) for row in self.rows):
             return None
-        steps = (self.fibre, self.owner, self.values, self.beside, self.joined)
+        steps = (self.fibre, self.owner, self.values, self.beside, self.apart, self.joined)
         return next((made for made in (step() for step in steps) if made is not None), None)
 
     # -- steps -------------------------------------------------------------------------------------
@@ -302,18 +303,36 @@ class _Sum:
         return None
 
     def outside(self, names: frozenset[str]) -> Term | None:
-        """The same with a loop over some indices around one over the others; None where they are not bounded
-        by what they and what is known say."""
+        """The same with a loop over some indices around one over the others; None if nothing bounds them."""
+        if not self.bounds(names):
+            return None
         rows = [row for row in self.rows if row.form.variables & self.own <= names and not _holds_lookup(row)]
-        for name in names:
-            signs = {row.form.coefficient(name) > 0 for row in rows if row.form.coefficient(name)}
-            if len(signs) < 2:
-                return None
         own = [row for row in rows if row.form.variables & names]
         left = tuple(row for row in self.rows if row not in own)
         rest = [name for name in self.binders if name not in names]
         inner = self.reduction(rest, left, self.body)
         return self.reduction([name for name in self.binders if name in names], own, inner)
+
+    def apart(self) -> Term | None:
+        """`i[e] = j[f]`: the loop over e around that over f, for which `i[e]` is known."""
+        for row in self.rows:
+            lookups = _lookups(row.form, self.own) if row.equality else []
+            for lookup in lookups:
+                names = lookup.variables & self.own
+                others = [other for other in lookups if other is not lookup]
+                if (
+                    others
+                    and all(map(names.isdisjoint, (o.variables for o in others)))
+                    and self.bounds(names)
+                ):
+                    return self.around(names)
+        return None
+
+    def bounds(self, names: frozenset[str]) -> bool:
+        """Whether rows bound some indices from both sides by what they and what is known say."""
+        rows = [row for row in self.rows if row.form.variables & self.own <= names and not _holds_lookup(row)]
+        signs = ({k > 0 for row in rows if (k := row.form.coefficient(name))} for name in names)
+        return all(len(found) == 2 for found in signs)
 
     def joined(self) -> Term | None:
         """`i[e] + j[e] = b`: an index array of the sums."""

@@ -136,3 +136,38 @@ def test_gradients_of_gradients(name: str, order: int) -> None:
 def test_the_inspector_of_native_functions(name: str) -> None:
     f, value = program(name)
     alike(f.jax(*places_of(f), *VALUES), value(*VALUES))
+
+
+#: Of matrices that would have 10**12 elements.
+LARGE = {
+    "elements": "s = sum{i, j} (A[i, j] * B[i, j] * x[j]**2 + A[i, j] * x[i]**2)",
+    "a product": "s = sum{i, j, k} (A[i, j] * B[j, k] * x[k] * x[i])",
+    "a trace": "s = sum{i, j} (A[i, j] * B[j, i] * x[i]**2)",
+    "triples": "s = sum{i, j, k} (A[i, j] * B[j, k] * A[k, i] * x[k]**2)",
+    "what is not linear": "s = sum{i, j} (A[i, j]**2 * x[j]**2 + sin(A[i, j] * x[i]) / (1 + A[i, j]**2))",
+}
+
+
+def large(name: str) -> tuple[tadc.Function, dict[str, Any]]:
+    head = f"{HEAD.partition('r3')[0]}A: f64[N, N] at (row, col); B: f64[N, N] at (r2, c2); x: f64[N]\n"
+    values = {place: RANDOM.integers(0, 1000, 10**4) for place in ("row", "col", "r2", "c2")}
+    values |= {name: RANDOM.normal(size=10**4) for name in "AB"} | {"x": RANDOM.normal(size=10**6)}
+    return tadc.function(head + LARGE[name]), values
+
+
+def test_products_of_large_matrices() -> None:
+    f, given = large("a product")
+    right = np.bincount(given["r2"], given["B"] * given["x"][given["c2"]], 10**6)
+    np.testing.assert_allclose(f(**given), given["x"][given["row"]] @ (given["A"] * right[given["col"]]))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", LARGE)
+def test_nothing_has_the_size_of_all_elements(name: str) -> None:
+    f, values = large(name)
+    slopes, turn = tadc.grad(f)(**values), RANDOM.normal(size=10**6)
+    product = tadc.hvp(f, "x")(**values, x_dot=turn)
+    later, before = (tadc.grad(f, "x")(**values | {"x": values["x"] + step * turn}) for step in (1e-6, -1e-6))
+    np.testing.assert_allclose(product, (later - before) / 2e-6, rtol=1e-5, atol=1e-5)
+    ahead, behind = (f(**values | {"A": values["A"] * (1 + step)}) for step in (1e-6, -1e-6))
+    np.testing.assert_allclose(np.vdot(slopes.dA, values["A"]), (ahead - behind) / 2e-6, rtol=1e-6)
