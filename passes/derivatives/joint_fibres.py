@@ -127,7 +127,7 @@ def _place(
             not row.equality
             and row.form.coefficient(name) == -1
             and above.variables <= sizes
-            and not any(above.lookups())
+            and not above.has_lookups
         ):
             return (name,), (extent(above),)
     return None
