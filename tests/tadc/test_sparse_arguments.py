@@ -145,6 +145,18 @@ def test_no_element_is_stored(product: tadc.Function) -> None:
     np.testing.assert_array_equal(product(sparse.csr_array((5, 7)), X), np.zeros(5))
 
 
+def test_products_with_what_stores_nothing() -> None:
+    f = tadc.function(
+        f"{PLACES}; A: f64[N, M] at (row, col)\n"
+        "r2: index[F] in N; c2: index[F] in M; B: f64[N, M] at (r2, c2)\n"
+        "z[i: N, k: N] = sum{j} (A[i, j] * B[k, j] + sin(A[i, j]) * B[i, j])"
+    )
+    for one, other in ((A, 0 * A), (A, sparse.csr_array((5, 7))), (sparse.csr_array((5, 7)), A)):
+        assert not f(one, other).any()
+    assert f(sparse.csr_array((0, 7)), sparse.csr_array((0, 7))).shape == (0, 0)
+    np.testing.assert_allclose(f(A, A), DENSE @ DENSE.T + (np.sin(DENSE) * DENSE).sum(1)[:, None])
+
+
 def test_jacobians_of_functions_of_sparse_arrays(product: tadc.Function) -> None:
     np.testing.assert_allclose(tadc.jacobian(product, "x").toscipy(A, X).toarray(), DENSE)
 
