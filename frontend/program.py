@@ -45,9 +45,15 @@ class Inspected:
     - `rest` of ptr is `index[N] in E + 1`: where what is left of a range after these parts begins.
     - `start` of (ptr, whole) is `index[E // L] in E - L + 1`: where the c-th of these parts begins; 0 where
       there are fewer.
+    - `before` of (a, …, u, …), as many of one shape as of another, has the shape of `u`: how many of the
+      tuples of elements of a, … are less than that of u, …; `until`: how many are at most that.
+    - `spread` of (a, b), where `a: index[E] in N`, is `index[N] in E + 1`: numbers that look random, others
+      for each `axis`, fewer different ones than elements of b have one value.
     """
 
-    kind: Literal["ptr", "perm", "owner", "values", "taken", "whole", "rest", "start"]
+    kind: Literal[
+        "ptr", "perm", "owner", "values", "taken", "whole", "rest", "start", "before", "until", "spread"
+    ]
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None

@@ -29,7 +29,7 @@ from tadc.frontend.sparse import (
     Sparse,
     applied,
     chosen,
-    not_compared,
+    compared,
     not_reduced,
     over_stored,
     settled,
@@ -174,7 +174,10 @@ class ValueReader:
         there = zip(places(arrays, own), forms, strict=False)
         rows = [*box(keys, shape), *(equals_zero(place - form) for place, form in there)]
         term = self.terms.read(tensor.name, (*own, *forms[len(arrays) :]), tensor.type, span)
-        part = Part(term, keys, tuple("e" for _ in keys), tuple(rows), reached=False)
+        indices = {
+            name for form in forms[: len(arrays)] for name in form.variables if not self.names.is_size(name)
+        }
+        part = Part(term, keys, tuple("e" for _ in keys), tuple(rows), frozenset(indices))
         return Sparse((part,), tensor.name, span)
 
     # -- operators -------------------------------------------------------------------------
@@ -343,15 +346,12 @@ class ValueReader:
         known = [value for value in parts if value is not None]
         if len(known) < len(parts):
             return None
-        lhs, rhs = (
-            settled(self.terms, value.term, node.span, lambda value: not_compared(value, relation.span))
-            for value in known[:2]
-        )
+        (lhs, rhs), by = compared(self.terms, [value.term for value in known[:2]], relation.span)
 
         def choose(then: Term, otherwise: Term) -> Term:
             return self.terms.select(relation.operator, lhs, rhs, then, otherwise, node.span)
 
-        return Value(chosen(self.terms, known[2].term, known[3].term, choose))
+        return Value(chosen(self.terms, known[2].term, known[3].term, choose, by))
 
 
 def _combined(operator: str, lhs: Affine, rhs: Affine) -> Affine | None:

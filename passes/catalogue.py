@@ -295,7 +295,9 @@ class Fibres(TermPass):
 
     `sum{e: src[e] = b}` runs over the fibre of b: from `src.ptr[b]` up to `src.ptr[b + 1]` in `src.perm`, the
     places of `src` in the order of their values. These index arrays are further arguments, which the
-    inspector makes. What no fibre gives is tested for each element.
+    inspector makes. For elements of several arrays that are known together it merges their sorted tuples with
+    those that are asked for, or gives each a key, whose fibre is tested. What no fibre gives is tested for
+    each element.
     """
 
     def rewrite(self, program: Program) -> Program:

@@ -400,3 +400,97 @@ next:
 done:
   ret void
 }
+
+; `to`, of `one + two` elements, becomes those of one array, then those of the other.
+define void @tadc_joined(ptr noalias %first, i64 %one, ptr noalias %second, i64 %two, ptr noalias %to) {
+entry:
+  %bytes = mul i64 %one, 4
+  %more = mul i64 %two, 4
+  %behind = getelementptr i32, ptr %to, i64 %one
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %first, i64 %bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %behind, ptr %second, i64 %more, i1 false)
+  ret void
+}
+
+; `order` are the places 0, 1, … of which those from `first` on, `asked` many, ask how many others stand before
+; them: `to[p - first]` becomes that.
+define void @tadc_ranks(ptr noalias %order, i64 %count, i64 %first, i64 %asked, ptr noalias %to) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %after ]
+  %others = phi i32 [ 0, %entry ], [ %others.next, %after ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %place.at = getelementptr i32, ptr %order, i64 %n
+  %place = load i32, ptr %place.at, align 4
+  %wide = zext i32 %place to i64
+  %cell = sub i64 %wide, %first
+  %asks = icmp ult i64 %cell, %asked
+  br i1 %asks, label %put, label %pass
+put:
+  %to.at = getelementptr i32, ptr %to, i64 %cell
+  store i32 %others, ptr %to.at, align 4
+  br label %after
+pass:
+  %one.more = add i32 %others, 1
+  br label %after
+after:
+  %others.next = phi i32 [ %others, %put ], [ %one.more, %pass ]
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n]` becomes a number that looks random: that of n in a sequence which `seed` chooses, less than the largest
+; difference of neighbours among `rows + 1` starts, or 0. Bits are mixed as at the end of MurmurHash3.
+define void @tadc_spread(ptr noalias %to, i64 %count, i64 %seed, ptr noalias %starts, i64 %rows) {
+entry:
+  %seed.narrow = trunc i64 %seed to i32
+  %start = mul i32 %seed.narrow, 2135587861
+  br label %row.head
+row.head:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %row ]
+  %range.narrow = phi i32 [ 1, %entry ], [ %longer, %row ]
+  %range = zext i32 %range.narrow to i64
+  %row.left = icmp slt i64 %r, %rows
+  br i1 %row.left, label %row, label %head
+row:
+  %r.next = add nuw nsw i64 %r, 1
+  %begin.at = getelementptr i32, ptr %starts, i64 %r
+  %end.at = getelementptr i32, ptr %starts, i64 %r.next
+  %begin = load i32, ptr %begin.at, align 4
+  %end = load i32, ptr %end.at, align 4
+  %length = sub i32 %end, %begin
+  %is.longer = icmp ugt i32 %length, %range.narrow
+  %longer = select i1 %is.longer, i32 %length, i32 %range.narrow
+  br label %row.head
+head:
+  %n = phi i64 [ 0, %row.head ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %n.narrow = trunc i64 %n to i32
+  %step = mul i32 %n.narrow, -1640531535
+  %a = add i32 %step, %start
+  %a.high = lshr i32 %a, 16
+  %b = xor i32 %a, %a.high
+  %c = mul i32 %b, -2048144789
+  %c.high = lshr i32 %c, 13
+  %d = xor i32 %c, %c.high
+  %e = mul i32 %d, -1028477387
+  %e.high = lshr i32 %e, 16
+  %f = xor i32 %e, %e.high
+  %f.wide = zext i32 %f to i64
+  %scaled = mul i64 %f.wide, %range
+  %found = lshr i64 %scaled, 32
+  %found.narrow = trunc i64 %found to i32
+  %to.at = getelementptr i32, ptr %to, i64 %n
+  store i32 %found.narrow, ptr %to.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}

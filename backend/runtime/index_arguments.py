@@ -22,8 +22,10 @@ from tadc.backend.runtime.inspector import (
     joint_starts,
     owners,
     parts,
+    ranks,
     rests,
     sorted_places,
+    spread,
     subscripts,
     taken,
     wholes,
@@ -199,6 +201,21 @@ class _Inspection:
         """Of a part."""
         assert self.about.form is not None
         return self.about.form.constant
+
+    def _before(self) -> Array:
+        half = len(self.of) // 2
+        found = ranks(
+            self.arrays[:half],
+            self.arrays[half:],
+            self.below[:half],
+            after_equal=self.about.kind == "until",
+        )
+        return found.reshape(self.of[half].array.shape)
+
+    _until = _before
+
+    def _spread(self) -> Array:
+        return spread(self.below[0], self.about.axis, self._sorted(skipped=1)[0])
 
     def _ask_for(self, elements: int) -> None:
         """Raise ArgumentError (TAD0506) where there is too little memory for so many."""

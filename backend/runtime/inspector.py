@@ -41,6 +41,7 @@ _FUNCTIONS = {
     "falls": "pn", "longest": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
     "wholes": "pnnp", "rests": "pnnp", "parts": "ppnnpn",
+    "joined": "pnpnp", "ranks": "pnnnp", "spread": "pnnpn",
 }  # fmt: skip
 
 
@@ -195,4 +196,24 @@ def parts(starts: Array, before: Array, length: int, count: int) -> Array:
     """Where each of these parts begins, which are counted `before` each; 0 where there are fewer."""
     made = np.empty(count, INDEX)
     _function("parts")(_at(starts), _at(before), starts.size, length, _at(made), count)
+    return made
+
+
+def ranks(
+    arrays: Sequence[Array], asked: Sequence[Array], below: Sequence[int], *, after_equal: bool
+) -> Array:
+    """For each tuple of elements of `asked`, how many tuples of elements of `arrays` are less; those that are
+    equal count where it comes after them. Both are merged: takes O(elements of both + all of `below`)."""
+    parts = (arrays, asked) if after_equal else (asked, arrays)
+    joined = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
+    order, made = sorted_places(joined, below)[1], np.empty(asked[0].size, INDEX)
+    first = arrays[0].size if after_equal else 0
+    _function("ranks")(_at(order), order.size, first, made.size, _at(made))
+    return made
+
+
+def spread(count: int, seed: int, starts: Array) -> Array:
+    """So many numbers that look random, below the length of the longest row, the same for each seed."""
+    made = np.empty(count, INDEX)
+    _function("spread")(_at(made), count, seed, _at(starts), starts.size - 1)
     return made

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Tensor
+from tadc.passes.terms.inspected_arrays import ends_match
 
 USUAL = 12
 """So many steps, about, if nothing is known of the array."""
@@ -27,6 +28,8 @@ def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tens
     apart = (low + high for low in lower for high in upper)
     together = [max(form.constant + 1, 0) for form in apart if form.is_constant]
     arrays = {lookup.array for form in upper or bounds for lookup in form.lookups()}
+    if any(map(ends_match, arrays)):
+        return 1
     return min(together or [_average(tensors.get(array)) for array in arrays], default=USUAL)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime import index_arguments, known_arrays
+from tadc.backend.runtime import index_arguments, inspector, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.cut_kernels import LongFibres
 from tadc.backend.runtime.host_arrays import Parameter
@@ -327,3 +327,23 @@ def test_a_call_with_a_relation_is_direct(kernel: Kernel) -> None:
     assert found is not None
     np.testing.assert_array_equal(found[0], [1.0, 2.0])
     assert kernel.again((x, Relation(np.array([1, 0, 1]), 2)), {"N": 2}) is None
+
+
+def test_tuples_are_counted_that_are_less() -> None:
+    random = np.random.default_rng(0)
+    arrays, asked = (random.integers(0, 5, (2, n), np.int32) for n in (30, 40))
+    pairs = sorted(zip(*arrays.tolist(), strict=True))
+    for after_equal, side in ((False, "left"), (True, "right")):
+        found = inspector.ranks(list(arrays), list(asked), [5, 5], after_equal=after_equal)
+        keys = [5 * u + v for u, v in pairs]
+        np.testing.assert_array_equal(found, np.searchsorted(keys, 5 * asked[0] + asked[1], side))  # type: ignore[arg-type]
+
+
+def test_numbers_that_look_random_are_spread_over_the_longest_row() -> None:
+    starts = np.array([0, 2, 102, 103], np.int32)
+    found = inspector.spread(10_000, 1, starts)
+    assert (found.min(), found.max()) == (0, 99)
+    assert np.bincount(found).max() < 160
+    np.testing.assert_array_equal(inspector.spread(20, 1, starts), found[:20])
+    assert not inspector.spread(20, 0, np.zeros(4, np.int32)).any()
+    assert (inspector.spread(20, 0, starts) != found[:20]).any()

@@ -12,7 +12,15 @@ from tadc.frontend.terms import Reduce, reachable
 SIZES = {"E": 600, "N": 60, "M": 40, "K": 3}
 EDGES = "src: index[E] in N; dst: index[E] in N; x: f64[N]; w: f64[E]; size N;"
 
+PAIR = (
+    "size N; row: index[E] in N; col: index[E] in M; r: index[E] in N; c: index[E] in M;"
+    "A: f64[N, M] at (row, col); B: f64[N, M] at (r, c); x: f64[M];"
+)
+
 PROGRAMS = {
+    "elements of two": f"{PAIR} z[i] = sum{{j}} (A[i, j] * B[i, j] * sin x[j])",
+    "products of two": f"{PAIR} C: at (row, r); C[i, k] = sum{{j}} (A[i, j] * B[k, j] * sin x[j])",
+    "not linear": f"{PAIR} z = sum{{i, j}} (A[i, j]**2 * x[j] + sin(B[i, j]))",
     "messages": f"{EDGES} m[n: N] = sum{{e: dst[e] = n}} (w[e] * sin x[src[e]])",
     "rows": "ptr: index[N + 1] in E + 1 increasing; col: index[E] in M; x: f64[M]; v: f64[E];"
     "y[n: N] = sum{e}_(ptr[n])^(ptr[n + 1] - 1) (v[e] * sin x[col[e]])",
