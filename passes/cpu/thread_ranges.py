@@ -29,12 +29,15 @@ def grain_in_steps(item: Map, plan: Plan) -> int:
 
 def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None:
     """The increasing array whose n-th range is as long as a reduction for the n-th value of an index."""
-    after = (Affine.var(axis) + 1,)
+    if axis not in item.indices:
+        return None  # It is of several that are joined.
+    after, extent = (Affine.var(axis) + 1,), item.extents[item.indices.index(axis)]
     for let in item.body.all_lets():
         for row in let.value.rows if isinstance(let.value, Fold) else ():
             for lookup in row.form.lookups():
                 is_end = lookup.at == after and row.form.coefficient(lookup) == 1
-                if is_end and tensors[lookup.array].increasing:
+                # Under a guard a reduction may have ranges for some of the values alone.
+                if is_end and (array := tensors[lookup.array]).increasing and array.shape == (extent + 1,):
                     return lookup.array
     return None
 

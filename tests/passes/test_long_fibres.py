@@ -170,5 +170,11 @@ def test_where_rows_are_taken_by_their_elements() -> None:
     rows, other = CSR.replace("KIND", "sum"), "i: index[N + 1] in E; x: f64[E]"
     unsorted = f"{other}\ny[n: N] = sum{{e}}_(i[n])^(i[n + 1] - 1) (x[e])"
     turned = CSR.replace("KIND", "sum").replace("i]", "N - 1 - i]").replace("[i + 1]", "[N - i]")
-    for text, spread in (rows, True), (unsorted, False), (turned.replace("y[N - 1 - i", "y[i"), False):
+    few = f"{rows.replace('y[i: N] = ', 'y[i: 2*N] = if {i < N} then (')}) else (0)"
+    for text, spread in (
+        (rows, True),
+        (few, False),
+        (unsorted, False),
+        (turned.replace("y[N - 1 - i", "y[i"), False),
+    ):
         assert (".spread(" in tadc.function(text).lower().as_text("loops")) is spread, text
