@@ -319,7 +319,7 @@ class PackLookups(TermPass):
         return packed_program(program)
 
 
-@register("tad-scatter", "sums over fibres of what is far apart are added up in blocks")
+@register("tad-scatter", "sums over fibres of what is far apart are added up in blocks, in order")
 @dataclass
 class ScatterSums(TermPass):
     """Sums over fibres that read large tensors at their places to sums over the entries of a block.

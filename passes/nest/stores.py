@@ -109,13 +109,19 @@ class TileStores:
     def joined_at(self, place: Place, flat: Elements, given: Made) -> Made:
         """The values of one store in all copies."""
         low, join = self.low, JOIN[place.store.joins]
+        is_sum = place.store.joins == "sum"
 
         def both(inside: Point) -> Made:
             found: Made = []
             for (copy, _), value in zip(flat, given, strict=True):
                 forms = [at(form, copy) for form in place.forms]
                 before = self.lanes.load(place.buffers[0], forms, None, inside)
-                found.append(join(Scalars(low, inside, value.type), before, value))
+                scalars, made = Scalars(low, inside, value.type), value.owner
+                # As in a reduction a product is added in one rounding.
+                if is_sum and not isinstance(made, ir.Block) and made.operation.name == "arith.mulf":
+                    found.append(scalars.op("math.fma", *made.operation.operands, before))
+                else:
+                    found.append(join(scalars, before, value))
             return found
 
         if not place.store.fresh:

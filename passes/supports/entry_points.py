@@ -42,7 +42,7 @@ class Point:
         self.own = list(definition.indices)
         self.binders = list(part.binders)
         self.rows: Domain = part.rows
-        self.at = tuple(map(Affine.var, definition.indices))
+        self.at: tuple[Affine, ...] = tuple(map(Affine.var, definition.indices))
         self.value = part.value
         self.indices: tuple[str, ...] = ()
         self.shape: Shape = ()

@@ -83,7 +83,7 @@ def test_large_programs_are_in_blocks_and_the_same_by_two_threads() -> None:
 
 
 def test_a_schedule_says_what_runs_along() -> None:
-    """It reads back; without the step both maps have loops of their own, and give the same."""
+    """It reads back; without the step both maps have loops of their own, and give the same bits."""
     sizes, arrays = {"N": 40, "M": 30, "E": 300}, _arrays(40, 30, 300)
     gradients = _gradients()
     along = gradients.lower(sizes=sizes).schedule
@@ -92,7 +92,6 @@ def test_a_schedule_says_what_runs_along() -> None:
         [np.asarray(result) for result in tadc.compile(gradients, sizes=sizes, schedule=text)(**arrays)]
         for text in (along, "map y\n    threads i 64\n")
     )
-    np.testing.assert_allclose(first[0], others[0][0], rtol=1e-5, atol=1e-5)
-    assert all(map(np.array_equal, first[1:], others[0][1:]))
+    assert all(map(np.array_equal, first, others[0]))
     with pytest.raises(tadc.CompileError, match="not computed of the entries of its rows"):
         tadc.compile(gradients, sizes=sizes, schedule="map y\n    with dx\n")
