@@ -116,7 +116,7 @@ def _place(
     names = frozenset[str]().union(*(value.variables for value in values)) - sizes
     for lookup in (lookup for value in values for lookup in value.lookups()):
         at = [name for form in lookup.at if (name := _alone(form)) is not None]
-        if len(at) == len(lookup.at) == len(names) and names == {*at}:
+        if len(at) == len(lookup.at) == len(names) and names == frozenset(at):
             return tuple(at), arrays[lookup.array].shape
     if len(names) != 1:
         return None
