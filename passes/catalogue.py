@@ -58,6 +58,7 @@ from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.laid_out import laid_out
+from tadc.passes.schedule.rows_last import with_rows_last
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
@@ -544,7 +545,8 @@ class LayOut(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Lay out in a function."""
-        return laid_out(function, CpuMachine(self.vector_bytes, self.registers, self.least_work))
+        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
+        return with_rows_last(laid_out(function, machine), machine)
 
 
 @register("tad-window", "recurrences are marked of which the last steps alone are kept")
