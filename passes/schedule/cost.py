@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cache_sets import lines_lost
 from tadc.passes.schedule.candidate import Candidate
@@ -18,9 +19,6 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import parts_of, steps_of, vectors_read
 from tadc.passes.schedule.packing import Panels, is_far, packing
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, limits_of
-
-TOGETHER = 4
-"""Vectors of so many copies are interleaved."""
 
 MASKED = 2
 """So many times the time of another takes a tile whose elements have bounds of their own."""
@@ -114,7 +112,7 @@ class _Cost:
         distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
         scattered = machine.scatter if distance < machine.line else machine.scatter_far
         rows = 1 if self.found and self.found[last].factor > 1 else candidate.blocks.get(names[last], 1)
-        interleaved = rows // TOGETHER * TOGETHER / rows
+        interleaved = 1 - (rows % TOGETHER if rows % TOGETHER < FEWEST else 0) / rows
         lane = interleaved * machine.interleaved + (1 - interleaved) * scattered
         return vectors * candidate.width * lane
 
@@ -169,9 +167,12 @@ class _Cost:
             return copies * machine.load
         if stride == 1:
             return copies * (machine.load + (machine.unaligned if self.is_unaligned(read) else 0))
-        blocks = candidate.blocks.items()
-        if any(count == candidate.width and candidate.squares(read, name) for name, count in blocks):
+        beside = max((n for name, n in candidate.blocks.items() if candidate.squares(read, name)), default=1)
+        if beside == candidate.width:
             return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
+        if beside >= FEWEST and candidate.width >= TOGETHER:
+            short = math.ceil(beside / TOGETHER) * TOGETHER / beside
+            return copies * short * machine.short * candidate.width
         if stride == -1:
             return copies * machine.reversed
         if candidate.lane in read.looked_up:
