@@ -9,21 +9,24 @@ becomes
     s[a, b, e] = sum{k: 3} (f[k, a, e]*f[k, b, e])
 
 Rows of a few elements fill no vector, so lanes are rows, and elements of one place in them are side by side in
-memory then. What nobody but the maps of a chain reads may have any order.
+memory then. What nobody but the maps of a chain reads may have any order; of what others have, a chain may read
+a copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction
-from tadc.passes.maps.memory_of_tensors import chains_in
+from tadc.passes.maps.blocks import Names, Renaming, blocks_of, with_blocks
+from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Tensor
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import plan_in_chain
 from tadc.passes.schedule.search import least_cost
+from tadc.passes.schedule.splits import WHOLE
 from tadc.passes.terms.costs import ELEMENT
 
 
@@ -31,38 +34,97 @@ def with_rows_last(function: MapFunction, machine: CpuMachine) -> MapFunction:
     """The function, where chains compute their own tensors of short rows with rows last if that costs less."""
     if function.sizes or not machine.vector_bytes:
         return function
-    for numbers in chains_in(function.maps):
-        items = [function.maps[n] for n in numbers]
-        own = _own(items, function, machine)
-        if not own:
+    for number in dict.fromkeys(item.marks.chain for item in function.maps):
+        chain = None if number is None else _Chain(function, number, machine)
+        if chain is None or not chain.has_rows:
             continue
-        after = _with_last(function, own)
-        made = [after.maps[n] for n in numbers]
-        if _cost(made, after, machine) < _cost(items, function, machine):
-            function = after
+        if own := chain.own():
+            chain = min(chain, chain.having(_with_last(function, own)), key=_Chain.cost)
+        for tensor in chain.read_in_rows():
+            chain = min(chain, chain.with_copy(tensor), key=_Chain.cost)
+        function = chain.function
     return function
 
 
-def _own(items: Sequence[Map], function: MapFunction, machine: CpuMachine) -> set[str]:
-    """The tensors that these maps alone use, in rows of fewer elements than a vector has."""
-    inside = set(map(id, items))
-    others = {load.tensor for item in function.maps if id(item) not in inside for load in item.loads()}
-    used = others.union(function.results)
-    return {
-        tensor.name
-        for item in items
-        for tensor in item.tensors
-        if _is_plain(item)
-        and used.isdisjoint(tensor.name for tensor in item.tensors)
-        and tensor.shape[-1].constant * ELEMENT[tensor.type] < machine.vector_bytes
-    }
+@dataclass(frozen=True)
+class _Chain:
+    """The maps of a function that are in the chain of a number."""
 
+    function: MapFunction
+    number: int
+    machine: CpuMachine
 
-def _is_plain(item: Map) -> bool:
-    """Whether a map runs in a chain, for rows of elements."""
-    marks = item.marks
-    has_rows = marks.chain is not None and not marks.blocks and marks.sweep is None and not marks.steps
-    return has_rows and not marks.in_place and marks.row == 0 and len(item.extents) > 1
+    @cached_property
+    def items(self) -> list[Map]:
+        """Its maps, in order."""
+        return [item for item in self.function.maps if item.marks.chain == self.number]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether its maps run for some rows at a time."""
+        return all(item.marks.sweep is None and not item.marks.blocks for item in self.items)
+
+    def own(self) -> set[str]:
+        """The tensors that these maps alone use, in short rows."""
+        others = (item for item in self.function.maps if item.marks.chain != self.number)
+        used = {*self.function.results, *(load.tensor for item in others for load in item.loads())}
+        return {
+            tensor.name
+            for item in self.items
+            if not item.marks.steps and not item.marks.in_place
+            for tensor in item.tensors
+            if self.is_short(tensor) and used.isdisjoint(each.name for each in item.tensors)
+        }
+
+    def read_in_rows(self) -> list[str]:
+        """Other tensors that the maps read in their rows alone, which are short."""
+        made = {tensor.name for item in self.items for tensor in item.tensors}
+        tensors, far, near = self.function.tensors(), set[str](), dict[str, None]()
+        for item in self.items:
+            row = Affine.var(item.indices[item.marks.row])
+            for load in item.loads():
+                if load.at[:1] == (row,) and not item.marks.steps:
+                    near[load.tensor] = None
+                else:
+                    far.add(load.tensor)
+        return [name for name in near if name not in far | made and self.is_short(tensors[name])]
+
+    def is_short(self, tensor: Tensor) -> bool:
+        """Whether a tensor has rows that fill no vector."""
+        *others, last = (extent.constant for extent in tensor.shape or (Affine.const(0),))
+        return bool(others) and last * ELEMENT[tensor.type] < self.machine.vector_bytes
+
+    def having(self, function: MapFunction) -> _Chain:
+        """The chain of another function."""
+        return _Chain(function, self.number, self.machine)
+
+    def with_copy(self, name: str) -> _Chain:
+        """The chain where it reads a copy of a tensor that has rows last."""
+        tensor, first = self.function.tensors()[name], self.items[0]
+        copy = replace(tensor, name=Names(set(self.function.tensors())).like(name))
+        indices = tuple(f"i{n}" for n in range(len(tensor.shape)))
+        load = Let(("%0",), Load(name, tuple(map(Affine.var, indices)), tensor.type))
+        marks = replace(first.marks, row=0, steps=False)
+        made = Map((copy,), indices, copy.shape, Block((load,), ("%0",)), marks=marks)
+        reading, maps = Renaming(tensors={name: copy.name}), list[Map]()
+        for item in self.function.maps:
+            maps += [made] if item is first else []
+            is_inside = item.marks.chain == self.number
+            maps.append(replace(item, body=reading.block(item.body)) if is_inside else item)
+        return self.having(_with_last(replace(self.function, maps=tuple(maps)), {copy.name}))
+
+    def cost(self) -> float:
+        """What a row costs."""
+        return sum(map(self.cost_of, self.items))
+
+    def cost_of(self, item: Map) -> float:
+        """What a row of a map costs."""
+        plan, row = plan_in_chain(item, self.function, self.machine), item.marks.row
+        rows = item.extents[row] if plan is None else Affine.const(item.marks.rows)
+        before, after = item.extents[:row], item.extents[row + 1 :]
+        parts = (WHOLE,) * len(item.extents) if plan is None else plan.parts
+        each, _ = least_cost(item, self.function, (*before, rows, *after), parts, self.machine)
+        return each * math.prod(extent.constant for extent in (*before, *after))
 
 
 def _with_last(function: MapFunction, tensors: Collection[str]) -> MapFunction:
@@ -95,22 +157,3 @@ def _with_last(function: MapFunction, tensors: Collection[str]) -> MapFunction:
 def _last(forms: tuple[Affine, ...]) -> tuple[Affine, ...]:
     """The first form comes last."""
     return (*forms[1:], forms[0])
-
-
-def _cost(items: Sequence[Map], function: MapFunction, machine: CpuMachine) -> float:
-    """What a row of a chain costs."""
-    return sum(_costs(items, function, machine))
-
-
-def _costs(items: Sequence[Map], function: MapFunction, machine: CpuMachine) -> Iterator[float]:
-    """What a row of each map of a chain costs."""
-    for item in items:
-        plan = plan_in_chain(item, function, machine)
-        row, rows, elements = item.marks.row, item.marks.rows, 1
-        for extent in (*item.extents[:row], *item.extents[row + 1 :]):
-            elements *= extent.constant
-        if plan is None:
-            yield elements * least_cost(item, function, item.extents, [], machine)[0]
-            continue
-        extents = (*item.extents[:row], Affine.const(rows), *item.extents[row + 1 :])
-        yield elements * least_cost(item, function, extents, plan.parts, machine)[0]
