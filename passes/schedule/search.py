@@ -203,8 +203,7 @@ class _Candidates:
         if accesses.map.marks.parts:
             self.extents = {}
         for lane, extent in self.extents.items():
-            fitting = _width(width, extent)
-            if fitting >= 2:
+            for fitting in _widths(width, extent):
                 for vectors in VECTORS:
                     room = extent is None or extent >= vectors * fitting
                     several = room and (body.inner or writes_by_turns(accesses, self.machine))
@@ -266,6 +265,15 @@ class _Candidates:
 def _width(width: int, extent: int | None) -> int:
     """The width, or the greatest power of two that an extent holds."""
     return width if extent is None or extent >= width else 1 << max(extent, 1).bit_length() - 1
+
+
+def _widths(width: int, extent: int | None) -> Iterator[int]:
+    """The widths of vectors of an index: of one that fills no vector but for a lane, all its values too."""
+    fitting = _width(width, extent)
+    if fitting >= 2:
+        yield fitting
+    if extent is not None and fitting < extent < width and extent + 1 == 2 * fitting:
+        yield extent
 
 
 def _shares_vectors(body: Loop, candidate: Candidate, name: str) -> bool:
