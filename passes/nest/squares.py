@@ -1,6 +1,6 @@
 """Loads that are side by side in memory along copies of a tile, where its lanes are far apart.
 
-    x[j, i]    of lanes along j and a few copies along i
+    x[j, i]    of lanes along j and a few copies along i, or a few steps of a sum over i
 
 A gather takes one element of a line for each lane, and comes back to the line for the next copy, if it is
 still near then: lines a power of two apart share few places of a cache. So a vector is read along the copies
@@ -10,8 +10,8 @@ short vectors of what a few copies have, under a mask where they are fewer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
@@ -68,27 +68,62 @@ class Squares:
         return self.short.load_run(self.buffer, [*others, last + Affine.var(LANE)], mask, self.point)
 
 
+@dataclass(frozen=True)
+class Steps:
+    """A few steps of a reduction that stand one after the other, of which this is one: `form` is what its
+    index is by a variable of this name, from 0 to `count` less one, and `first` where the loop begins. What is side by side along them is read in
+    the first of them, and `made`."""
+
+    index: str
+    form: Affine
+    name: str
+    first: Affine
+    count: int
+    step: int = 0
+    made: dict[tuple[object, ...], Squares] = field(default_factory=dict[tuple[object, ...], Squares])
+
+    def forms(self, at: Sequence[Affine], forms: Mapping[str, Affine]) -> tuple[Affine, ...]:
+        """Subscripts over the variable, where `forms` are those of indices."""
+        return tuple(form.substitute({**forms, self.index: self.form}) for form in at)
+
+    def vector(
+        self, lanes: Lanes, buffer: ir.Value, forms: tuple[Affine, ...], point: Point
+    ) -> Callable[[Copy], ir.Value] | None:
+        """A function that gives the vector of this step in a copy, where elements of all steps are side by
+        side; else None."""
+        if not are_beside(forms, self.name):
+            return None
+        square = self.made.setdefault(
+            (buffer, forms), Squares(lanes, buffer, forms, (self.name, self.count), point)
+        )
+        return lambda copy: square.vector({**copy, self.name: self.step})
+
+
 def copies_of_square(forms: Sequence[Affine], tile: Tile) -> tuple[str, int] | None:
     """The variable and the number of copies that are side by side in memory where lanes are not, as many as
-    there are lanes, or a few.
-
-    Shuffles transpose squares of a power of two.
-    """
-    if tile.width & (tile.width - 1) or tile.width < TOGETHER:
+    there are lanes, or a few."""
+    if not has_squares(tile):
         return None
     name = along_copies(forms, tile, FEWEST)
     return None if name is None else (name, tile.copies[name])
+
+
+def has_squares(tile: Tile) -> bool:
+    """Whether short vectors of lanes may be transposed: shuffles do that for powers of two."""
+    return tile.width >= TOGETHER and not tile.width & (tile.width - 1)
 
 
 def along_copies(forms: Sequence[Affine], tile: Tile, least: int) -> str | None:
     """The variable of at least so many copies that are side by side in memory where lanes are not."""
     if not forms:
         return None
+    return next((n for n, count in tile.copies.items() if count >= least and are_beside(forms, n)), None)
+
+
+def are_beside(forms: Sequence[Affine], name: str) -> bool:
+    """Whether elements are side by side in memory along a variable, where lanes are not."""
     *others, last = forms
     names = frozenset[str]().union(*(form.variables for form in others))
-    if LANE not in names or LANE in last.variables:
-        return None
-    for name, count in tile.copies.items():
-        if count >= least and name not in names and last.coefficient(name) == 1:
-            return name if name not in (last - Affine.var(name)).variables else None
-    return None
+    if LANE not in names or LANE in last.variables or name in names:
+        return False
+    return last.coefficient(name) == 1 and name not in (last - Affine.var(name)).variables

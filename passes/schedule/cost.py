@@ -122,8 +122,8 @@ class _Cost:
         # What no index of the loop moves is read before it.
         before = [read for read in loop.reads if loop.binders and read.names.isdisjoint(loop.binders)]
         inside = [read for read in loop.reads if read not in before]
-        first = sum(self.read(read, self.packed) + self.misses(loop, read) for read in before)
-        once = sum(self.read(read, self.packed) for read in inside)
+        first = sum(self.read(read, self.packed, loop) + self.misses(loop, read) for read in before)
+        once = sum(self.read(read, self.packed, loop) for read in inside)
         once += sum(self.misses(loop, read) for read in inside)
         once += sum(n * machine.cost(o.name) * candidate.copies(o.names) for o, n in loop.counts.items())
         once += sum(self.loop(inner) for inner in loop.inner)
@@ -151,14 +151,14 @@ class _Cost:
         `once`."""
         candidate, latency = self.candidate, self.machine.latency
         leap, (whole, left) = candidate.leaps[loop.binders[-1]], steps_of(loop, candidate)
-        singly = sum(self.read(read, None) for read in reads)
-        together = sum(self.read(read, None) * vectors_read(read, loop, candidate) for read in reads)
+        singly = sum(self.read(read, None, loop) for read in reads)
+        together = sum(self.read(read, None, loop) * vectors_read(read, loop, candidate) for read in reads)
         at_once = leap * (once - singly - 2) + together + 2
         parts = parts_of(loop, candidate, self.machine)
         return whole * max(at_once, leap * latency / parts) + left * max(once, latency) + 4
 
-    def read(self, read: Read, packed: Panels | None) -> float:
-        """The cost of what a tile reads at one read."""
+    def read(self, read: Read, packed: Panels | None, loop: Loop) -> float:
+        """The cost of what a tile reads at one read in a loop."""
         candidate, machine = self.candidate, self.machine
         copies, stride = candidate.copies(read.names), candidate.stride(read)
         if stride == 0:
@@ -167,7 +167,7 @@ class _Cost:
             return copies * machine.load
         if stride == 1:
             return copies * (machine.load + (machine.unaligned if self.is_unaligned(read) else 0))
-        beside = max((n for name, n in candidate.blocks.items() if candidate.squares(read, name)), default=1)
+        beside = self.beside(read, loop)
         if beside == candidate.width:
             return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
         if beside >= FEWEST and candidate.width >= TOGETHER:
@@ -180,6 +180,13 @@ class _Cost:
         # Elsewhere what is far is packed, if it is read often.
         is_far = not self.packs and abs(stride or machine.far) * self.accesses.widest >= machine.far
         return copies * (machine.gather_far if is_far else machine.gather) * candidate.width
+
+    def beside(self, read: Read, loop: Loop) -> int:
+        """How many elements of a read are side by side, of copies or of a few steps, where lanes are not."""
+        counts = dict(self.candidate.blocks)
+        if loop.binders and loop.trips[-1] <= TOGETHER:
+            counts[loop.binders[-1]] = loop.trips[-1]
+        return max((n for name, n in counts.items() if self.candidate.squares(read, name)), default=1)
 
     def is_unaligned(self, read: Read) -> bool:
         """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""
