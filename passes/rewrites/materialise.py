@@ -54,6 +54,9 @@ from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, points
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
 
+#: An element that is anywhere in memory costs so many that are read in order.
+SCATTERED = 4
+
 #: Whether a term may move.
 Only = Callable[[Term], bool]
 
@@ -327,7 +330,7 @@ class _Body:
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
         all indices around it, so that its cotangent is summed up before it is passed on."""
-        if self.only is not None and not self.only(term):
+        if self.only is not None and not (self.only(term) or self.scattered(at, term)):
             return False
         if not self.derivative or isinstance(term, Reduce):
             return True
@@ -350,8 +353,21 @@ class _Body:
         if self.shared:
             key = self.key(at, term)
             uses = max(uses, self.shared.get(key, 0) // max(elements(key[1]), 1)) if key else uses
-        cost = self.costs.term(term, place.ranges)
+        cost, scattered = self.costs.term(term, place.ranges), self.scattered(at, term)
+        if scattered:
+            return uses if uses * (cost + SCATTERED * scattered) > cost + ACCESS + uses * SCATTERED else 0
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
+
+    def scattered(self, at: int, term: Term) -> int:
+        """Of a reduction in a sum over the places of an index array that hold a value, how many elements it
+        reads that move with the place: they are anywhere in memory, as an element of a tensor for it is."""
+        told = self.places[at].told
+        if not isinstance(term, Reduce) or not told or not term.free.isdisjoint(told):
+            return 0
+        own = frozenset[str]().union(*(form.variables for form in told.values()))
+        return self.costs.evaluations(
+            term, self.places[at].ranges, lambda node: isinstance(node, Read) and not node.free.isdisjoint(own)
+        )
 
     def is_kept(self, at: int, term: Term) -> bool:
         """Whether a term is worth a tensor that is kept from call to call, one that stays in the caches."""
