@@ -50,12 +50,9 @@ from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_
 from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, points, width
+from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, SCATTERED, Costs, points, width
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
-
-#: An element that is anywhere in memory costs so many that are read in order.
-SCATTERED = 4
 
 #: Whether a term may move.
 Only = Callable[[Term], bool]
