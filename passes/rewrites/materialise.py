@@ -357,11 +357,17 @@ class _Body:
 
     def scattered(self, at: int, term: Term) -> int:
         """Of a reduction in a sum over the places of an index array that hold a value, how many elements it
-        reads that move with the place: they are anywhere in memory, as an element of a tensor for it is."""
+        reads that move with the place: they are anywhere in memory, as an element of a tensor for it is.
+
+        What else it reads is a factor of the whole sum.
+        """
         told = self.places[at].told
         if not isinstance(term, Reduce) or not told or not term.free.isdisjoint(told):
             return 0
         own = frozenset[str]().union(*(form.variables for form in told.values()))
+        reads = (node for node in reachable([term]) if isinstance(node, Read) and node.indices)
+        if any(node.free.isdisjoint(own) for node in reads):
+            return 0
         return self.costs.evaluations(
             term, self.places[at].ranges, lambda node: isinstance(node, Read) and not node.free.isdisjoint(own)
         )
