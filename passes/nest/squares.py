@@ -124,6 +124,6 @@ def are_beside(forms: Sequence[Affine], name: str) -> bool:
     """Whether elements are side by side in memory along a variable, where lanes are not."""
     *others, last = forms
     names = frozenset[str]().union(*(form.variables for form in others))
-    if LANE not in names or LANE in last.variables or name in names:
-        return False
-    return last.coefficient(name) == 1 and name not in (last - Affine.var(name)).variables
+    are_apart = LANE in names or last.coefficient(LANE) not in (0, 1, -1)
+    rest = last - Affine.var(name) - Affine.var(LANE) * last.coefficient(LANE)
+    return are_apart and name not in names and rest.variables.isdisjoint({name, LANE})

@@ -112,8 +112,9 @@ class _Cost:
         distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
         scattered = machine.scatter if distance < machine.line else machine.scatter_far
         rows = 1 if self.found and self.found[last].factor > 1 else candidate.blocks.get(names[last], 1)
-        interleaved = 1 - (rows % TOGETHER if rows % TOGETHER < FEWEST else 0) / rows
-        lane = interleaved * machine.interleaved + (1 - interleaved) * scattered
+        left = rows % TOGETHER
+        short = rows - left + (TOGETHER if left >= FEWEST else 0)
+        lane = (short * machine.interleaved + (left if left < FEWEST else 0) * scattered) / rows
         return vectors * candidate.width * lane
 
     def loop(self, loop: Loop) -> float:
