@@ -121,9 +121,10 @@ def along_copies(forms: Sequence[Affine], tile: Tile, least: int) -> str | None:
 
 
 def are_beside(forms: Sequence[Affine], name: str) -> bool:
-    """Whether elements are side by side in memory along a variable, where lanes are not."""
+    """Whether elements are side by side in memory along a variable, where lanes are further apart than short
+    vectors are long."""
     *others, last = forms
     names = frozenset[str]().union(*(form.variables for form in others))
-    are_apart = LANE in names or last.coefficient(LANE) not in (0, 1, -1)
+    are_apart = LANE in names or abs(last.coefficient(LANE)) > TOGETHER
     rest = last - Affine.var(name) - Affine.var(LANE) * last.coefficient(LANE)
     return are_apart and name not in names and rest.variables.isdisjoint({name, LANE})

@@ -172,8 +172,7 @@ class _Cost:
         if beside == candidate.width:
             return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
         if beside >= FEWEST and candidate.width >= TOGETHER:
-            short = math.ceil(beside / TOGETHER) * TOGETHER / beside
-            return copies * short * machine.short * candidate.width
+            return copies * machine.short * candidate.width
         if stride == -1:
             return copies * machine.reversed
         if candidate.lane in read.looked_up:
@@ -184,10 +183,11 @@ class _Cost:
 
     def beside(self, read: Read, loop: Loop) -> int:
         """How many elements of a read are side by side, of copies or of a few steps, where lanes are not."""
-        counts = dict(self.candidate.blocks)
-        if loop.binders and loop.trips[-1] <= TOGETHER:
+        candidate = self.candidate
+        counts = dict(candidate.blocks)
+        if candidate.held(loop):
             counts[loop.binders[-1]] = loop.trips[-1]
-        return max((n for name, n in counts.items() if self.candidate.squares(read, name)), default=1)
+        return max((n for name, n in counts.items() if candidate.squares(read, name)), default=1)
 
     def is_unaligned(self, read: Read) -> bool:
         """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""

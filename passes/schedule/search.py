@@ -286,14 +286,6 @@ def _shares_vectors(body: Loop, candidate: Candidate, name: str) -> bool:
     return any(stride not in (0, 1, -1) for stride in strides)
 
 
-def _held(loop: Loop, candidate: Candidate) -> int:
-    """How many vectors are read in the first of a few steps, for all of them."""
-    last, trips = loop.binders[-1], loop.trips[-1]
-    if not FEWEST <= trips <= TOGETHER or candidate.fold is not None:
-        return 0
-    return trips * sum(candidate.copies(r.names) for r in loop.reads if candidate.squares(r, last))
-
-
 def _fits(body: Loop, candidate: Candidate, machine: CpuMachine) -> bool:
     """Whether the results that innermost loops carry and what they read fit in registers."""
     for loop in body.below():
@@ -301,6 +293,6 @@ def _fits(body: Loop, candidate: Candidate, machine: CpuMachine) -> bool:
             continue
         carried = candidate.results(loop) * loop.results
         reads = (candidate.copies(r.names) for r in loop.reads if candidate.stride(r) != 0)
-        if carried > 1 and carried + max(max(reads, default=0) + 1, _held(loop, candidate)) > machine.registers:
+        if carried > 1 and carried + max(max(reads, default=0) + 1, candidate.held(loop)) > machine.registers:
             return False
     return True
