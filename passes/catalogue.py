@@ -531,12 +531,15 @@ class Chain(MapPass):
         return chained_in_blocks(function, gpu_of(self.gpu)) if self.gpu else chained(function, RANGES)
 
 
-@register("tad-lay-out", "tensors are copied in another order where all threads would pack them again")
+@register(
+    "tad-lay-out", "tensors have another order where all threads would pack them, or rows fill no vector"
+)
 @dataclass
 class LayOut(MapPass):
     """Maps that read a tensor by columns, each range of theirs for a thread, to maps that read a copy.
 
-    It looks at the schedules that maps get, and runs where sizes are known.
+    What a chain alone has in rows of a few elements gets the rows last, and its maps the mark `tad.row`. It
+    looks at the schedules that maps get, and runs where sizes are known.
     """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")

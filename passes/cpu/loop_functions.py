@@ -377,7 +377,8 @@ class _Loops:
                 made.detach_from_parent()
                 ir.InsertionPoint(self.function).insert(made)
 
-    def map(self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None
+    def map(
+        self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None
     ) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
 

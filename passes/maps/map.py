@@ -271,7 +271,8 @@ class Marks:
     """How a map is to be computed, where that is decided before its schedule.
 
     Maps of one `chain` run one after the other over `rows` rows at a time, which the index number `row`
-    counts; with `steps` the first index counts steps of so many rows. On a GPU `blocks` says how many indices number rows, and the threads of a row and a block.
+    counts; with `steps` the first index counts steps of so many rows. On a GPU `blocks` says how many indices
+    number rows, and the threads of a row and a block.
     `in_place`: the elements are those of another tensor but on a thin set, in its memory.
     `parts`: they are long parts of a reduction; `joined`: nothing long is left to do; `kept`: they are the
     same in all calls. `window`: of the tensors that nobody outside gets, the last steps are kept.

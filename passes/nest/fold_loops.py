@@ -229,7 +229,7 @@ class FoldLoops:
         return carried
 
     def few_steps(self, level: Level, here: Inside) -> Steps | None:
-        """The steps of a loop, if they are few and the same for all points, and some read has elements of them
+        """The steps of a loop, if they are few and the same for all points, and a read has elements of them
         side by side where lanes are far apart."""
         lets, name, index = self.value.body.lets, level.name, self.value.indices[-1]
         (first, *more), (end, *others) = self.ends_of(level, here)
@@ -239,7 +239,10 @@ class FoldLoops:
         if not (count.is_constant and FEWEST <= count.constant <= TOGETHER and has_squares(self.body.tile)):
             return None
         form = self.own[index].substitute({**here.bound, name: Affine.var(name) + first})
-        steps, forms = Steps(index, form, name, first, count.constant), {**here.forms, **self.indices(here.bound)}
+        steps, forms = (
+            Steps(index, form, name, first, count.constant),
+            {**here.forms, **self.indices(here.bound)},
+        )
         loads = [steps.forms(let.value.at, forms) for let in lets if isinstance(let.value, Load)]
         asks = any(isinstance(let.value, Ask) for let in lets)
         return steps if not asks and any(found and are_beside(found, name) for found in loads) else None

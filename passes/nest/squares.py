@@ -70,9 +70,11 @@ class Squares:
 
 @dataclass(frozen=True)
 class Steps:
-    """A few steps of a reduction that stand one after the other, of which this is one: `form` is what its
-    index is by a variable of this name, from 0 to `count` less one, and `first` where the loop begins. What is side by side along them is read in
-    the first of them, and `made`."""
+    """A few steps of a reduction that stand one after the other, of which this is one.
+
+    `form` is what its index is by a variable of this name, from 0 to `count` less one, and `first` where the
+    loop begins. What is side by side along them is read in the first of them, and `made`.
+    """
 
     index: str
     form: Affine

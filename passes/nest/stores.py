@@ -198,15 +198,11 @@ class TileStores:
 
     def interleave(self, copies: Sequence[Elements]) -> None:
         """Store the values of some copies together."""
-        missing = TOGETHER - len(copies)
-        for made, buffer, forms in _interleaved(
-            self.lanes, [*copies, *copies[-1:] * missing], self.places, self.point
-        ):
+        filled = [*copies, *(copies[-1] for _ in range(TOGETHER - len(copies)))]
+        for made, buffer, forms in _interleaved(self.lanes, filled, self.places, self.point):
             self.by_lane(made, len(copies), buffer, forms)
 
-    def by_lane(
-        self, interleaved: ir.Value, count: int, buffer: ir.Value, forms: Sequence[Affine]
-    ) -> None:
+    def by_lane(self, interleaved: ir.Value, count: int, buffer: ir.Value, forms: Sequence[Affine]) -> None:
         """Store what each lane has of interleaved vectors: so many elements, and one of none."""
         piece = ir.VectorType.get([TOGETHER], interleaved.type.element_type)
         short = replace(self.lanes, width=TOGETHER)

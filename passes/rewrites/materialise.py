@@ -369,7 +369,9 @@ class _Body:
         if any(node.free.isdisjoint(own) for node in reads):
             return 0
         return self.costs.evaluations(
-            term, self.places[at].ranges, lambda node: isinstance(node, Read) and not node.free.isdisjoint(own)
+            term,
+            self.places[at].ranges,
+            lambda node: isinstance(node, Read) and not node.free.isdisjoint(own),
         )
 
     def is_kept(self, at: int, term: Term) -> bool:

@@ -6,7 +6,8 @@
 A tensor of pairs is much larger than what it is made of, and passes through memory each time. It is a formula
 where it is read if the operations of computing it there, as often as it is read, cost less than the traffic;
 and always where there is no room for it. So is a tensor of values at elements of index arrays, which are read
-in no order, but for one that what is computed next reads row by row. What a derivative compares for equality stays, for it has one value.
+in no order, but for one that what is computed next reads row by row. What a derivative compares for equality
+stays, for it has one value.
 """
 
 from __future__ import annotations

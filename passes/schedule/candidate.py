@@ -30,7 +30,9 @@ class Candidate:
     def squares(self, read: Read, name: str) -> bool:
         """Whether the lanes of a read are far apart, and its elements side by side along an index."""
         stride = self.stride(read)
-        return self.fold is None and read.strides.get(name) == 1 and (stride is None or abs(stride) > TOGETHER)
+        return (
+            self.fold is None and read.strides.get(name) == 1 and (stride is None or abs(stride) > TOGETHER)
+        )
 
     def held(self, loop: Loop) -> int:
         """How many vectors of a few steps of a reduction are read in the first of them (`squares.py`)."""

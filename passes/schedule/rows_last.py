@@ -8,9 +8,9 @@ becomes
     f[a, b, e] = sum{k: 3} (u[e, k, a]*rest[e, k, b])
     s[a, b, e] = sum{k: 3} (f[k, a, e]*f[k, b, e])
 
-Rows of a few elements fill no vector, so lanes are rows, and elements of one place in them are side by side in
-memory then. What nobody but the maps of a chain reads may have any order; of what others have, a chain may read
-a copy.
+Rows of a few elements fill no vector, so lanes are rows, and elements of one place in them are side by side
+in memory then. What nobody but the maps of a chain reads may have any order; of what others have, a chain may
+read a copy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tadc.passes.terms.costs import ELEMENT
 
 
 def with_rows_last(function: MapFunction, machine: CpuMachine) -> MapFunction:
-    """The function, where chains compute their own tensors of short rows with rows last if that costs less."""
+    """The function, where chains have their own tensors of short rows with rows last if that is cheaper."""
     if function.sizes or not machine.vector_bytes:
         return function
     for number in dict.fromkeys(item.marks.chain for item in function.maps):

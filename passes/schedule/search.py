@@ -242,7 +242,7 @@ class _Candidates:
             yield from self.both(candidate, most)
 
     def is_beside(self, candidate: Candidate, name: str) -> bool:
-        """Whether elements that a tile reads or writes are side by side along an index, where lanes are not."""
+        """Whether elements that a tile reads or writes are side by side along an index, lanes being apart."""
         is_last = candidate.fold is None and name == self.accesses.names[-1]
         return is_last or any(
             candidate.squares(read, name) for loop in self.body.below() for read in loop.reads

@@ -9,6 +9,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.plain import going_down
+from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -31,7 +32,6 @@ from tadc.passes.nest.steps import (
     Threads,
     Transpose,
 )
-from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Read
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
