@@ -176,7 +176,7 @@ def irredundant(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list
     """
     kept = list(dict.fromkeys(normalised(row) for row in rows))
     places = _places(kept)
-    if plain := [row for row in kept if not any(row.form.lookups()) and places & row.form.variables]:
+    if plain := [row for row in kept if not row.form.has_lookups and places & row.form.variables]:
         needed = irredundant(plain, facts)
         needed += irredundant([row for row in kept if row not in plain], (*facts, *needed))
         return [NEVER] if NEVER in needed else [row for row in kept if row in needed]
@@ -190,8 +190,9 @@ def irredundant(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list
 
 def _places(rows: Sequence[Constraint]) -> frozenset[str]:
     """The variables that elements of index arrays in the rows are looked up at."""
-    at = (form for row in rows for atom in row.form.lookups() for form in atom.at)
-    return frozenset[str]().union(*(form.variables for form in at))
+    found = (row.form for row in rows if row.form.has_lookups)
+    at = (part for form in found for atom in form.lookups() for part in atom.at)
+    return frozenset[str]().union(*(part.variables for part in at))
 
 
 def _needed_equalities(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:

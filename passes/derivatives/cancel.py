@@ -140,7 +140,7 @@ def in_place(rows: Domain, shape_of: Callable[[str], Shape], facts: Domain) -> D
 
     The rows of a sum may say that they are, by what depends on its indices: outside of it nothing does.
     """
-    known = (*facts, *(row for row in rows if not any(row.form.lookups())))
+    known = (*facts, *(row for row in rows if not row.form.has_lookups))
     needed = [
         Constraint(side)
         for row in rows
