@@ -60,6 +60,7 @@ from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.laid_out import laid_out
+from tadc.passes.schedule.rows_last import with_rows_last
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
@@ -566,12 +567,15 @@ class Chain(MapPass):
         return chained_in_blocks(function, gpu_of(self.gpu)) if self.gpu else chained(function, RANGES)
 
 
-@register("tad-lay-out", "tensors are copied in another order where all threads would pack them again")
+@register(
+    "tad-lay-out", "tensors have another order where all threads would pack them, or rows fill no vector"
+)
 @dataclass
 class LayOut(MapPass):
     """Maps that read a tensor by columns, each range of theirs for a thread, to maps that read a copy.
 
-    It looks at the schedules that maps get, and runs where sizes are known.
+    What a chain alone has in rows of a few elements gets the rows last, and its maps the mark `tad.row`. It
+    looks at the schedules that maps get, and runs where sizes are known.
     """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
@@ -580,7 +584,8 @@ class LayOut(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Lay out in a function."""
-        return laid_out(function, CpuMachine(self.vector_bytes, self.registers, self.least_work))
+        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
+        return with_rows_last(laid_out(function, machine), machine)
 
 
 @register("tad-window", "recurrences are marked of which the last steps alone are kept")

@@ -12,7 +12,7 @@ map that may be worth several threads is lowered over a range of an index, and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import unnamed
@@ -218,7 +218,7 @@ class _Loops:
         calls.call(name, operands)
 
     def made_of(
-        self, number: int, plan: Callable[[], Plan], near: Collection[str] | None = None
+        self, number: int, plan: Callable[[], Plan], near: Mapping[str, int] | None = None
     ) -> tuple[Made, Renamed]:
         """The loops of a map, defined here if there are none of an equal one; and the map, renamed.
 
@@ -231,7 +231,7 @@ class _Loops:
         made = self.made.get(key)
         if made is None:
             name = f"{self.name}.{number}"
-            places, planned = self.map(number, name, plan(), near or ())
+            places, planned = self.map(number, name, plan(), near)
             seen, _ = as_joined(item, self.maps, planned.joins)
             made = self.made[key] = Made(name, places, planned, this, seen)
         return made, this
@@ -261,7 +261,7 @@ class _Loops:
         used = [self.places_of(*each) for each in made]
         places = sorted({place for own in used for place in own})
         number_of = {place: number for number, place in enumerate(places)}
-        rows, count = items[0].marks.rows, items[0].extents[0].constant
+        rows, count = items[0].marks.rows, items[0].extents[items[0].marks.row].constant
         parts = [
             Part(each.name, [number_of[n] for n in own], item.marks.rows // at_once(item))
             for (each, _), own, item in zip(made, used, items, strict=True)
@@ -393,7 +393,9 @@ class _Loops:
                 made.detach_from_parent()
                 ir.InsertionPoint(self.function).insert(made)
 
-    def map(self, number: int, name: str, plan: Plan, near: Collection[str] = ()) -> tuple[list[int], Plan]:
+    def map(
+        self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None
+    ) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
 
         Of tensors that are near the rows of a step alone are kept.
@@ -417,7 +419,7 @@ class _Loops:
         return places, plan
 
     def outline(
-        self, number: int, name: str, places: Sequence[int], plan: Plan, near: Collection[str]
+        self, number: int, name: str, places: Sequence[int], plan: Plan, near: Mapping[str, int] | None
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         item = self.maps.maps[number]
@@ -453,7 +455,7 @@ class _Loops:
         low.create("func.return", [], [], point)
         return block.owner
 
-    def nest(self, item: Map, plan: Plan, near: Collection[str]) -> Nest:
+    def nest(self, item: Map, plan: Plan, near: Mapping[str, int] | None) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
         steps = steps_of_plan(item, self.maps, plan, self.machine)
         nest = apply_steps(nest_with(self.maps, item, steps), steps)

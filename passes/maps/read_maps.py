@@ -39,7 +39,7 @@ from tadc.passes.maps.map import (
     Value,
     Window,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, TAPE, WINDOW
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, ROW, STEPS, SWEEP, TAPE, WINDOW
 
 
 def read_maps(function: ir.Operation) -> MapFunction:
@@ -278,7 +278,7 @@ def _marks(op: ir.Operation) -> Marks:
         steps: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[WINDOW]))
         window = Window(steps[0], tuple(steps[1:]))
     if CHAIN not in op.attributes:
-        return Marks(None, 0, (), *flags, window=window)
+        return Marks(None, 0, 0, (), *flags, window=window)
     sweep = None
     if SWEEP in op.attributes:
         along: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[SWEEP]))
@@ -289,4 +289,6 @@ def _marks(op: ir.Operation) -> Marks:
         tape = Tape(*again)
         window = window and replace(window, saved=tape.slots * tape.depth)
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep, tape=tape)
+    row = ir.IntegerAttr(op.attributes[ROW]).value if ROW in op.attributes else 0
+    blocks = tuple(numbers[2:])
+    return Marks(numbers[0], numbers[1], row, blocks, *flags, window=window, sweep=sweep, tape=tape)

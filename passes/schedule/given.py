@@ -221,7 +221,9 @@ def rows_of(item: Map) -> Rows | None:
     marks = item.marks
     sweep = sweep_of(item) if marks.chain is None else marks.sweep
     if sweep is None:
-        return None if marks.chain is None else Rows(item.indices[0], 1 if marks.steps else marks.rows)
+        return (
+            None if marks.chain is None else Rows(item.indices[marks.row], 1 if marks.steps else marks.rows)
+        )
     index, recurrence = item.indices[sweep.index], recurrence_of(item)
     return Rows(going_down(index) if recurrence is not None and index in recurrence.down else index, 1)
 

@@ -172,15 +172,16 @@ def _is_known(item: Map, function: MapFunction) -> bool:
 
 def _in_rows(item: Map, rows: int | None) -> Sequence[Affine]:
     """The extents of a map of which so many rows are computed."""
-    return item.extents if rows is None else (Affine.const(rows), *item.extents[1:])
+    row, extents = item.marks.row, item.extents
+    return extents if rows is None else (*extents[:row], Affine.const(rows), *extents[row + 1 :])
 
 
 def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan | None:
     """The plan of a map of a chain, whose rows run so many at a time or more; None where it cannot."""
-    rows = 1 if item.marks.steps else item.marks.rows
+    rows, row = 1 if item.marks.steps else item.marks.rows, item.marks.row
     plan = plan_of(item, function, machine, rows)
     tiling = plan.tiling
-    if plan.parts[0] != WHOLE:
+    if plan.parts[row] != WHOLE:
         return None
     if tiling is not None:
         if tiling.packed is not None and tiling.packed.block is not None:
@@ -188,7 +189,7 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
         if _suffers(item, function, plan.parts, machine, rows):
             return None
         tiling = replace(tiling, stays=True)
-    return replace(plan, tiling=tiling, axes=(item.indices[0],), rows=rows)
+    return replace(plan, tiling=tiling, axes=(item.indices[row],), rows=rows)
 
 
 def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:
@@ -248,7 +249,7 @@ def _suffers(
     item: Map, function: MapFunction, parts: Sequence[Parts], machine: CpuMachine, rows: int
 ) -> bool:
     """Whether elements cost more where only so many rows are computed at a time."""
-    first = item.indices[0]
+    first = item.indices[item.marks.row]
     if item.marks.steps or all(_moves(load.at, first) for load in item.loads()):
         # No two rows read the same.
         return False
