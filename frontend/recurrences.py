@@ -120,7 +120,7 @@ def _not_earlier(read: OwnRead, distance: Affine, point: Mapping[str, int]) -> D
 
 def not_affine(form: Affine, span: Span) -> Diagnostic:
     """Build the error for an order with a floor in it, or an element of an index array."""
-    label = "an element of an index array" if any(form.lookups()) else "a floor division or a remainder"
+    label = "an element of an index array" if form.has_lookups else "a floor division or a remainder"
     return error(
         "TAD0317",
         "the order of a recurrence is not affine",

@@ -161,7 +161,7 @@ def _at_stored(part: Part, own: Sequence[str], places: Mapping[str, Affine], ter
         if same <= set(rows):
             values |= {key: Affine.var(name) for name, key in zip(own, found, strict=True)}
             # The range of what is stored is that of the definition.
-            ranged = (row for row in rows if any(row.form.lookups()) or row.form.variables.isdisjoint(found))
+            ranged = (row for row in rows if row.form.has_lookups or row.form.variables.isdisjoint(found))
             rows = tuple(row for row in ranged if row not in same)
             keys = tuple(key for key in part.keys if key not in found)
             break
@@ -203,7 +203,7 @@ def _joined(part: Part, keys: tuple[str, ...], hints: tuple[str, ...], rows: Dom
 
 def _tells(row: Constraint, key: str) -> bool:
     """Whether an equality says what an index is, as an element of an index array."""
-    if not row.equality or abs(row.form.coefficient(key)) != 1 or not any(row.form.lookups()):
+    if not row.equality or abs(row.form.coefficient(key)) != 1 or not row.form.has_lookups:
         return False
     return key not in (row.form - Affine.var(key) * row.form.coefficient(key)).variables
 

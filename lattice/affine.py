@@ -291,6 +291,11 @@ class Affine:
         """All floor atoms, inner ones after the ones that hold them."""
         return (atom for atom in self.inner_atoms() if isinstance(atom, Floor))
 
+    @property
+    def has_lookups(self) -> bool:
+        """Whether an element of an index array is in it, at any depth."""
+        return not self.is_linear and any(True for _ in self.lookups())
+
     def lookups(self) -> Iterator[Lookup]:
         """All lookups, inner ones after the ones that hold them."""
         return (atom for atom in self.inner_atoms() if isinstance(atom, Lookup))

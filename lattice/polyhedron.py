@@ -210,7 +210,7 @@ def in_place(
     Where facts hold, and conditions in which fewer elements stand in each other.
     """
     needed: dict[Constraint, None] = {}
-    for row in sorted(rows, key=lambda row: _depth(row.form)):
+    for row in sorted((row for row in rows if row.form.has_lookups), key=lambda row: _depth(row.form)):
         known = (*facts, *needed, *(other for other in rows if _depth(other.form) < _depth(row.form)))
         places = [
             (place, size)
@@ -225,6 +225,8 @@ def in_place(
 def _before_elements(rows: Sequence[Constraint], loops: frozenset[str]) -> list[Constraint]:
     """The rows that are to hold before elements of index arrays in others are looked at, those first that
     hold the fewest in each other."""
+    if not any(row.form.has_lookups for row in rows):
+        return []
     depths = {row: _depth(row.form) for row in rows}
     for depth in sorted(set(depths.values()))[:-1]:
         deeper = (row for row in rows if depths[row] > depth)

@@ -131,21 +131,19 @@ class _Solver:
         if atom not in self.atoms:
             name = self.fresh("q")
             self.atoms[atom] = name
-            inner = atom.over(tuple(self._without_atoms(part) for part in atom.parts))
+            parts = tuple(map(self._without_atoms, atom.parts))
             self.unknowns.append(name)
-            self.inequalities += self._defined(name, atom, inner)
+            self.inequalities += self._defined(name, atom, parts)
         return Affine.var(self.atoms[atom])
 
-    def _defined(self, name: str, atom: Floor | Lookup, inner: Affine) -> tuple[Affine, ...]:
-        """The bounds of the unknown for an atom, which is `inner` over unknowns for what is in it."""
+    def _defined(self, name: str, atom: Floor | Lookup, parts: tuple[Affine, ...]) -> tuple[Affine, ...]:
+        """The bounds of the unknown for an atom, with unknowns for what is in its parts."""
         value = Affine.var(name)
         if isinstance(atom, Floor):
-            rest = self._without_atoms(atom.numerator) - value * atom.denominator
+            rest = parts[0] - value * atom.denominator
             return (rest, atom.denominator - 1 - rest)
-        ((lookup, _),) = inner.terms
-        assert isinstance(lookup, Lookup)
-        self.lookups[name] = lookup
-        return (value, lookup.below - 1 - value)
+        self.lookups[name] = Lookup(atom.array, parts[:-1], parts[-1])
+        return (value, parts[-1] - 1 - value)
 
     def _holds(self, form: Affine, name: str) -> bool:
         """Whether a value depends on an unknown through lookups at places that do."""

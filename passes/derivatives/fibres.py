@@ -316,7 +316,7 @@ class _Sum:
             return None
         above = (row.form + variable + 1 for row in self.rows if row.form.coefficient(name) == -1)
         # An element of a scalar index array is no size, though no index is in it.
-        return next((f for f in above if f.variables <= sizes and not any(True for _ in f.lookups())), None)
+        return next((f for f in above if f.variables <= sizes and not f.has_lookups), None)
 
     # -- what is left ------------------------------------------------------------------------------
 
@@ -397,7 +397,7 @@ def _lookups(form: Affine, own: frozenset[str]) -> list[Lookup]:
 
 
 def _holds_lookup(row: Constraint) -> bool:
-    return any(True for _ in row.form.lookups())
+    return row.form.has_lookups
 
 
 def _is_far(value: Affine) -> int:

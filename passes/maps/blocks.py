@@ -124,7 +124,7 @@ def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:
         at = tuple(with_arrays(part, names) for part in atom.at)
         return Affine.atom(Lookup(names[atom.array], at, atom.below))
 
-    return form.replace(renamed) if any(True for _ in form.lookups()) else form
+    return form.replace(renamed) if form.has_lookups else form
 
 
 def _variable(form: Affine) -> str:

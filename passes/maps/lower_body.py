@@ -145,7 +145,7 @@ class BodyLowering:
         def value(atom: str | Floor | Lookup) -> Affine | None:
             return self.variable(self.element(atom, point, checked)) if isinstance(atom, Lookup) else None
 
-        return form.replace(value) if any(True for _ in form.lookups()) else form
+        return form.replace(value) if form.has_lookups else form
 
     def element(self, lookup: Lookup, point: ir.InsertionPoint, checked: bool) -> ir.Value:
         """An element of an index array as an index; where it is `checked`, 0 beyond the array."""

@@ -198,7 +198,7 @@ def form_text(form: Affine) -> str:
     text = print_index.form_text(form)
     if _few_floors(form):
         return text
-    has_lookups = any(True for _ in form.lookups())
+    has_lookups = form.has_lookups
     return str(form) if has_lookups or FormCursor(text).form() != form else text
 
 

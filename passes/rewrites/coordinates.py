@@ -44,7 +44,7 @@ def coordinates_of(
             return None
         shape = shapes[node.tensor] if isinstance(node, Read) else (None,)
         for form, size in zip(index_forms(node), shape, strict=False):
-            if any(True for _ in form.lookups()):
+            if form.has_lookups:
                 return None
             if not form.variables.isdisjoint(names):
                 extent = None if size is None else as_form(size)

@@ -82,7 +82,7 @@ class KnownValues:
             for form in _forms(term)
             for lookup in form.lookups()
             if lookup.variables <= term.free and not lookup.variables.isdisjoint(names)
-            if not any(True for part in lookup.at for _ in part.lookups())
+            if not any(part.has_lookups for part in lookup.at)
         )
         new = {lookup: f"?e{len(elements) + n}" for n, lookup in enumerate(lookups)}
 

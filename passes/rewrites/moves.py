@@ -218,7 +218,7 @@ class Mover:
         is_function = isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL
         more = 2 if is_function and len(found) == len(names) else 1
         most = points({i: place.ranges[i] for i in names})
-        if any(True for c in found for _ in c.form.lookups()):
+        if any(c.form.has_lookups for c in found):
             # An array may say few places of many.
             most //= 2
         if elements(shape) > more * most:

@@ -53,7 +53,7 @@ class Place:
         for choice in self.around:
             if not isinstance(choice, Rows) or not choice.holds:
                 continue
-            for form in (row.form for row in choice.rows if row.equality and any(row.form.lookups())):
+            for form in (row.form for row in choice.rows if row.equality and row.form.has_lookups):
                 told = next((i for i in self.indices if abs(form.coefficient(i)) == 1), None)
                 if told is None or not form.variables.isdisjoint(found):
                     continue

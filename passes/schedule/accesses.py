@@ -168,7 +168,7 @@ class Accesses:
         """Whether elements of index arrays bound a reduction."""
         fold = self.lets[loop.fold].value
         assert isinstance(fold, Fold)
-        return any(True for row in fold.rows for _ in row.form.lookups())
+        return any(row.form.has_lookups for row in fold.rows)
 
     def bytes_of(self, read: Read) -> int:
         """The bytes of an element that is read."""

@@ -68,7 +68,7 @@ class _Descent:
         """The test and the branch taken."""
         then, otherwise = self.block(choice.then), self.block(choice.otherwise)
 
-        known = [row for row in choice.rows if not any(True for _ in row.form.lookups())]
+        known = [row for row in choice.rows if not row.form.has_lookups]
         is_open = len(known) < len(choice.rows)
 
         def count(point: Point) -> int:
@@ -82,7 +82,7 @@ class _Descent:
     def fold(self, fold: Fold, results: int) -> Cost:
         """One path into a reduction, times the number of paths like it."""
         forms = [form for row in fold.rows for form in row.inequalities]
-        known = [form for form in forms if not any(True for _ in form.lookups())]
+        known = [form for form in forms if not form.has_lookups]
         between = {name: steps_between(name, forms, self.tensors) for name in fold.indices}
         order, body = _order(fold.indices, known, between), self.block(fold.body)
 

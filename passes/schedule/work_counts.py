@@ -78,7 +78,7 @@ class _Work:
         """The operations of all elements of a reduction."""
         own = set(fold.indices)
         given = [form for row in fold.rows for form in row.inequalities]
-        forms = [form.substitute(self.middles) for form in given if not any(True for _ in form.lookups())]
+        forms = [form.substitute(self.middles) for form in given if not form.has_lookups]
         known: dict[str, Affine] = {}
         counts: list[Count] = []
         for name in fold.indices:

@@ -185,7 +185,7 @@ class _Reader:
         linear = {atom for atom, k in row.form.terms if isinstance(atom, str) and abs(k) == 1} - inner
         others = row.form.variables - set(self.lists.program.sizes)
         if row.equality:
-            return bool(linear & self.own) and (len(others) > 1 or any(True for _ in row.form.lookups()))
+            return bool(linear & self.own) and (len(others) > 1 or row.form.has_lookups)
         return bool(inner & self.own)
 
     def parts(self, term: Term) -> list[_Part]:
@@ -295,7 +295,7 @@ class _Point:
         equalities = [row for row in self.rows if row.equality]
         for names in (self.binders, self.own):
             # Those with lookups first: a diagonal then is one of what is looked up.
-            for row in sorted(equalities, key=lambda row: not any(True for _ in row.form.lookups())):
+            for row in sorted(equalities, key=lambda row: not row.form.has_lookups):
                 for name in names:
                     told = _told(row.form, name)
                     if told is not None:

@@ -121,4 +121,4 @@ class _Front:
                 return None
             return Affine.atom(replace(atom, at=self._at(atom.array, atom.at)))
 
-        return form.replace(moved) if any(True for _ in form.lookups()) else form
+        return form.replace(moved) if form.has_lookups else form

@@ -40,7 +40,7 @@ class EvenLookups:
 
     def form(self, form: Affine) -> Affine:
         """A form over places alone."""
-        return form.replace(self.value) if any(form.lookups()) else form
+        return form.replace(self.value) if form.has_lookups else form
 
     def value(self, atom: str | Floor | Lookup) -> Affine | None:
         """What stands for a lookup."""
@@ -51,7 +51,7 @@ class EvenLookups:
 
 def looks_up(roots: Iterable[Term]) -> bool:
     """Whether terms have elements of index arrays."""
-    return any(any(form.lookups()) for term in reachable(roots) for form in index_forms(term))
+    return any(form.has_lookups for term in reachable(roots) for form in index_forms(term))
 
 
 def _evenly(at: tuple[Affine, ...], below: Affine, array: Argument | None) -> Affine:

@@ -203,7 +203,7 @@ def _result(c: Certificate) -> Iterator[str]:
     loops = [line for level in nest.levels for line in loop_lines(level, 20)] or ["none: one point"]
     yield f"  loops             {loops[0]}"
     yield from (" " * 20 + line for line in loops[1:])
-    tested = [row for row in nest.inside if not any(row.form.lookups())]
+    tested = [row for row in nest.inside if not row.form.has_lookups]
     if tested:
         yield from _labelled("tested inside", [condition_text(row) for row in tested])
     yield from _fibres(c, [row for row in nest.inside if row not in tested])
@@ -213,7 +213,7 @@ def _fibres(c: Certificate, asked: Sequence[Constraint]) -> Iterator[str]:
     """Which index arrays are read, and how what is asked of their elements is found."""
     own = set(c.solution.kernel)
     values = ((name, c.solution.atoms[atom]) for atom, name in c.trace.atoms.items())
-    read = [f"{name} = {form_text(value)}" for name, value in values if any(value.lookups())]
+    read = [f"{name} = {form_text(value)}" for name, value in values if value.has_lookups]
     if read:
         yield from _labelled("read", read)
     names = dict.fromkeys(

@@ -111,14 +111,14 @@ class _Enclosure:
             if not isinstance(atom, Lookup):
                 return None
             at = [self.known_form(part, env) for part in atom.at]
-            if any(any(True for _ in part.lookups()) or not part.variables <= env.keys() for part in at):
+            if any(part.has_lookups or not part.variables <= env.keys() for part in at):
                 return Affine.atom(Lookup(atom.array, tuple(at), atom.below))
             array, _ = self.tensors[atom.array]
             place = tuple(part.evaluate(env) for part in at)
             inside = all(0 <= one < size for one, size in zip(place, array.shape, strict=True))
             return Affine.const(int(array[place]) if inside else 0)
 
-        return form.replace(value) if any(True for _ in form.lookups()) else form
+        return form.replace(value) if form.has_lookups else form
 
     def known_row(self, row: Constraint, env: Mapping[str, int]) -> Constraint:
         """The row with such numbers."""
@@ -127,7 +127,7 @@ class _Enclosure:
     def _points(self, term: Reduce, env: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
         """The points of the set of a reduction."""
         own = {name: env[name] for name in term.free}
-        tested = [row for row in term.domain if any(True for _ in row.form.lookups())]
+        tested = [row for row in term.domain if row.form.has_lookups]
         if not tested:
             nest = self.nests.get(term.number)
             if nest is None:
@@ -135,7 +135,7 @@ class _Enclosure:
             yield from nest.points(own)
             return
         rows = [self.known_row(row, own) for row in term.domain]
-        plain = [row for row in rows if not any(True for _ in row.form.lookups())]
+        plain = [row for row in rows if not row.form.has_lookups]
         for point in loop_nest(term.binders, plain, ()).points(own):
             if all(self.known_row(row, point).holds(point) for row in rows if row not in plain):
                 yield point

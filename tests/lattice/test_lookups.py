@@ -90,7 +90,7 @@ def _points(found, unknowns, facts, outer) -> Iterator[tuple[int, ...]]:  # type
     if found is None or not holds(found.guards, outer):
         return
     # Rows with lookups are tested inside: loops have the bounds of the others.
-    plain = tuple(row for row in found.domain if not any(row.form.lookups()))
+    plain = tuple(row for row in found.domain if not row.form.has_lookups)
     levels = loop_nest(found.kernel, plain, (*facts, *found.guards)) if found.kernel else None
     for point in levels.points(outer) if levels else [outer]:
         if holds(found.domain, point):
