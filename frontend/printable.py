@@ -223,7 +223,7 @@ class Speller:
             for row in in_place(here, self.shapes.__getitem__, known):
                 if row in here:
                     bounds.append(faced(row))
-                elif any(row.form.lookups()):
+                elif row.form.has_lookups:
                     around = (rows for name, rows in reversed(loops) if name in row.form.variables)
                     next(around, outside).append(faced(row))
         return _Group(tuple(loops), group.inside, outside)

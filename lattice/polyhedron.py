@@ -210,7 +210,7 @@ def in_place(
     Where facts hold, and conditions in which fewer elements stand in each other.
     """
     needed: dict[Constraint, None] = {}
-    for row in sorted(rows, key=lambda row: _depth(row.form)):
+    for row in sorted((row for row in rows if row.form.has_lookups), key=lambda row: _depth(row.form)):
         known = (*facts, *needed, *(other for other in rows if _depth(other.form) < _depth(row.form)))
         places = [
             (place, size)
