@@ -14,7 +14,7 @@ all equalities are solved as one system:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tadc.frontend.extents import Shape
 from tadc.frontend.index_sets import limit
@@ -25,9 +25,10 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.polyhedron import in_place
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.derivatives.gathers import Gather, Solved, gathers, not_taken
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.alike import RewrittenOnce
 from tadc.passes.terms.collect import addends, collected, has_delta
+from tadc.passes.terms.facts_walk import FactsWalk
 
 
 def cancel_program(program: Program, found: list[Gather] | None = None) -> Program:
@@ -53,18 +54,16 @@ def cancel_program(program: Program, found: list[Gather] | None = None) -> Progr
 
 
 @dataclass
-class Canceller:
+class Canceller(FactsWalk):
     """One walk over a body; `facts` are the rows known to hold where a term is evaluated.
 
     `shape_of` gives that of an index array.
     """
 
-    terms: Terms
     shape_of: Callable[[str], Shape]
-    memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
 
     def __post_init__(self) -> None:
-        self.algebra = Algebra(self.terms)
+        super().__post_init__()
         self.holds: dict[int, bool] = {}
         self.solved: dict[tuple[int, Domain], Solved] = {}
 
@@ -81,23 +80,7 @@ class Canceller:
 
     def visit(self, term: Term, facts: Domain) -> Term:
         """The term without deltas, where the facts hold."""
-        if not self.has_work(term):
-            return term
-        key = (term.number, facts)
-        if key not in self.memo:
-            self.memo[key] = self.rewrite(term, facts)
-        return self.memo[key]
-
-    def rewrite(self, term: Term, facts: Domain) -> Term:
-        """The term without deltas, where it is new in this context."""
-        match term:
-            case Reduce():
-                return self.reduce(term, facts)
-            case Guard():
-                then = self.visit(term.then, facts + term.conditions)
-                return self.algebra.guard(term.conditions, then, self.visit(term.otherwise, facts))
-            case _:
-                return self.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
+        return super().visit(term, facts) if self.has_work(term) else term
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """Solve the equalities of a reduction and, for a sum, of the guards that are its body.

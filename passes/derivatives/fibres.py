@@ -32,14 +32,15 @@ from typing import Literal, get_args
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms, operands
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
 from tadc.lattice.polyhedron import implied
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.derivatives.joint_fibres import Asked, Equation, asked_at_a_place, groups_of, same_key
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.collect import addends
+from tadc.passes.terms.facts_walk import FactsWalk
 from tadc.passes.terms.inspected_arrays import Arrays
 
 
@@ -68,36 +69,16 @@ _Phase = Literal["match", "merge", "loop"]
 
 
 @dataclass
-class _Fibres:
-    """One walk over the body of a definition."""
+class _Fibres(FactsWalk):
+    """One walk over the body of a definition, which makes it one without equalities with lookups."""
 
-    terms: Terms
     arrays: Arrays
     definition: Definition
     phase: _Phase
 
     def __post_init__(self) -> None:
-        self.algebra = Algebra(self.terms)
+        super().__post_init__()
         self.canceller = Canceller(self.terms, lambda name: self.arrays[name].shape)
-        self.memo: dict[tuple[int, Domain], Term] = {}
-
-    def visit(self, term: Term, facts: Domain) -> Term:
-        """The term without equalities with lookups, where the facts hold."""
-        key = (term.number, facts)
-        if key not in self.memo:
-            self.memo[key] = self.rewrite(term, facts)
-        return self.memo[key]
-
-    def rewrite(self, term: Term, facts: Domain) -> Term:
-        """The term, where it is new in this context."""
-        match term:
-            case Reduce():
-                return self.reduce(term, facts)
-            case Guard():
-                then = self.visit(term.then, facts + term.conditions)
-                return self.algebra.guard(term.conditions, then, self.visit(term.otherwise, facts), term.span)
-            case _:
-                return self.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """A reduction, taken apart by one step where there is one."""

@@ -22,11 +22,12 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Domain, Guard, Reduce, Term, operands
+from tadc.frontend.terms import Domain, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.facts_walk import FactsWalk
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
@@ -45,7 +46,7 @@ def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> 
     arrays, names = Arrays(program), Names(program)
     definitions: list[Definition] = []
     for definition in program.definitions:
-        walk = _Walk(program, arrays, names, definition, part, limit)
+        walk = _Walk(program.terms, program, arrays, names, definition, part, limit)
         definitions += walk.run() if definition.order is None else [definition]
     if len(definitions) == len(program.definitions):
         return program
@@ -87,7 +88,7 @@ class _Parts:
 
 
 @dataclass
-class _Walk:
+class _Walk(FactsWalk):
     """One walk over the body of a definition, which collects its parts."""
 
     program: Program
@@ -97,7 +98,6 @@ class _Walk:
     part: int
     limit: int | None
     new: list[Definition] = field(default_factory=list[Definition])
-    memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
 
     def run(self) -> list[Definition]:
         """The parts, and the definition that reads them."""
@@ -105,24 +105,9 @@ class _Walk:
         body = self.visit(d.body, box(d.indices, d.shape))
         return [*self.new, replace(d, body=body)] if self.new else [d]
 
-    def visit(self, term: Term, facts: Domain) -> Term:
-        """The term with parts of fibres elsewhere, where the facts hold."""
-        key = (term.number, facts)
-        if key not in self.memo:
-            self.memo[key] = self.rewrite(term, facts)
-        return self.memo[key]
-
-    def rewrite(self, term: Term, facts: Domain) -> Term:
-        """The term, where it is new in this context."""
-        match term:
-            case Reduce():
-                return _Sum(self, term, facts).cut()
-            case Guard():
-                then = self.visit(term.then, facts + term.conditions)
-                otherwise = self.visit(term.otherwise, facts)
-                return self.program.terms.guard(term.conditions, then, otherwise, term.span)
-            case _:
-                return self.program.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
+    def reduce(self, term: Reduce, facts: Domain) -> Term:
+        """A reduction with parts of fibres elsewhere."""
+        return _Sum(self, term, facts).cut()
 
     def tensor(self, index: str, count: Extent, value: Term) -> _Parts | None:
         """A new tensor of values over the parts, and those indices of the definition that they depend on;
