@@ -213,7 +213,7 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
             "TAD0504",
             f"`{parameter.name}` has masked elements, which have no value",
             notes=[declared(parameter)],
-            helps=["fill them: write `x.filled(0)`"],
+            helps=[_unmasked(parameter)],
         )
     problem = _check_dtype(parameter, array, value, typed) or shape_problem(parameter, array.shape)
     if problem:
@@ -283,6 +283,12 @@ def _a_mapping(parameter: Parameter) -> Diagnostic:
 def _is_masked(value: Any) -> bool:
     mask: Any = getattr(value, "mask", None)
     return mask is not None and hasattr(value, "filled") and bool(np.any(mask))
+
+
+def _unmasked(parameter: Parameter) -> str:
+    if parameter.below is not None:
+        return f"0 is an index as others: take those that are not masked, `{parameter.name}.compressed()`"
+    return f"fill them: write `{parameter.name}.filled(0)`"
 
 
 def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) -> Diagnostic | None:

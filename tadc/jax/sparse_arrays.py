@@ -53,7 +53,7 @@ class SparseArrays:
             self.kwargs.setdefault(name, value.indices[:, n])
         for size, extent in zip(value.shape, pattern.shape, strict=True):
             symbol = symbol_of(extent)
-            if symbol in untold:
+            if symbol is not None and symbol in untold:
                 self.kwargs.setdefault(symbol, size)
 
     def result(self, parameter: Parameter, array: Any) -> Any:
