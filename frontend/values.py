@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
-from tadc.frontend.complaints import by_value
+from tadc.frontend.complaints import by_value, sum_by_value
 from tadc.frontend.conditions import guard, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
@@ -262,7 +262,12 @@ class ValueReader:
     def _where(self, node: syntax.Reduce, inside: Setting) -> tuple[list[Constraint] | None, Setting]:
         """The rows of the conditions of a reduction, None if one is rejected, and where they hold."""
         rows: list[Constraint] = []
+        before = len(self.reporter.diagnostics)
         found = self.reads.conditions(node.conditions, inside)
+        if node.kind == "sum":
+            for problem in self.reporter.diagnostics[before:]:
+                if problem.code == "TAD0307":
+                    problem.helps = [sum_by_value(node, self.reporter.text)]
         for relation, condition in zip(node.conditions, found, strict=True):
             if condition is None:
                 continue
