@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tadc.api.sparse_kinds import is_sparse
-from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.host_arrays import Parameter, declared, unknown_argument
 from tadc.backend.runtime.inspector import INDEX, owners
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
@@ -146,7 +146,11 @@ class SparseCall:
         for name, value in list(self.kwargs.items()):
             if is_sparse(value):
                 parameter = patterns.get(name)
-                found = _dense_expected(name, inputs) if parameter is None else self._take(parameter, value)
+                found = (
+                    _dense_expected(name, inputs, sizes)
+                    if parameter is None
+                    else self._take(parameter, value)
+                )
                 problems += [found] if found else []
         if problems:
             raise ArgumentError(problems)
@@ -198,10 +202,10 @@ def sparse_call(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     return SparseCall(kernel.inputs, (*sizes.names, *sizes.fixed) if sizes is not None else (), args, kwargs)
 
 
-def _dense_expected(name: str, inputs: Sequence[Parameter]) -> Diagnostic | None:
+def _dense_expected(name: str, inputs: Sequence[Parameter], sizes: Sequence[str]) -> Diagnostic | None:
     parameter = next((p for p in inputs if p.name == name), None)
     if parameter is None:
-        return None  # said to be unknown by the kernel
+        return unknown_argument(inputs, name, sizes)
     message = f"`{name}` is a sparse array, and the program has all its elements"
     helps = [f"write `{name}.toarray()`, or declare it sparse: `{name}: … at (row, col)`"]
     return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)

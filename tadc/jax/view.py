@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tadc.api.function import Function
-from tadc.backend.runtime.call_sizes import size_missing
+from tadc.backend.runtime.call_sizes import size_missing, told_by_relations
 from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
 from tadc.backend.runtime.index_arguments import IndexArguments
@@ -77,7 +77,9 @@ class JaxFunction:
             if self._has_sparse and any(map(is_sparse_argument, (*args, *kwargs.values()))):
                 return self._sparse(args, kwargs)
             if self._untold:
-                kwargs = {**kwargs, **self._sizes(kwargs)}
+                told = told_by_relations(self._parameters(), args, kwargs)
+                given = {**{name: told[name] for name in self._untold if name in told}, **kwargs}
+                kwargs = {**kwargs, **self._sizes(given)}
             if kwargs:
                 args, kwargs = self._by_position(args, kwargs)
             return self._call(*args, **kwargs)
@@ -100,6 +102,10 @@ class JaxFunction:
     def _sparse(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """A call with sparse arrays: one with what they store."""
         call = SparseArrays(self._parameters(), self._untold, args, kwargs)
+        if not call.args and set(self.function.inputs) <= call.kwargs.keys():
+            # One that arrays tell, too: what a sparse one says is lost in what it stores.
+            symbols = size_symbols_of(self.function.program)
+            symbols.values([np.shape(call.kwargs[name]) for name in self.function.inputs], call.told)
         found = self(*call.args, **call.kwargs)
         _, outputs = parameters_of(self.function.program)
         results = [

@@ -6,13 +6,16 @@ from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tadc.api.function import Function
 from tadc.api.sparse_arguments import SparseCall
 from tadc.api.sparse_kinds import is_sparse
+from tadc.backend.runtime.call_sizes import told_by_relations
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
-from tadc.compiler.kernel_interface import parameters_of
+from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
@@ -146,7 +149,9 @@ class TorchFunction:
         """A call with names, or of a function whose sizes tensors do not tell."""
         f = self.function
         symbols = set(f.program.sizes) | set(f.per_value.symbols if f.per_value else ())
-        sizes = {name: value for name, value in kwargs.items() if name in symbols}
+        told = told_by_relations(self.parameters, args, kwargs) if f.program.unbound_sizes() else {}
+        sizes = {name: told[name] for name in f.program.unbound_sizes() if name in told}
+        sizes |= {name: value for name, value in kwargs.items() if name in symbols}
         tensors = {name: value for name, value in kwargs.items() if name not in symbols}
         if sizes or self._direct is None:
             made = f.at_call(args, kwargs) if f.per_value else f.at(sizes)
@@ -167,6 +172,10 @@ class TorchFunction:
         untold = set(program.unbound_sizes())
         given = {n: v for n, v in call.kwargs.items() if n in self.inputs or n in untold or n in kwargs}
         given = {name: index_tensor(v) if isinstance(v, Relation) else v for name, v in given.items()}
+        if not call.args and set(self.inputs) <= given.keys():
+            # One that tensors tell, too: what a sparse one says is lost in what it stores.
+            sizes = {name: size for name, size in call.kwargs.items() if name in program.sizes}
+            size_symbols_of(program).values([np.shape(given[name]) for name in self.inputs], sizes)
         found = self(*call.args, **given)
         _, outputs = parameters_of(program)
         results = [

@@ -141,8 +141,33 @@ def test_other_sparse_arrays_are_errors_that_say_what_to_pass(text: str, make: A
     with pytest.raises(tadc.ArgumentError, match=text) as caught:
         PRODUCT.jax(make(DENSE), np.ones(7))
     assert help in str(caught.value)
-    with pytest.raises(tadc.ArgumentError, match="`x` is a sparse array, and the program has all"):
-        PRODUCT.jax(stored(), stored())
+
+
+TWO = tadc.function("""
+row: index[E] in N; col: index[E] in N; A: f64[N, N] at (row, col); B: f64[N, N] at (row, col); x: f64[N]
+z[i] = sum{j} ((A[i, j] + B[i, j]) * x[j])
+""")
+
+
+def test_sparse_arrays_that_do_not_fit() -> None:
+    def ring(shift: int, size: int = 5) -> sparse.BCOO:
+        at = np.stack([np.arange(5), (np.arange(5) + shift) % 5], 1)
+        return sparse.BCOO((jnp.arange(5.0), jnp.asarray(at)), shape=(size, size))
+
+    alike(TWO.jax(ring(1), ring(1), np.ones(5)), 2 * np.arange(5.0))
+    for args, text in (
+        ((ring(1), ring(2), np.ones(5)), "`B` may store elements at other places"),
+        ((ring(1), ring(1, 6), np.ones(5)), "dimension 0 of `B` has 6 elements, expected 5"),
+        ((ring(1), ring(1), np.ones(6)), "`N` is 5, as `A` or its name tells"),
+        ((ring(1), ring(1), ring(1)), "`x` is a sparse array, and the program has all"),
+    ):
+        with pytest.raises(tadc.ArgumentError, match=text):
+            TWO.jax(*args)
+
+
+def test_a_relation_tells_a_size() -> None:
+    f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])").jax
+    alike(f(tadc.relation([2, 0, 2], 4), np.ones(3)), np.array([1.0, 0.0, 2.0, 0.0]))
 
 
 @pytest.mark.parametrize("bad", [SRC.astype(float), SRC > 2])

@@ -129,6 +129,7 @@ def test_sizes_that_no_tensor_tells() -> None:
     f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])").torch
     found = f(torch.tensor([2, 0, 2]), torch.ones(3, dtype=torch.float64), N=3)
     assert found.tolist() == [1, 0, 2]
+    assert f(tadc.relation([2, 0, 2], 4), torch.ones(3, dtype=torch.float64)).tolist() == [1, 0, 2, 0]
 
 
 DENSE = torch.where(torch.rand(5, 7, dtype=torch.float64) < 0.4, torch.randn(5, 7, dtype=torch.float64), 0)
@@ -173,3 +174,10 @@ def test_a_module_and_a_graph_take_what_a_sparse_tensor_stores(product: tadc.Fun
     torch.testing.assert_close(layer(x), DENSE @ x)
     with pytest.raises(TypeError, match=r"TAD0504\]: no graph .* f\.at\({'N': …}\)\.torch"):
         product.torch._traced((given, x), {})
+
+
+def test_sizes_that_a_sparse_tensor_tells_are_those_of_others(product: tadc.Function) -> None:
+    with pytest.raises(tadc.ArgumentError, match="dimension 0 of `x` has 9 elements, expected 7"):
+        product.torch(DENSE.to_sparse(), torch.ones(9, dtype=torch.float64))
+    with pytest.raises(tadc.ArgumentError, match="`A` is a dense array, and the program takes a sparse one"):
+        product.torch(DENSE, torch.ones(7, dtype=torch.float64))
