@@ -32,6 +32,18 @@ is_traced: Any = torch.compiler.is_dynamo_compiling
 compiler: Any = torch.compiler
 
 
+def is_looked_at() -> bool:
+    """Whether `torch.compile` or `torch.export` looks at what runs, for a graph of it."""
+    return is_traced() or compiler._is_compiling_flag
+
+
+def runs_alone() -> bool:
+    """Whether what a call computes is nothing but computed: neither transformed nor recorded in some way."""
+    if is_looked_at() or transforms():
+        return False
+    return not (torch._C._get_tracing_state() or torch._C._len_torch_dispatch_stack())
+
+
 def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, of which `torch.compile` compiles no part where it leaves a call alone."""
     # To ask for it takes seconds, and nothing is compiled before that is imported.

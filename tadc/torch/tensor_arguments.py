@@ -13,12 +13,12 @@ import numpy as np
 from tadc.api.function import Function
 from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared, shape_message
 from tadc.backend.runtime.index_arguments import IndexArguments
-from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.backend.runtime.inspector import INDEX_LIMIT, admitted
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
-from tadc.torch.pytorch import torch
+from tadc.torch.pytorch import runs_alone, torch
 from tadc.torch.result_shapes import DEVICES, ELEMENTS
 
 
@@ -114,6 +114,11 @@ def index_tensor(value: Any) -> Any:
         return torch.from_numpy(value.kept.array)
     if not isinstance(value, torch.Tensor) or value.dtype is torch.int32 or value.dtype not in _INTEGERS:
         return value
+    if type(value) is torch.Tensor and value.device.type == "cpu" and runs_alone():
+        # One pass, in this thread: PyTorch's own threads wait in ways that cost others of the kernel.
+        made, largest = admitted(np.require(value.numpy(), None, "C"))
+        if largest < INDEX_LIMIT:
+            return torch.from_numpy(made)
     if value.dtype not in _NARROW:
         # What is too large becomes 2**31, which is the least number of 32 bits.
         value = value.to(torch.int64).clamp(-1, INDEX_LIMIT)

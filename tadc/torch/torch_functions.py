@@ -19,7 +19,7 @@ from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
-from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch, uncompiled
+from tadc.torch.pytorch import forward_ad, is_looked_at, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
 from tadc.torch.tensor_arguments import fitting, in_order, index_tensor, require_indices, sizes_of
 
@@ -70,7 +70,7 @@ class TorchFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Evaluate. Raises ArgumentError (a CompileError and a ValueError) for all that is wrong."""
         __tracebackhide__ = True
-        if is_traced() or compiler._is_compiling_flag:
+        if is_looked_at():
             return self._traced(args, kwargs)
         try:
             if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):

@@ -105,6 +105,23 @@ def test_what_a_module_does_not_hold_as_indices(messages: Any, bad: Any, text: s
         messages.module(src=bad)
 
 
+@pytest.mark.sweep
+@pytest.mark.filterwarnings("ignore")
+def test_indices_in_a_graph_are_those_of_each_call(messages: Any) -> None:
+    def f(src: Any, x: Any) -> Any:
+        return messages(src, DST, x, W)
+
+    class Layer(torch.nn.Module):
+        def forward(self, src: Any, x: Any) -> Any:
+            return f(src, x)
+
+    exported = torch.export.export(Layer(), (SRC, X)).module()
+    traced = torch.jit.trace(f, (SRC, X))
+    for graph in (torch.compile(f, fullgraph=True), exported, traced):
+        for src in (SRC, SRC.flip(0), (SRC + 1) % N):
+            torch.testing.assert_close(graph(src, X), plain(src, DST, X, W))
+
+
 def test_a_graph_says_that_indices_are_wrong(messages: Any) -> None:
     op = messages._op
     with pytest.raises(RuntimeError, match=r"TAD0511\]: `src` has an element that is out of range") as caught:
