@@ -10,9 +10,9 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Edit
 from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
-from tadc.frontend.gathers import gathered, is_element, split_items
 from tadc.frontend.lexer import AT, ELEMENT_TYPES, IN, INCREASING, INDEX, RESERVED, SCAN, Token
 from tadc.frontend.limits import MAX_DEPTH
+from tadc.frontend.scatters import gathered, is_element, split_items
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.tree import depth
