@@ -85,7 +85,8 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
     """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
     lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
     low, high = lookups.get(1), lookups.get(-1)
-    if low is None or high is None or low.array != high.array or not low.at:
+    # What is left of a fibre after its whole parts begins at an element of another array.
+    if low is None or high is None or len(low.at) != len(high.at) or not low.at:
         return None
     if high.at[-1] - low.at[-1] != Affine.const(1):
         return None
