@@ -125,16 +125,20 @@ def test_gradients_of_a_sparse_array() -> None:
     alike(found.todense(), expected)
 
 
+def ones(shape: Any) -> jax.Array:
+    return jnp.ones(shape)
+
+
+def ints(shape: Any) -> jax.Array:
+    return jnp.zeros(shape, int)
+
+
 @pytest.mark.parametrize(
     ("text", "make", "help"),
     [
         ("is of type csr_array", csr_array, "BCOO.from_scipy_sparse(A)"),
-        (
-            "is of type BCSR",
-            lambda _: sparse.BCSR((np.ones(2), [0, 1], [0, 1, 2]), shape=(2, 2)),
-            "to_bcoo()",
-        ),
-        ("1 dimensions", lambda _: sparse.BCOO((np.ones(2), np.zeros((2, 1), int)), shape=(2,)), ""),
+        ("is of type BCSR", lambda _: sparse.BCSR((ones(2), ints(2), ints(3)), shape=(2, 2)), "A.to_bcoo()"),
+        ("1 dimensions", lambda _: sparse.BCOO((ones(2), ints((2, 1))), shape=(2,)), ""),
     ],
 )
 def test_other_sparse_arrays_are_errors_that_say_what_to_pass(text: str, make: Any, help: str) -> None:
