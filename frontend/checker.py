@@ -28,6 +28,7 @@ from tadc.frontend.sizes import SizeReader, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
 from tadc.frontend.stored_places import check_index_array, own_indices, sparse_tensor
 from tadc.frontend.terms import Domain, Terms, natural_type
+from tadc.frontend.tree import names_in
 from tadc.frontend.values import ValueReader
 from tadc.frontend.wording import counted
 
@@ -93,8 +94,12 @@ class _Checker:
         self.definitions: list[Definition] = []
 
     def program(self) -> Program:
+        #: Sizes that declarations would tell which are rejected.
+        told = set(self.module.unread)
         for statement in self.module.statements:
             meaning = self._attempt(statement)
+            if isinstance(statement, syntax.Declare) and meaning is None:
+                told |= names_in(statement.shape)
             name = statement.name
             if id(statement) in self.names.repeated:
                 continue
@@ -114,10 +119,12 @@ class _Checker:
                         pattern=meaning.pattern,
                     )
                 )
-        told = {found.symbol for found in size_sources([a.shape for a in self.arguments])}
+        told |= {found.symbol for found in size_sources([a.shape for a in self.arguments])}
         # A sparse array has a shape of its own, besides that of what it stores.
         told |= symbols_in(n for a in self.arguments if a.pattern for n in a.pattern.shape)
-        for problem in self.sizes.untold(told | self.module.unread):
+        declared = [s for s in self.module.statements if isinstance(s, syntax.Declare)]
+        elsewhere = names_in(e for s in declared for e in s.shape if not isinstance(e, syntax.Name))
+        for problem in self.sizes.untold(told, elsewhere):
             self.reporter.add(problem)
         symbols = tuple(self.sizes.symbols)
         excluded = without_repeats(self.excluded, not_negative(symbols))

@@ -27,6 +27,12 @@ def by_value(node: syntax.If, text: Callable[[Span], str]) -> tuple[list[str], l
     return [f"to choose by value, write `select({condition}, …, …)`"], [edit]
 
 
+def sum_by_value(node: syntax.Reduce, text: Callable[[Span], str]) -> str:
+    """How a sum over those points is written where a condition on values holds."""
+    condition = text(node.conditions[0].span) if len(node.conditions) == 1 else "x[i] > 0"
+    return f"to choose by value, write `select({condition}, …, 0)` in its body"
+
+
 class Bare(NamedTuple):
     """A branch that is not in parentheses: its first token and its end."""
 

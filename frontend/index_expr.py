@@ -199,15 +199,21 @@ class IndexReader:
         found.edits = edits
         return found
 
-    def _value(self, span: Span, tensor: str) -> Diagnostic:
-        helps: list[str] = []
+    def _value(self, span: Span, name: str) -> Diagnostic:
+        """Raises Rejected where the tensor is."""
+        tensor = self.names.known.get(name, self.names.sites.get(name))
+        if tensor is None:
+            raise Rejected(
+                *[self.names.unknown(name, span, self.names.known, "name")][: name not in self.names.known]
+            )
+        declared = f"an array of indices is declared as one: `{name}: index[…] in N`"
+        if isinstance(tensor, Tensor) and not tensor.is_argument:
+            declared = f"`{name}` has floating numbers: read an index array itself where this reads `{name}`"
+        helps = [declared] if not self.what.startswith("condition") else []
         if self.what == "tensor index":
-            helps = [
-                f"an array of indices is declared as one: `{tensor}: index[…] in N`",
-                "to pick an element by a value, sum over all: `sum{j} (select(y[i] = j, x[j], 0))`",
-            ]
+            helps.append("to pick an element by a value, sum over all: `sum{j} (select(y[i] = j, x[j], 0))`")
         message = f"{self.what} depends on a value"
-        return error("TAD0307", message, span, f"`{tensor}` is a tensor", helps=helps)
+        return error("TAD0307", message, span, f"`{name}` is a tensor", helps=helps)
 
 
 def grouped(expr: syntax.Expr, text: Callable[[Span], str]) -> str:

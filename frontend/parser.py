@@ -12,6 +12,7 @@ from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, w
 from tadc.frontend.expressions import ExpressionParser
 from tadc.frontend.lexer import AT, ELEMENT_TYPES, IN, INCREASING, INDEX, RESERVED, SCAN, Token
 from tadc.frontend.limits import MAX_DEPTH
+from tadc.frontend.scatters import gathered, is_element, split_items
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.tree import depth
@@ -19,6 +20,8 @@ from tadc.frontend.tree import depth
 _STATEMENT_HELPS = [
     "a statement is a declaration `x: f64[3]`, a size `size N`, or a definition `f[i] = …` or `let h[i] = …`"
 ]
+#: What ends a statement.
+_ENDS = frozenset({"newline", ";", "end"})
 #: What is meant for an index where more than a name stands.
 _IN_INDICES = frozenset({"name", "number", "+", "-", "*", "//", "%", "/"})
 
@@ -42,6 +45,11 @@ def read_statements(source: Source) -> syntax.Module:
 
 
 class _Parser(ExpressionParser):
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        #: What the elements of index arrays are below.
+        self._below: dict[str, str] = {}
+
     def module(self) -> syntax.Module:
         statements: list[syntax.Statement] = []
         unread: set[str] = set()
@@ -107,12 +115,25 @@ class _Parser(ExpressionParser):
                 self.unexpected("an operator or the end of the statement")
             comment = self.peek().kind in ("%", "//")
             helps = ["a comment starts with `#`"] if comment else []
+            if isinstance(statement, syntax.Declare) and statement.below is not None:
+                self._behind_index_array()
+            if isinstance(statement, syntax.Declare) and self.peek().text == IN:
+                edits = [Edit(statement.type_span, INDEX)]
+                self.unexpected(
+                    "the end of the statement", [f"integers are `{statement.name}: index[…] in …`"], edits
+                )
             if isinstance(statement, syntax.Declare) and self.peek().kind in ("number", "name"):
                 helps = [f"sizes stand in brackets: `{statement.name}: f64[3]`"]
             self.unexpected(
                 "the end of the statement", helps, [Edit(self.peek().span, "#")] if comment else None
             )
         return statement
+
+    def _behind_index_array(self) -> NoReturn:
+        token = self.peek()
+        helps = did_you_mean(token.text, [INCREASING])
+        helps = helps or [f"where elements do not fall, `{INCREASING}` stands here, else nothing"]
+        self.unexpected("the end of the statement", helps, correction(token.text, token.span, [INCREASING]))
 
     def _another_statement(self) -> bool:
         """Whether one begins at the next token, or behind a comma."""
@@ -200,6 +221,8 @@ class _Parser(ExpressionParser):
         shape = self.index_list() if self.peek().kind == "[" else ()
         self.bind(len(shape), name.span, f"dimensions of `{name.text}`")
         self.bound = 0
+        if self.peek().text == IN and self.text(type_span) not in ELEMENT_TYPES:
+            return self._elements_below(name, type_span, shape)  # the type is what is wrong
         if self.peek().kind == "=":
             self._declared_with_value(name, shape)
         at = self._at() if self.peek().text == AT else ()
@@ -217,11 +240,16 @@ class _Parser(ExpressionParser):
             self.unexpected(
                 f"`{IN}`", [f"it states what its elements are below: `{name.text}: {sizes} in N`"]
             )
+        return self._elements_below(name, word.span, shape)
+
+    def _elements_below(self, name: Token, word: Span, shape: tuple[syntax.Expr, ...]) -> syntax.Declare:
+        """The rest behind `src: index[E]`."""
         self.advance()
         below = self.expression()
+        self._below[name.text] = self.text(below.span)
         increasing = self.advance().span if self.peek().text == INCREASING else None
         span = self.since(name.start)
-        return syntax.Declare(span, name.text, name.span, "i32", word.span, shape, below, increasing)
+        return syntax.Declare(span, name.text, name.span, "i32", word, shape, below, increasing)
 
     def _at(self) -> tuple[syntax.Name, ...]:
         """Read `at (row, col)` or `at place`."""
@@ -307,7 +335,12 @@ class _Parser(ExpressionParser):
                 self.unexpected("`[`, `:` or `=`", [STATEMENTS["def"].help])
             helps = [f"indices stand in brackets: `{name.text}[i] = …`"]
             self.unexpected("`[`, `:` or `=`", helps, self.bracket_edits("[]"))
-        element_type = self._element_type(name)[0] if is_let and self.accept(":") else None
+        element_type = None
+        if is_let and self.accept(":"):
+            if self.peek().text == AT:
+                helps = [f"make it an output, which others may read: `{name.text}: at (…)` without `let`"]
+                self.unexpected("an element type: what is in between is not sparse", helps)
+            element_type = self._element_type(name)[0]
         if element_type and self.peek().kind == "[":
             gone = Edit(Span(start, name.start), "")
             self.unexpected("`=`", [f"an argument is declared without `let`: `{name.text}: f64[3]`"], [gone])
@@ -338,6 +371,9 @@ class _Parser(ExpressionParser):
             self.unexpected(
                 "`:`", [f"sizes stand behind the type: `{name.text}: {type_.text}{sizes}`"], edits
             )
+        inside = split_items(self.text(Span(self.peek().end, self.tokens[closer].start)))
+        if closer > self.position and any(map(is_element, inside)):
+            self._defined_at_elements(name, closer, inside)
         position = self.position + 1
         while position < closer:
             item = position
@@ -352,6 +388,21 @@ class _Parser(ExpressionParser):
             if self.tokens[position].kind == ":":
                 return
             position += 1
+
+    def _defined_at_elements(self, name: Token, closer: int, items: list[str]) -> NoReturn:
+        """Stop at `y[src[e]] = w[e]`: what is written there elsewhere is gathered here."""
+        head = Span(self.peek().end, self.tokens[closer].start)
+        end = next(p for p in range(closer, len(self.tokens)) if self.tokens[p].kind in _ENDS)
+        values = [p for p in range(closer + 1, end) if self.tokens[p].kind not in ("+", "-", "*", "=")]
+        body = self.text(Span(self.tokens[values[0]].start, self.tokens[end - 1].end)) if values else "…"
+        # What is said of `+=` says less.
+        said = range(head.start, self.tokens[end].start)
+        self.errors = [e for e in self.errors if e.primary is None or e.primary.span.start not in said]
+        message = f"`{name.text}` is defined at elements of an index array"
+        written = gathered(name.text, items, self._below, body)
+        helps = [f"each element sums up what belongs to it: `{written}`"]
+        self.report("TAD0102", message, head, "expected names of indices", helps=helps)
+        raise SyntaxStop
 
     def _defined_elsewhere(self, name: Token, words: list[Token]) -> NoReturn:
         earlier = "for elements made of earlier ones, a recurrence:"

@@ -32,6 +32,8 @@ class Uses:
 
     candidates: list[Candidate] = field(default_factory=list[Candidate])
     excused: bool = False
+    #: An index array with an element that a condition says this to be.
+    element_of: Tensor | None = None
     #: The first reduction inside that binds an index of the same name.
     hidden_by: syntax.IndexSpec | None = None
 
@@ -66,6 +68,9 @@ class RangeUses:
                         outer.hidden_by = outer.hidden_by or spec
                 pending += [(e, bound) for e in reversed((*expr.lower, *expr.upper))]
                 bound = {**bound, **fresh}
+            if isinstance(expr, syntax.Reduce | syntax.If):
+                for relation in expr.conditions:
+                    _note_elements(relation, bound, names)
             pending += [(child, bound) for child in reversed(_values_below(expr))]
 
     def excuse(self) -> None:
@@ -84,6 +89,16 @@ def _collect(read: syntax.Subscript, bound: Mapping[str, Uses], names: Names) ->
         if uses is not None:
             tensor = names.known.get(read.tensor)
             uses.add(tensor.seen(read) if isinstance(tensor, Tensor) else None, dimension, read)
+
+
+def _note_elements(relation: syntax.Relation, bound: Mapping[str, Uses], names: Names) -> None:
+    """Note that an index is an element of an index array, as n is where `dst[e] = n`."""
+    sides = relation.lhs, relation.rhs
+    for index, read in (sides, sides[::-1]):
+        uses = bound.get(index.id) if isinstance(index, syntax.Name) and relation.operator == "=" else None
+        tensor = names.known.get(read.tensor) if isinstance(read, syntax.Subscript) else None
+        if uses is not None and isinstance(tensor, Tensor) and tensor.below is not None:
+            uses.element_of = uses.element_of or tensor
 
 
 def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
@@ -137,9 +152,18 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
             notes=[
                 "a range is inferred where an index alone reads a dimension, as in `x[i]` and not `x[i + 1]`"
             ],
-            helps=[f"state it, for example {how}"],
+            helps=[_stated(name, kind, uses.element_of) or f"state it, for example {how}"],
         )
     )
+
+
+def _stated(name: str, kind: str, array: Tensor | None) -> str:
+    """The range of an index that a condition says to be an element of an array."""
+    if array is None or array.below is None:
+        return ""
+    range = f"{name}: {extent_text(array.below)}"
+    how = f"{kind}{{{range}}} (…)" if kind else range
+    return f"state it: `{how}`, as `{array.name}` has elements below {extent_text(array.below)}"
 
 
 def _hidden(name: str, span: Span, other: syntax.IndexSpec) -> Diagnostic:

@@ -190,6 +190,13 @@ def rank_error(tensor: Tensor, count: int, span: Span) -> Diagnostic:
         f"`{tensor.name}` has {dimensions} but is read {f'with {given}' if count else 'without indices'}"
     )
     secondary = [(tensor.span, f"{verb} with {dimensions} here")]
+    if tensor.pattern is not None:
+        whole = ", ".join("ijklmn"[: len(tensor.pattern.shape)])
+        if tensor.shape != tensor.pattern.shape:
+            message = f"`{tensor.name}` stores a tensor of {dimensions} but is read with {given} behind `at`"
+        secondary = [(tensor.span, f"{verb} sparse here")]
+        helps = [f"`{tensor.name}[{whole}]` is an element, and `{tensor.name}[at e]` what is stored at e"]
+        return error("TAD0301", message, span, f"{given} here", secondary=secondary, helps=helps)
     indices = ", ".join("ijklmn"[:rank]) if rank < 7 else "i, …"
     helps = [f"there is an index for each dimension: `{tensor.name}[{indices}]`"]
     if not count:

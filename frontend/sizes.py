@@ -128,14 +128,20 @@ class SizeReader:
         edits = correction(name, span, known)
         return error("TAD0209", f"unknown size `{name}`", span, label, helps=helps, edits=edits)
 
-    def untold(self, told: Collection[str]) -> list[Diagnostic]:
-        """Errors for symbols that neither the shape of an argument tells nor a `size` statement declares."""
+    def untold(self, told: Collection[str], elsewhere: Collection[str] = ()) -> list[Diagnostic]:
+        """Errors for symbols that neither the shape of an argument tells nor a `size` statement declares.
+
+        `elsewhere` are those that stand in shapes which tell none.
+        """
         return [
             error(
                 "TAD0209",
                 f"no argument tells the size `{name}`",
                 span,
-                "only here",
+                "first here" if name in elsewhere else "only here",
+                notes=["dimensions such as `2*N + 1` tell N, others as `N*N` do not"]
+                if name in elsewhere
+                else [],
                 helps=[f"to pass it by name at the call, declare it above: `size {name}`"],
             )
             for name, span in self.symbols.items()

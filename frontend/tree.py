@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tadc.frontend import syntax
 from tadc.frontend.syntax import Node
@@ -49,6 +49,12 @@ def walk(node: Node) -> Iterator[tuple[int, str, Node]]:
         depth, role, here = stack.pop()
         yield depth, role, here
         stack += [(depth + 1, below_role, below) for below_role, below in reversed(children(here))]
+
+
+def names_in(expressions: Iterable[Node]) -> set[str]:
+    """The names that stand in some expressions."""
+    nodes = [node for e in expressions for _, _, node in walk(e)]
+    return {node.id for node in nodes if isinstance(node, syntax.Name)}
 
 
 def depth(node: Node) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
-from tadc.frontend.complaints import by_value
+from tadc.frontend.complaints import by_value, sum_by_value
 from tadc.frontend.conditions import Condition, guard, rows_and_rest, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
@@ -278,7 +278,12 @@ class ValueReader:
         if len(node.conditions) > MAX_CONDITIONS:
             label = f"more than {MAX_CONDITIONS}"
             raise Rejected(error("TAD0314", f"{what} with too many conditions", node.span, label))
+        before = len(self.reporter.diagnostics)
         found = self.reads.conditions(node.conditions, outside)
+        if isinstance(node, syntax.Reduce) and node.kind == "sum":
+            for problem in self.reporter.diagnostics[before:]:
+                if problem.code == "TAD0307":
+                    problem.helps = [sum_by_value(node, self.reporter.text)]
         known = [condition for condition in found if condition is not None]
         if len(known) < len(found):
             return None, replace(outside, context=outside.context.unknown())

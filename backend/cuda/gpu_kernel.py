@@ -110,6 +110,7 @@ class GpuKernel:
     ) -> tuple[Call, dict[str, int]]:
         problems: list[Diagnostic] = []
         given = {name: named.pop(name) for name in list(named) if name in self._size_names}
+        given = {**self.sizes.of_relations(args, named), **given}
         sizes = size_values(given, problems)
         problems += self.sizes.missing(given)
         values = arrange(self.inputs, args, named, tuple(self._size_names))

@@ -13,8 +13,9 @@ from math import prod
 from typing import Any
 
 from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import SizeSource, extent_text, shape_at, size_sources, symbols_in
+from tadc.frontend.extents import SizeSource, extent_text, shape_at, size_sources, symbol_of, symbols_in
 from tadc.frontend.size_values import SizeValues, refused, values_text
 from tadc.frontend.terms import Domain
 
@@ -52,9 +53,19 @@ class SizeSymbols:
         told.update(name for name, _ in self.counts)
         self.untold = tuple(name for name in self.names if name not in told)
 
-    def missing(self, given: Mapping[str, Any]) -> list[Diagnostic]:
-        """Errors for sizes that no array tells and that are not given by name."""
-        return [size_missing(name) for name in self.untold if name not in given]
+    def of_relations(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int]:
+        """The sizes that no array tells and a `tadc.relation` among some arguments does."""
+        told = told_by_relations([p for p in self.inputs if p.inspected is None], args, kwargs)
+        return {name: size for name, size in told.items() if name in self.untold}
+
+    def missing(self, given: Mapping[str, Any], *, besides_sparse: bool = False) -> list[Diagnostic]:
+        """Errors for sizes that no array tells and that are not given by name.
+
+        `besides_sparse`: but for those that a sparse array in the place of one that is wrong would tell.
+        """
+        shapes = [p.pattern.shape for p in self.inputs if p.pattern is not None and besides_sparse]
+        told = symbols_in([extent for shape in shapes for extent in shape])
+        return [size_missing(name) for name in self.untold if name not in given and name not in told]
 
     def values(self, shapes: Sequence[tuple[int, ...]], given: Mapping[str, int]) -> SizeValues:
         """The value of every symbol where the inputs have these shapes and `given` is given by name.
@@ -92,6 +103,8 @@ class SizeSymbols:
         length = shapes[source.argument][source.dimension]
         value, left = divmod(length - source.rest.evaluate(sizes), source.factor)
         parameter = self.inputs[source.argument]
+        if (left or value < 0) and self.inputs[source.argument].inspected is not None:
+            return  # said of the array that it is made of
         if left or value < 0:
             place, extent = _where(parameter, source.dimension), parameter.shape[source.dimension]
             message = f"{place} has {length} elements, which `{extent_text(extent)}` cannot be"
@@ -105,9 +118,11 @@ class SizeSymbols:
     def _disagreements(
         self, shapes: Sequence[tuple[int, ...]], sizes: SizeValues, told: Mapping[str, SizeSource]
     ) -> list[Diagnostic]:
-        """Dimensions that are not as long as the sizes say."""
+        """Dimensions that are not as long as the sizes say, of the arrays that are given."""
         problems: list[Diagnostic] = []
         for parameter, shape in zip(self.inputs, shapes, strict=True):
+            if parameter.inspected is not None:
+                continue
             for dimension, (extent, length) in enumerate(zip(parameter.shape, shape, strict=True)):
                 if isinstance(extent, int) or extent.evaluate(sizes) == length:
                     continue
@@ -121,7 +136,9 @@ class SizeSymbols:
 
     def _origin(self, name: str, value: int, source: SizeSource | None) -> str:
         if source is None:
-            return f"`{name}` is {value}, as given by name"
+            sparse = [p for p in self.inputs if p.pattern and name in symbols_in(p.pattern.shape)]
+            how = f"as `{sparse[0].name}` or its name tells" if sparse else "as given by name"
+            return f"`{name}` is {value}, {how}"
         return f"`{name}` is {value}, told by {_where(self.inputs[source.argument], source.dimension)}"
 
     def _check(self, sizes: SizeValues) -> None:
@@ -154,7 +171,23 @@ def counted_inputs(inputs: Sequence[Parameter]) -> list[tuple[Parameter, int]]:
 _COUNTED = ("perm", "taken")
 
 
+def told_by_relations(
+    inputs: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, int]:
+    """The sizes that index arrays are declared below, where a `tadc.relation` is given for one."""
+    given = {**dict(zip((p.name for p in inputs), args, strict=False)), **kwargs}
+    told: dict[str, int] = {}
+    for parameter in inputs:
+        value = given.get(parameter.name)
+        symbol = symbol_of(parameter.below) if parameter.below is not None else None
+        if isinstance(value, Relation) and symbol is not None:
+            told.setdefault(symbol, value.below)
+    return told
+
+
 def _where(parameter: Parameter, dimension: int) -> str:
+    if parameter.inspected is not None:
+        return f"`{parameter.inspected.of[0]}`"
     return f"dimension {dimension} of `{parameter.name}`"
 
 

@@ -153,6 +153,8 @@ def arrange(
 
     `convert` gives a Diagnostic for a value that is wrong; without it what is read on the host is right.
     """
+    if dense := _dense(parameters, args, kwargs):
+        raise ArgumentError(dense)
     names = [p.name for p in parameters]
     if len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
         raise ArgumentError([_one_mapping(parameters)])
@@ -167,7 +169,7 @@ def arrange(
         problems.append(_too_many(parameters, len(args)))
     for name, value in kwargs.items():
         if name not in names:
-            problems.append(_unknown(parameters, name, sizes))
+            problems.append(unknown_argument(parameters, name, sizes))
         elif name in values:
             problems.append(_twice(name, names.index(name)))
         else:
@@ -213,7 +215,7 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
             "TAD0504",
             f"`{parameter.name}` has masked elements, which have no value",
             notes=[declared(parameter)],
-            helps=["fill them: write `x.filled(0)`"],
+            helps=[_unmasked(parameter)],
         )
     problem = _check_dtype(parameter, array, value, typed) or shape_problem(parameter, array.shape)
     if problem:
@@ -283,6 +285,12 @@ def _a_mapping(parameter: Parameter) -> Diagnostic:
 def _is_masked(value: Any) -> bool:
     mask: Any = getattr(value, "mask", None)
     return mask is not None and hasattr(value, "filled") and bool(np.any(mask))
+
+
+def _unmasked(parameter: Parameter) -> str:
+    if parameter.below is not None:
+        return f"0 is an index as others: take those that are not masked, `{parameter.name}.compressed()`"
+    return f"fill them: write `{parameter.name}.filled(0)`"
 
 
 def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) -> Diagnostic | None:
@@ -397,7 +405,31 @@ def _one_mapping(parameters: Sequence[Parameter]) -> Diagnostic:
     )
 
 
-def _unknown(parameters: Sequence[Parameter], name: str, sizes: Sequence[str]) -> Diagnostic:
+def _dense(
+    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Diagnostic]:
+    """Errors (TAD0504) for dense arrays in a call that is one of sparse arrays: without the index arrays."""
+    sparse = [p for p in parameters if p.pattern is not None]
+    places = {name for p in sparse if p.pattern is not None for name in p.pattern.at}
+    names = [p.name for p in parameters if p.name not in places]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    if not sparse or len(args) > len(names) or places & kwargs.keys() or set(names) - given.keys():
+        return []
+    problems: list[Diagnostic] = []
+    for p in sparse:
+        if p.pattern is None or np.ndim(given[p.name]) != len(p.pattern.shape):
+            continue
+        helps = [
+            f"make it one of SciPy or PyTorch, as `scipy.sparse.csr_array({p.name})`",
+            f"or pass what it stores by name, with {', '.join(f'`{name}`' for name in p.pattern.at)}",
+        ]
+        message = f"`{p.name}` is a dense array, and the program takes a sparse one"
+        problems.append(Diagnostic("TAD0504", message, notes=[declared(p)], helps=helps))
+    return problems
+
+
+def unknown_argument(parameters: Sequence[Parameter], name: str, sizes: Sequence[str]) -> Diagnostic:
+    """The error (TAD0502) for a name that is no argument's."""
     notes = [_signature(parameters)]
     if sizes:
         notes.append(f"its sizes are {', '.join(f'`{size}`' for size in sizes)}")

@@ -300,14 +300,16 @@ class Kernel:
     ) -> tuple[list[Array], dict[str, int]]:
         """The inputs, and the sizes that are given by name."""
         given = {name: value for name, value in kwargs.items() if name in self._size_names}
+        given = {**symbols.of_relations(args, kwargs), **given}
         arrays = {name: value for name, value in kwargs.items() if name not in given}
         wrong: list[Diagnostic] = []
         sizes = size_values(given, wrong)
-        wrong += symbols.missing(given)
         try:
             inputs = bind(self.inputs, args, arrays, self._known)
         except ArgumentError as error:
+            wrong += symbols.missing(given, besides_sparse=True)
             raise ArgumentError([*error.diagnostics, *wrong]) from None
+        wrong += symbols.missing(given)
         if wrong:
             raise ArgumentError(wrong)
         return inputs, sizes

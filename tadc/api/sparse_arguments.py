@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tadc.api.sparse_kinds import is_sparse
-from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.host_arrays import Parameter, declared, unknown_argument
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, owners
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
@@ -169,7 +169,9 @@ class SparseCall:
             if not is_sparse(value):
                 continue
             parameter = patterns.get(name)
-            found = _dense_expected(name, inputs) if parameter is None else _stored_for(parameter, value)
+            found = (
+                _dense_expected(name, inputs, sizes) if parameter is None else _stored_for(parameter, value)
+            )
             if isinstance(found, Stored) and parameter is not None:
                 given.append((parameter, value, found))
             elif isinstance(found, Diagnostic):
@@ -248,10 +250,10 @@ def _stored_for(parameter: Parameter, value: Any) -> Stored | Diagnostic:
     return Diagnostic("TAD0503", message, notes=[declared(parameter)])
 
 
-def _dense_expected(name: str, inputs: Sequence[Parameter]) -> Diagnostic | None:
+def _dense_expected(name: str, inputs: Sequence[Parameter], sizes: Sequence[str]) -> Diagnostic | None:
     parameter = next((p for p in inputs if p.name == name), None)
     if parameter is None:
-        return None  # said to be unknown by the kernel
+        return unknown_argument(inputs, name, sizes)
     message = f"`{name}` is a sparse array, and the program has all its elements"
     helps = [f"write `{name}.toarray()`, or declare it sparse: `{name}: … at (row, col)`"]
     return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)

@@ -11,12 +11,13 @@ from tadc.building.decorated import f32, f64, kernel
 from tadc.building.einsums import einsum
 from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
 from tadc.building.python_forms import logsumexp, max, min, prod, select, sum, where
-from tadc.building.tensors import argument, index, index_array, indices, let, size, sizes
+from tadc.building.tensors import IndexArray, argument, index, index_array, indices, let, size, sizes
 
 __all__ = [
     "Condition",
     "Expression",
     "Index",
+    "IndexArray",
     "Size",
     "Tensor",
     "argument",

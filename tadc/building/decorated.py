@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, overload
 
 from tadc.api.function import Function
 from tadc.building.built_programs import program
 from tadc.building.python_expressions import Expression, Index, Size, Tensor
 from tadc.building.python_lines import wrong
-from tadc.building.tensors import Argument, Definition, Head, SizeLike, argument, index, let
+from tadc.building.tensors import Argument, Definition, Head, SizeLike, TensorType, argument, index, let
 from tadc.caller.boundary import public
 from tadc.caller.warn_caller import nearest_caller
-
-
-@dataclass(frozen=True)
-class TensorType:
-    """What `tadc.f64[3, "N"]` says of a parameter."""
-
-    type: str
-    shape: tuple[SizeLike, ...]
 
 
 class _ElementType(Tensor):
     """A type of elements as an annotation, alone or with a shape."""
 
     def __class_getitem__(cls, shape: SizeLike | tuple[SizeLike, ...]) -> TensorType:
-        return TensorType(cls.__name__, shape if isinstance(shape, tuple) else (shape,))
+        return TensorType(cls.__name__, shape)
 
 
 class f64(_ElementType):
@@ -67,11 +58,12 @@ def kernel(
 def kernel(*head: Any) -> Any:
     """The function of arrays that a Python function states: it is called once, with its arguments.
 
-    Parameters with `tadc.f64[3, N]` or `tadc.f32` behind them are arguments, in their order; those without a
-    type, or with `tadc.Index`, are indices. What it returns is the expression of the result, which has the
-    function's name and the indices that the decorator names, `@tadc.kernel(i, j)` or `@tadc.kernel({i: N})`;
-    without any, those of the parameters that no reduction binds. It may return what `tadc.let` made
-    instead, or a tuple of these: several results.
+    Parameters with `tadc.f64[3, N]` or `tadc.f32` behind them are arguments, in their order, and those with
+    `tadc.IndexArray[E, N]` index arrays, of E elements below N; those without a type, or with `tadc.Index`,
+    are indices. What it returns is the expression of the result, which has the function's name and the
+    indices that the decorator names, `@tadc.kernel(i, j)` or `@tadc.kernel({i: N})`; without any, those of
+    the parameters that no reduction binds. It may return what `tadc.let` made instead, or a tuple of these:
+    several results.
 
     >>> import tadc
     >>> @tadc.kernel
@@ -138,11 +130,13 @@ def _parameter(name: str, parameter: inspect.Parameter) -> Argument | Index:
     told = parameter.annotation
     if told is parameter.empty or told is Index:
         return index(name)
-    if told in (f32, f64):
+    if told is f32 or told is f64:
         return argument(name, told.__name__)
     if isinstance(told, TensorType):
-        return argument(name, told.type, told.shape)
+        return told.argument(name)
     help = f"write `{name}: tadc.f64[3, N]`, `{name}: tadc.f64` for a scalar, and nothing for an index"
+    if isinstance(told, Argument) or getattr(told, "__name__", "").startswith(("int", "uint")):
+        help = f"an index array with elements below N is `{name}: tadc.IndexArray[E, N]`"
     if told is Size:
         help = 'sizes are told by shapes: `N = tadc.size("N")` outside, then `tadc.f64[N]`'
     raise wrong(f"the parameter `{name}` of a kernel is annotated by {told!r}", help)

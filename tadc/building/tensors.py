@@ -6,8 +6,9 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression, moments
 from tadc.building.python_lines import Site, here, wrong
@@ -21,6 +22,22 @@ _NAME = re.compile(r"[^\W\d]\w*\Z")
 SizeLike = int | str | Expression
 #: Indices of a head or a reduction: one, several, or several with their sizes.
 Head = Index | Sequence[Index] | Mapping[Index, SizeLike | None]
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """What an annotation such as `tadc.f64[3, "N"]` says of a parameter; of an index array with more."""
+
+    type: str
+    shape: SizeLike | tuple[SizeLike, ...]
+    below: SizeLike | None = None
+    increasing: bool = False
+
+    def argument(self, name: str) -> Argument:
+        """The argument of this type."""
+        if self.below is None:
+            return argument(name, self.type, self.shape)
+        return index_array(name, self.shape, self.below, increasing=self.increasing)
 
 
 class Argument(Tensor):
@@ -48,9 +65,30 @@ class Argument(Tensor):
 
 
 class IndexArray(Argument):
-    """An index array: an element stands wherever an index does."""
+    """An index array: an element stands wherever an index does.
+
+    As the type of a parameter of a `tadc.kernel` it has in brackets what `tadc.index_array` takes behind the
+    name: its shape and what its elements are below, and "increasing" where they do not fall.
+
+    >>> import tadc
+    >>> e, n, E, N = *tadc.indices("e n"), *tadc.sizes("E N")
+    >>> @tadc.kernel({n: N})
+    ... def corners(face: tadc.IndexArray[(E, 3), N], x: tadc.f64[E]):
+    ...     return tadc.sum(e, x[e], where=face[e, 0] == n)
+    >>> corners
+    <tadc.Function (face: index[E, 3] in N, x: f64[E]) -> (corners: f64[N])>
+    """
 
     __slots__ = ("below", "increasing")
+
+    def __class_getitem__(cls, given: Any) -> TensorType:
+        shape, below, *more = cast("tuple[Any, ...]", given if isinstance(given, tuple) else (given, None))
+        if below is None or not all(isinstance(word, str) and word == "increasing" for word in more):
+            raise wrong(
+                "the type of an index array says its shape, and what its elements are below",
+                "write `tadc.IndexArray[E, N]`, of two dimensions `tadc.IndexArray[(E, 3), N]`",
+            )
+        return TensorType("index", shape, below, bool(more))
 
     #: What is read of it is an index expression.
     elements_are_forms = True
@@ -112,8 +150,7 @@ class Definition(Tensor):
         return body(self)
 
 
-@public
-def index(name: str) -> Index:
+class index:
     """An index of this name.
 
     >>> import tadc
@@ -121,7 +158,16 @@ def index(name: str) -> Index:
     >>> 2 * t + 1
     <tadc.Expression 2 * t + 1>
     """
-    return Index(checked_name(name, "an index"))
+
+    @public
+    def __new__(cls, name: str) -> Index:
+        """The index."""
+        return Index(checked_name(name, "an index"))
+
+    @public
+    def __class_getitem__(cls, _: Any) -> NoReturn:
+        help = "write `tadc.IndexArray[E, N]` for an index array whose elements are below N"
+        raise wrong("`tadc.index` is no type", help)
 
 
 @public
@@ -286,6 +332,8 @@ def extent(given: Any) -> Expression:
             raise wrong(f"a size is a number, a name or an expression, not {given!r}", help)
         return Size(given, None, here())
     found = expression(given)
+    if not found.is_form and isinstance(given, float):
+        raise wrong(f"a size is an integer, a name or an expression of sizes, not {given!r}")
     if found.free:
         help = "state such a range by bounds: `tadc.sum(k, 0, i - 1, …)`"
         raise wrong(f"a size cannot depend on an index, as `{found.shown()}` does", help)

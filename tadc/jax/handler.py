@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
 from tadc.native.entry import EXCLUDED, NO_INDEX, NO_MEMORY
+from tadc.native.inspection import wrong_index
 from tadc.native.ir_lines import Lines, text_constant
 
 INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 3, 8, 13
@@ -255,8 +256,7 @@ class _Handler:
             cases.append((n + 1, message, INVALID_ARGUMENT))
         for n, p in enumerate(self.interface.arguments):
             if p.below is not None:
-                message = f"`{p.name}` has an element that is out of range or out of order: {declared(p)}"
-                cases.append((NO_INDEX - n, message, INVALID_ARGUMENT))
+                cases.append((NO_INDEX - n, wrong_index(p), INVALID_ARGUMENT))
         cases.append((EXCLUDED, "the program has no meaning for these sizes", INVALID_ARGUMENT))
         cases.append((NO_MEMORY, "there is not enough memory for what is in between", RESOURCE_EXHAUSTED))
         labels = " ".join(f"i64 {value}, label %case{k}" for k, (value, _, _) in enumerate(cases))

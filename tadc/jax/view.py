@@ -19,16 +19,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from tadc.api.function import Function
-from tadc.backend.runtime.call_sizes import size_missing
+from tadc.backend.runtime.call_sizes import size_missing, told_by_relations
+from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
+from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
-from tadc.compiler.kernel_interface import parameters_of
+from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.size_values import SizeValues, size_values
 from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
+from tadc.jax.sparse_arrays import SparseArrays, is_sparse_argument
 from tadc.jax.traced_shapes import require_types, type_problem
 
 
@@ -51,6 +55,7 @@ class JaxFunction:
         if len(f.outputs) > 1:
             with _naming:
                 self._result = _result(f.outputs)
+        self._has_sparse = any(p.pattern is not None for p in self._parameters())
         self._call = jax.jit(self._traced, static_argnames=self._untold, inline=True)
         self.__name__ = next(iter(f.outputs))
         self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
@@ -69,20 +74,57 @@ class JaxFunction:
         """Evaluate. Raises ArgumentError that lists all that is wrong with the arguments."""
         __tracebackhide__ = True
         try:
+            if self._has_sparse and any(map(is_sparse_argument, (*args, *kwargs.values()))):
+                return self._sparse(args, kwargs)
             if self._untold:
-                kwargs = {**kwargs, **self._sizes(kwargs)}
+                told = told_by_relations(self._parameters(), args, kwargs)
+                given = {**{name: told[name] for name in self._untold if name in told}, **kwargs}
+                kwargs = {**kwargs, **self._sizes(given)}
             if kwargs:
                 args, kwargs = self._by_position(args, kwargs)
             return self._call(*args, **kwargs)
         except CompileError as error:
             leaving(error)
             raise
-        except (TypeError, ValueError) as error:
-            # What JAX takes for no array: said as for any call of a function.
-            problems = _unreadable(self._parameters(), args, kwargs)
-            if not problems:
-                raise
-            raise ArgumentError(problems) from error
+        except (TypeError, ValueError, RuntimeError) as error:
+            other = error
+        values = [*args, *kwargs.values()]
+        if any(isinstance(value, Relation) for value in values):
+            return self(*map(_unpacked, args), **{name: _unpacked(v) for name, v in kwargs.items()})
+        # What JAX takes for no array, and what is no index: said as for any call of a function.
+        problems = _unreadable(self._parameters(), args, kwargs)
+        if not problems and "TAD0511" in str(other) and not any(map(is_traced, jax.tree.leaves(values))):
+            problems = self._wrong_indices(args, kwargs)
+        if not problems:
+            raise other
+        raise ArgumentError(problems) from other
+
+    def _sparse(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """A call with sparse arrays: one with what they store."""
+        call = SparseArrays(self._parameters(), self._untold, args, kwargs)
+        if not call.args and set(self.function.inputs) <= call.kwargs.keys():
+            # One that arrays tell, too: what a sparse one says is lost in what it stores.
+            symbols = size_symbols_of(self.function.program)
+            symbols.values([np.shape(call.kwargs[name]) for name in self.function.inputs], call.told)
+        found = self(*call.args, **call.kwargs)
+        _, outputs = parameters_of(self.function.program)
+        results = [
+            call.result(p, a) for p, a in zip(outputs, found if self._result else (found,), strict=True)
+        ]
+        return self._result(*results) if self._result else results[0]
+
+    def _wrong_indices(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Diagnostic]:
+        """Errors (TAD0511) that name an element and its value."""
+        parameters = self._parameters()
+        given = {name: value for name, value in kwargs.items() if name not in self._untold}
+        arrays = [np.require(value, None, "C") for value in arrange(parameters, args, given, self._untold)]
+        named = {name: kwargs[name] for name in self._untold if name in kwargs}
+        try:
+            sizes = size_symbols_of(self.function.program).values([a.shape for a in arrays], named)
+            IndexArguments(parameters, (), sizes).complete(arrays)
+        except ArgumentError as error:
+            return error.diagnostics
+        return []
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Any:
         """As of what `jax.jit` returns."""
@@ -160,6 +202,11 @@ def _result(names: tuple[str, ...]) -> Any:
         export = import_module("jax.export")
         export.register_namedtuple_serialization(made, serialized_name=f"tadc.Result({', '.join(names)})")
     return made
+
+
+def _unpacked(value: Any) -> Any:
+    """The elements of a relation: XLA sorts at each call what a kernel needs sorted."""
+    return value.array if isinstance(value, Relation) else value
 
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from tadc.backend.runtime.host_arrays import DTYPES, Parameter, declared
 from tadc.backend.runtime.interface import Interface
 from tadc.native.entry import NO_INDEX, NO_MEMORY, Entry
+from tadc.native.inspection import wrong_index
 from tadc.native.ir_lines import Lines, Value, text_constant
 from tadc.torch.libtorch import cpu_number, element_number
 
@@ -268,10 +269,9 @@ end:
 
 def _texts(inputs: Sequence[Parameter]) -> list[str]:
     """What exceptions say, from the least code on."""
-    wrong = "has an element that is out of range or out of order"
     found = [
         "tadc: libtorch cannot read a tensor",
-        *(f"tadc: `{p.name}` {wrong}; {declared(p)}" for p in reversed(inputs)),
+        *(f"tadc: {wrong_index(p)}" for p in reversed(inputs)),
         "tadc: there is too little memory",
         "tadc: the program has no meaning for these sizes",
         "",

@@ -7,11 +7,14 @@ from math import sqrt
 from typing import Any, Protocol, cast
 
 from tadc.backend.runtime.host_arrays import Parameter, declared, shape_message
+from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import usage
 from tadc.frontend.extents import is_static
 from tadc.frontend.suggest import did_you_mean
 from tadc.torch.pytorch import torch
 from tadc.torch.result_shapes import ELEMENTS
+from tadc.torch.tensor_arguments import index_tensor, no_index
 
 
 class Computed(Protocol):
@@ -30,7 +33,8 @@ class Computed(Protocol):
 
 
 class Module(torch.nn.Module):
-    """Holds some inputs of a function as parameters; `forward` takes the others, by position or name."""
+    """Holds some inputs of a function as parameters, index arrays as buffers; `forward` takes the others, by
+    position or name."""
 
     def __init__(self, f: Computed, given: Mapping[str, Any]) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]
@@ -43,7 +47,7 @@ class Module(torch.nn.Module):
             if hasattr(self, name) or "." in name:
                 raise usage(f"`{name}` is a name that modules of PyTorch have already", "rename the input")
             tensor = _first_values(parameter, value)
-            if isinstance(value, torch.nn.Buffer):
+            if parameter.below is not None or isinstance(value, torch.nn.Buffer):
                 self.register_buffer(name, tensor)
             else:
                 self.register_parameter(name, torch.nn.Parameter(tensor))
@@ -71,7 +75,11 @@ class Module(torch.nn.Module):
 def _first_values(parameter: Parameter, value: Any) -> Any:
     """A tensor of the parameter's type. Raises UsageError."""
     element = ELEMENTS[parameter.type]
-    if isinstance(value, torch.Tensor):
+    if parameter.below is not None:
+        tensor = _indices(parameter, value)
+    elif isinstance(value, torch.Tensor):
+        if value.layout is not torch.strided:
+            raise _sparse(parameter, value)
         if not value.is_floating_point():
             raise usage(
                 f"the values of `{parameter.name}` are of type {value.dtype}", f"write `.to({element})`"
@@ -90,6 +98,36 @@ def _first_values(parameter: Parameter, value: Any) -> Any:
         message = shape_message(parameter.name, tuple(tensor.shape), parameter.shape)
         raise usage(message, help, declared(parameter))
     return tensor
+
+
+def _indices(parameter: Parameter, value: Any) -> Any:
+    """A tensor of 32-bit integers of its own. Raises UsageError."""
+    name = parameter.name
+    if not isinstance(value, torch.Tensor | Relation):
+        help = f"pass them as a tensor of integers: `{name}=torch.tensor(…)`"
+        raise usage(f"`{name}` is an index array, whose elements nothing trains", help, declared(parameter))
+    tensor = index_tensor(value)
+    if tensor.dtype is not torch.int32:
+        problem = no_index(parameter, tensor)
+        raise usage(problem.message, *problem.helps, *problem.notes)
+    wrong = tensor < 0
+    if wrong.any():
+        given = value if isinstance(value, torch.Tensor) else tensor
+        message = f"`{name}` has the element {int(given[wrong][0])}"
+        raise usage(message, f"indices are at least 0 and below {INDEX_LIMIT}", declared(parameter))
+    return tensor.detach().clone()
+
+
+def _sparse(parameter: Parameter, value: Any) -> Exception:
+    """The error for a tensor that is not dense."""
+    name = parameter.name
+    message = f"`{name}` is not dense: its layout is {value.layout}"
+    if parameter.pattern is None:
+        return usage(message, f"write `{name}={name}.to_dense()`", declared(parameter))
+    at = parameter.pattern.at
+    given = [f"{place}=S.indices()[{n}]" for n, place in enumerate(at)]
+    help = f"of `S = {name}.to_sparse_coo().coalesce()` pass `{', '.join([*given, f'{name}=S.values()'])}`"
+    return usage(message, help, "a module holds what it stores and the index arrays", declared(parameter))
 
 
 def _is_shape(value: Any) -> bool:

@@ -13,11 +13,12 @@ import numpy as np
 from tadc.api.function import Function
 from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared, shape_message
 from tadc.backend.runtime.index_arguments import IndexArguments
-from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.backend.runtime.inspector import INDEX_LIMIT, admitted
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
-from tadc.torch.pytorch import torch
+from tadc.torch.pytorch import runs_alone, torch
 from tadc.torch.result_shapes import DEVICES, ELEMENTS
 
 
@@ -80,10 +81,7 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
         message = f"`{name}` is not dense: its layout is {value.layout}"
         return Diagnostic("TAD0504", message, notes=note, helps=[f"write `{name}.to_dense()`"])
     if parameter.below is not None and value.dtype is not wanted:
-        kind = str(value.dtype).removeprefix("torch.")
-        message = f"`{name}` has elements of type {kind}, but indices are integers"
-        helps = [f"if all are whole numbers, write `{name}.to(torch.int32)`"]
-        return Diagnostic("TAD0504", message, notes=note, helps=helps)
+        return no_index(parameter, value)
     if value.dtype is not wanted:
         message = f"`{name}` has elements of type {value.dtype}, expected {wanted}"
         helps = [f"convert it, of which PyTorch keeps the gradient: `{name}.to({wanted})`"]
@@ -96,26 +94,47 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     return None
 
 
+def no_index(parameter: Parameter, value: Any) -> Diagnostic:
+    """The error (TAD0504) for a tensor of what are no integers."""
+    name, kind = parameter.name, str(value.dtype).removeprefix("torch.")
+    helps = [f"if all are whole numbers, write `{name}.to(torch.int32)`"]
+    if value.dtype is torch.bool:
+        helps = [f"the places that are True, says `torch.nonzero({name}).flatten()`"]
+    message = f"`{name}` has elements of type {kind}, but indices are integers"
+    return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)
+
+
 def index_tensor(value: Any) -> Any:
-    """A tensor of integers as kernels take index arrays; one that 32 bits do not hold becomes -1.
+    """A tensor of integers, or a relation, as kernels take index arrays; one that 32 bits do not hold becomes
+    negative.
 
     Anything else stays, and is said to be wrong later.
     """
+    if isinstance(value, Relation):
+        return torch.from_numpy(value.kept.array)
     if not isinstance(value, torch.Tensor) or value.dtype is torch.int32 or value.dtype not in _INTEGERS:
         return value
-    if value.dtype in _NARROW:
-        return value.to(torch.int32)
-    return torch.where((value >= 0) & (value < INDEX_LIMIT), value, -1).to(torch.int32)
+    if type(value) is torch.Tensor and value.device.type == "cpu" and runs_alone():
+        # One pass, in this thread: PyTorch's own threads wait in ways that cost others of the kernel.
+        made, largest = admitted(np.require(value.numpy(), None, "C"))
+        if largest < INDEX_LIMIT:
+            return torch.from_numpy(made)
+    if value.dtype not in _NARROW:
+        # What is too large becomes 2**31, which is the least number of 32 bits.
+        value = value.to(torch.int64).clamp(-1, INDEX_LIMIT)
+    return value.to(torch.int32)
 
 
-_NARROW = (torch.int8, torch.uint8, torch.int16)
-_INTEGERS = (*_NARROW, torch.int32, torch.int64)
+_NARROW = (torch.int8, torch.uint8, torch.int16, torch.uint16)
+_INTEGERS = (*_NARROW, torch.int32, torch.uint32, torch.int64, torch.uint64)
 
 
 def require_indices(parameters: Sequence[Parameter], tensors: Sequence[Any], sizes: SizeValues) -> None:
     """Raise ArgumentError (TAD0511) where the elements of an index array are no indices."""
     if any(p.below is not None for p in parameters):
-        arrays = [np.require(tensor.detach().cpu().numpy(), None, "C") for tensor in tensors]
+        arrays = [
+            t if isinstance(t, Relation) else np.require(t.detach().cpu().numpy(), None, "C") for t in tensors
+        ]
         IndexArguments(parameters, (), sizes).complete(arrays)
 
 

@@ -6,17 +6,20 @@ from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tadc.api.function import Function
 from tadc.api.sparse_arguments import SparseCall
 from tadc.api.sparse_kinds import is_sparse
+from tadc.backend.runtime.call_sizes import told_by_relations
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
-from tadc.compiler.kernel_interface import parameters_of
+from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
-from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch
+from tadc.torch.pytorch import forward_ad, is_looked_at, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
 from tadc.torch.tensor_arguments import fitting, in_order, index_tensor, require_indices, sizes_of
 
@@ -67,11 +70,11 @@ class TorchFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Evaluate. Raises ArgumentError (a CompileError and a ValueError) for all that is wrong."""
         __tracebackhide__ = True
-        if is_traced() or compiler._is_compiling_flag:
+        if is_looked_at():
             return self._traced(args, kwargs)
         try:
             if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
-                return self._sparse(args, kwargs)
+                return uncompiled(TorchFunction._sparse)(self, args, kwargs)
             if kwargs or self._direct is None:
                 return self._arranged(args, kwargs)
             tensors = self._with_indices(args) if self._indices else args
@@ -93,9 +96,10 @@ class TorchFunction:
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `torch.compile` and `torch.export` see: the operator alone."""
-        if self._op is None:
+        given = len(args) + len(kwargs)
+        if self._op is None or (self._is_sparse and given < len(self.inputs)):
             # What traces takes no error of tadc.
-            raise TypeError("the sizes of a function in a graph are told by its tensors: f.at(sizes).torch")
+            raise TypeError(self._not_in_a_graph())
         if kwargs:
             args = (*args, *[kwargs[name] for name in self.inputs[len(args) :]])
         if self._scalars:
@@ -104,6 +108,19 @@ class TorchFunction:
             args = self._with_indices(args)
         found = self._op(*args)
         return found if self._result is None else self._result(*found)
+
+    def _not_in_a_graph(self) -> str:
+        """Why a graph takes no call; a sparse tensor is nothing that PyTorch lets a graph look at."""
+        named = ", ".join(f"{name!r}: …" for name in self.function.program.unbound_sizes())
+        made = f"g = f.at({{{named}}}).torch" if named else "g = f.torch"
+        if not self._is_sparse:
+            text = "error[TAD0501]: the sizes of a function in a graph are told by its tensors"
+            return f"{text}: write {made} outside of it"
+        return (
+            "error[TAD0504]: no graph of PyTorch takes a sparse tensor: outside of it make "
+            f"S = A.to_sparse_coo().coalesce() and {made}, and pass S.indices()[0].clone(), …, S.values() "
+            f"for {', '.join(self.inputs)}"
+        )
 
     def _with_indices(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """Arguments whose index arrays are of 32 bits."""
@@ -132,7 +149,9 @@ class TorchFunction:
         """A call with names, or of a function whose sizes tensors do not tell."""
         f = self.function
         symbols = set(f.program.sizes) | set(f.per_value.symbols if f.per_value else ())
-        sizes = {name: value for name, value in kwargs.items() if name in symbols}
+        told = told_by_relations(self.parameters, args, kwargs) if f.program.unbound_sizes() else {}
+        sizes = {name: told[name] for name in f.program.unbound_sizes() if name in told}
+        sizes |= {name: value for name, value in kwargs.items() if name in symbols}
         tensors = {name: value for name, value in kwargs.items() if name not in symbols}
         if sizes or self._direct is None:
             made = f.at_call(args, kwargs) if f.per_value else f.at(sizes)
@@ -152,9 +171,11 @@ class TorchFunction:
         call = SparseCall(self.parameters, program.sizes, args, kwargs)
         untold = set(program.unbound_sizes())
         given = {n: v for n, v in call.kwargs.items() if n in self.inputs or n in untold or n in kwargs}
-        for name, value in given.items():
-            if isinstance(value, Relation):
-                given[name] = torch.from_numpy(value.kept.array)
+        given = {name: index_tensor(v) if isinstance(v, Relation) else v for name, v in given.items()}
+        if not call.args and set(self.inputs) <= given.keys():
+            # One that tensors tell, too: what a sparse one says is lost in what it stores.
+            sizes = {name: size for name, size in call.kwargs.items() if name in program.sizes}
+            size_symbols_of(program).values([np.shape(given[name]) for name in self.inputs], sizes)
         found = self(*call.args, **given)
         _, outputs = parameters_of(program)
         results = [

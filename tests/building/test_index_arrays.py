@@ -76,6 +76,7 @@ def test_wrong_uses() -> None:
         (lambda: tadc.argument("B", "f64", N, at="row"), "an index array says where"),
         (lambda: tadc.argument("B", "f64", N, at=[x]), "an index array says where"),
         (lambda: tadc.index_array("B", N, n), "cannot depend on an index"),
+        (lambda: tadc.index_array("B", N, 3.5), "a size is an integer"),
         (
             lambda: tadc.define("f", [n], tadc.let("h", [n, m], x[n], at=(row, col))[n, n]),
             "sparse and no result",
@@ -87,3 +88,40 @@ def test_wrong_uses() -> None:
         tadc.define("C", [n], tadc.sum(m, tadc.exp(A[n, m])))
     assert "`A.at[e]`" in str(caught.value)
     assert "test_index_arrays.py" in str(caught.value)
+
+
+def test_types_of_index_arrays_in_kernels() -> None:
+    @tadc.kernel({n: N})
+    def rows(
+        ptr: tadc.IndexArray[N + 1, E + 1, "increasing"],  # noqa: F821, UP037
+        k: tadc.IndexArray[(), 7],
+        v: tadc.f64[E, 7],
+    ):
+        return tadc.sum(e, ptr[n], ptr[n + 1] - 1, v[e, k])
+
+    assert str(rows).startswith("ptr: index[N + 1] in E + 1 increasing\nk: index in 7\nv: f64[E, 7]\n")
+    assert rows([0, 2, 2, 3], 1, np.eye(3, 7)).tolist() == [1, 0, 0]
+
+    @tadc.kernel
+    def corners(face: tadc.IndexArray[(E, 3), N], x: tadc.f64[N], e, n):
+        return tadc.sum(n, x[face[e, n]])
+
+    assert corners([[0, 1, 1]], [2, 3]).tolist() == [8]
+
+
+@pytest.mark.parametrize("told", [int, np.int32, row])
+def test_other_types_are_errors_that_say_the_type_of_an_index_array(told: Any) -> None:
+    def f(row: Any, x: Any) -> Any:
+        return x[row[e]]
+
+    f.__annotations__ = {"row": told, "x": tadc.f64[N]}
+    with pytest.raises(tadc.UsageError, match=r"`row: tadc\.IndexArray\[E, N\]`"):
+        tadc.kernel(e)(f)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: tadc.index[E], lambda: tadc.IndexArray[E], lambda: tadc.IndexArray[E, 3, N]]
+)
+def test_what_is_no_type_of_an_index_array(make: Any) -> None:
+    with pytest.raises(tadc.UsageError, match=r"write `tadc\.IndexArray\[E, N\]`"):
+        make()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tadc.frontend.checker import check
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.parser import parse
+from tadc.frontend.parser import parse, read_statements
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.source import Source
@@ -43,8 +43,14 @@ def definition(text: str, name: str = "f") -> Definition:
 
 def problems(text: str) -> list[Problem]:
     """The errors of a program that the parser accepts."""
+    parse(Source(text, "f.tad"))
+    return all_problems(text)
+
+
+def all_problems(text: str) -> list[Problem]:
+    """The errors of a program, the parser's too."""
     source = Source(text, "f.tad")
-    module = parse(source)
+    module = read_statements(source)
     try:
         check(module, source)
     except CompileError as error:

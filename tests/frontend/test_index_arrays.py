@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tadc.compiler.derive import derive
+from tadc.frontend.checker import SizesNeeded
 from tadc.frontend.dump import dump
 from tadc.frontend.extents import required_text
 from tadc.frontend.latex import program_latex
@@ -15,7 +16,7 @@ from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
 from tadc.frontend.terms import IndexValue, Read, Reduce
 from tadc.lattice.affine import Affine, Constraint, Lookup
-from tests.frontend.checking import checked, definition, printed, problem, problems
+from tests.frontend.checking import all_problems, checked, definition, printed, problem, problems
 
 GRAPH = "src: index[E] in N\ndst: index[E] in N\nw: f64[E]\nx: f64[N]\n"
 
@@ -300,6 +301,67 @@ def test_elements_stand_on_the_left_of_equalities() -> None:
     assert printed(text) == "f[n] = sum{e: dst[e] = n} (w[e])"
     text = GRAPH + "f[n: N, e] = if {n = 2*dst[e]} then (w[e]) else (0)"
     assert printed(text) == "f[n, e] = if {2*dst[e] = n} then (w[e]) else (0)"
+
+
+# -- what is meant -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "sum"),
+    [
+        ("y[src[e]] = w[e]", "y[n: N] = sum{e: src[e] = n} (w[e])"),
+        ("y[src[e]] += w[e]*x[n] # a comment", "y[m: N] = sum{e: src[e] = m} (w[e]*x[n])"),
+        ("let y[src[e], c] = w[e] / 2", "y[n: N, c] = sum{e: src[e] = n} (w[e] / 2)"),
+        ("y[src[e], dst[e]] = w[e]", "y[n: N, m: N] = sum{e: src[e] = n and dst[e] = m} (w[e])"),
+        ("y[2*src[e] + 1, e] = w[e]", "y[n: …, e] = if {2*src[e] + 1 = n} then (w[e]) else (0)"),
+    ],
+)
+def test_a_scatter_is_an_error_that_says_the_sum(head: str, sum: str) -> None:
+    (found,) = all_problems(GRAPH + head)
+    assert (found.code, found.message) == ("TAD0102", "`y` is defined at elements of an index array")
+    assert found.helps == (f"each element sums up what belongs to it: `{sum}`",)
+
+
+def test_the_range_of_an_index_that_elements_are_compared_with() -> None:
+    found = problem(GRAPH + "y[n] = sum{e: dst[e] = n} (w[e])")
+    assert (found.code, found.at) == ("TAD0306", "5:3 n")
+    assert found.helps == ("state it: `n: N`, as `dst` has elements below N",)
+    found = problem("d: index[E] in N + 1\nw: f64[E]\nx: f64[N]\ny = sum{n} (exp(sum{e: n = d[e]} (w[e])))")
+    assert found.helps == ("state it: `sum{n: N + 1} (…)`, as `d` has elements below N + 1",)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "help"),
+    [
+        ("src: index[E] into N", "it states what its elements are below: `src: index[E] in N`"),
+        ("src: index[E]", "it states what its elements are below: `src: index[E] in N`"),
+        ("src: int[E] in N", "elements are floating numbers; indices that read other tensors are"),
+        ("src: f64[E] in N", "integers are `src: index[…] in …`"),
+        ("src: index[E] in N incresing", "did you mean `increasing`?"),
+        ("src: index[E] in N always", "where elements do not fall, `increasing` stands here, else nothing"),
+    ],
+)
+def test_a_bad_declaration_is_the_only_error(declaration: str, help: str) -> None:
+    (found,) = all_problems(f"{declaration}\nx: f64[N]\ny[e: 3] = x[src[e]]")
+    assert found.helps[0].startswith(help)
+
+
+def test_values_in_the_place_of_indices() -> None:
+    found = problem(GRAPH + "let k[e] = src[e]\ny[e] = x[k[e]]")
+    assert found.helps[0] == "`k` has floating numbers: read an index array itself where this reads `k`"
+    found = problem(GRAPH + "y[e] = x[scr[e]]")
+    assert (found.code, found.helps) == ("TAD0204", ("did you mean `src`?",))
+    found = problem(GRAPH + "y = sum{e: w[e] > 0} (w[e])")
+    assert found.helps == ("to choose by value, write `select(w[e] > 0, …, 0)` in its body",)
+
+
+def test_sizes_that_nothing_tells() -> None:
+    found = problem("i: index[E] in N\nw: f64[E]\ny[e] = w[e] * i[e]")
+    assert (found.code, found.label, found.notes) == ("TAD0209", "only here", ())
+    with pytest.raises(SizesNeeded):
+        checked("i: index[E] in N*M\nx: f64[N, M]\ny[e] = x[i[e] // M, i[e] % M]")
+    found = problem("row: index[E] in N\nA: f64[N, M] at (rov)\nx: f64[M]\nf[m] = x[m]")
+    assert (found.code, found.helps) == ("TAD0204", ("did you mean `row`?",))
 
 
 # -- LaTeX ---------------------------------------------------------------------------------

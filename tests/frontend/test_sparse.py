@@ -14,7 +14,7 @@ from tadc.frontend.program import Pattern, Program
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
 from tadc.lattice.affine import Affine
-from tests.frontend.checking import checked, definition, problem, problems
+from tests.frontend.checking import all_problems, checked, definition, problem, problems
 
 HEAD = "row: index[E] in N\ncol: index[E] in M\nA: f64[N, M] at (row, col)\n"
 MORE = HEAD + "B: f64[M, N] at (col, row)\nx: f64[M]\nu: f64[N, K]\nv: f64[M, K]\n"
@@ -245,3 +245,19 @@ def test_dump_and_bad_syntax() -> None:
     with pytest.raises(CompileError):
         parse(Source("A: f64[3] at (3)\nf = 1", "f.tad"))
     assert not problems(HEAD + "f = A[at (0)]")
+
+
+def test_reads_with_a_wrong_number_of_indices() -> None:
+    for read, message in (
+        ("A[at e, e]", "`A` stores a tensor of 1 dimension but is read with 2 indices behind `at`"),
+        ("A[e]", "`A` has 2 dimensions but is read with 1 index"),
+    ):
+        found = problem(HEAD + f"f[e] = {read}")
+        assert (found.code, found.message) == ("TAD0301", message)
+        assert found.helps == ("`A[i, j]` is an element, and `A[at e]` what is stored at e",)
+
+
+def test_an_intermediate_is_not_sparse() -> None:
+    (found,) = all_problems(MORE + "let C: at (row, col)\nC[i, j] = x[j]\nf[i] = sum{j} (C[i, j])")
+    assert (found.code, found.at) == ("TAD0102", "8:8 at")
+    assert found.helps == ("make it an output, which others may read: `C: at (…)` without `let`",)

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import sparse
+from scipy.sparse import csr_array
 
 import tadc
 from tadc.api.execute import unit_of
@@ -73,10 +75,103 @@ def test_batches_of_floats_and_of_indices(axes: Any) -> None:
     alike(jax.vmap(MESSAGES, axes)(*args), jax.vmap(plain, axes)(*args))
 
 
-@pytest.mark.parametrize("bad", [SRC - 1, np.where(np.arange(E) == 3, N, SRC), SRC + 2**40])
-def test_an_index_out_of_range_is_an_error(bad: Any) -> None:
-    with pytest.raises(Exception, match=r"`src` has an element that is out of range"):
-        MESSAGES(bad, DST, X, W)
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (np.where(np.arange(E) == 5, -1, SRC), r"`src\[5\]` is -1, but must be at least 0"),
+        (np.where(np.arange(E) == 3, N, SRC), r"`src\[3\]` is 7, but must be below N = 7"),
+        (SRC + 2**40, r"`src\[0\]` is \d+, but must be"),
+    ],
+)
+def test_an_index_out_of_range_is_an_error(bad: Any, text: str) -> None:
+    with pytest.raises(tadc.ArgumentError, match=rf"TAD0511\]: {text}"):
+        MESSAGES(bad, w=W, x=X, dst=DST)
+    with pytest.raises(Exception, match=r"TAD0511\]: `src` has an element that is out of range") as caught:
+        jax.jit(MESSAGES)(bad, DST, X, W)
+    assert "= help: the function itself" in str(caught.value)
+
+
+def test_a_relation_stands_for_its_elements() -> None:
+    src, dst = tadc.relation(SRC, N), tadc.relation(DST, N)
+    alike(MESSAGES(src, DST, w=W, x=X), plain(SRC, DST, X, W))
+    alike(jax.jit(lambda x: MESSAGES(src, dst, x, W))(X), plain(SRC, DST, X, W))
+
+
+PRODUCT = tadc.function("""
+row: index[E] in N; col: index[E] in M; A: f64[N, M] at (row, col); x: f64[M]
+z[i] = sum{j} (A[i, j] * x[j])
+""")
+DENSE = np.where(RANDOM.random((5, 7)) < 0.4, RANDOM.normal(size=(5, 7)), 0.0)
+
+
+def stored() -> sparse.BCOO:
+    """Of DENSE; `fromdense` compiles."""
+    return sparse.BCOO((jnp.asarray(DENSE[DENSE != 0]), jnp.asarray(np.argwhere(DENSE))), shape=DENSE.shape)
+
+
+def test_a_sparse_array() -> None:
+    x = RANDOM.normal(size=7)
+    alike(jax.jit(PRODUCT.jax)(stored(), x), DENSE @ x)
+
+
+@pytest.mark.sweep
+def test_gradients_of_a_sparse_array() -> None:
+    given, x = stored(), RANDOM.normal(size=7)
+    found = sparse.grad(lambda a: jnp.sin(PRODUCT.jax(A=a, x=x)).sum())(given)
+    expected = jax.grad(lambda a: jnp.sin(a @ x).sum())(DENSE) * (DENSE != 0)
+    alike(found.todense(), expected)
+    found = tadc.vjp(PRODUCT, "A").jax(given, x, jnp.cos(DENSE @ x))
+    assert isinstance(found, sparse.BCOO)
+    alike(found.todense(), expected)
+
+
+def ones(shape: Any) -> jax.Array:
+    return jnp.ones(shape)
+
+
+def ints(shape: Any) -> jax.Array:
+    return jnp.zeros(shape, int)
+
+
+@pytest.mark.parametrize(
+    ("text", "make", "help"),
+    [
+        ("is of type csr_array", csr_array, "BCOO.from_scipy_sparse(A)"),
+        ("is of type BCSR", lambda _: sparse.BCSR((ones(2), ints(2), ints(3)), shape=(2, 2)), "A.to_bcoo()"),
+        ("1 dimensions", lambda _: sparse.BCOO((ones(2), ints((2, 1))), shape=(2,)), ""),
+    ],
+)
+def test_other_sparse_arrays_are_errors_that_say_what_to_pass(text: str, make: Any, help: str) -> None:
+    with pytest.raises(tadc.ArgumentError, match=text) as caught:
+        PRODUCT.jax(make(DENSE), np.ones(7))
+    assert help in str(caught.value)
+
+
+TWO = tadc.function("""
+row: index[E] in N; col: index[E] in N; A: f64[N, N] at (row, col); B: f64[N, N] at (row, col); x: f64[N]
+z[i] = sum{j} ((A[i, j] + B[i, j]) * x[j])
+""")
+
+
+def test_sparse_arrays_that_do_not_fit() -> None:
+    def ring(shift: int, size: int = 5) -> sparse.BCOO:
+        at = np.stack([np.arange(5), (np.arange(5) + shift) % 5], 1)
+        return sparse.BCOO((jnp.arange(5.0), jnp.asarray(at)), shape=(size, size))
+
+    alike(TWO.jax(ring(1), ring(1), np.ones(5)), 2 * np.arange(5.0))
+    for args, text in (
+        ((ring(1), ring(2), np.ones(5)), "`B` may store elements at other places"),
+        ((ring(1), ring(1, 6), np.ones(5)), "dimension 0 of `B` has 6 elements, expected 5"),
+        ((ring(1), ring(1), np.ones(6)), "`N` is 5, as `A` or its name tells"),
+        ((ring(1), ring(1), ring(1)), "`x` is a sparse array, and the program has all"),
+    ):
+        with pytest.raises(tadc.ArgumentError, match=text):
+            TWO.jax(*args)
+
+
+def test_a_relation_tells_a_size() -> None:
+    f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])").jax
+    alike(f(tadc.relation([2, 0, 2], 4), np.ones(3)), np.array([1.0, 0.0, 2.0, 0.0]))
 
 
 @pytest.mark.parametrize("bad", [SRC.astype(float), SRC > 2])

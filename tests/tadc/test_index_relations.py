@@ -96,3 +96,31 @@ def test_the_same_bits_in_every_call(f: tadc.Function) -> None:
     for given in (d, d.astype(np.uint8), tadc.relation(d, 50)):
         assert f(given, x, N=50).tobytes() == first.tobytes()
     assert f(d[order], x[order], N=50).tobytes() == first.tobytes()
+
+
+def test_a_relation_tells_a_size(f: tadc.Function) -> None:
+    d = tadc.relation([2, 0], 4)
+    for found in (f(d, [1.0, 2]), f(x=[1.0, 2], d=d), f(d, [1.0, 2], N=4)):
+        assert found.tolist() == [2, 0, 1, 0]
+    assert f(d, [1.0, 2], N=5).tolist() == [2, 0, 1, 0, 0]
+    with pytest.raises(tadc.ArgumentError, match="size `N` is missing"):
+        f([2, 0], [1.0, 2])
+
+
+def test_what_is_made_of_index_arrays_is_not_named() -> None:
+    f = tadc.function(
+        "r: index[E] in N; c: index[E] in N; x: f64[E]; u: f64[N]\n"
+        "y[n: N] = u[n] + sum{e: c[e] = n} (x[e] * u[r[e]])\n"
+        "z[n: N, m: N] = sum{e: r[e] = n and c[e] = m} (x[e])"
+    )
+    with pytest.raises(tadc.ArgumentError) as found:
+        f([0, 1], [0, 1, 1], np.ones(2), np.ones(3))
+    assert [d.message for d in found.value.diagnostics] == ["dimension 0 of `c` has 3 elements, expected 2"]
+
+
+def test_masked_indices() -> None:
+    f = tadc.function("s: index[E] in N; x: f64[N]; y[e] = x[s[e]]")
+    masked = np.ma.masked_array([0, 1, 2], mask=[False, True, False])
+    with pytest.raises(tadc.ArgumentError, match=r"those that are not masked, `s\.compressed\(\)`"):
+        f(masked, np.ones(3))
+    assert f(masked.compressed(), np.ones(3)).tolist() == [1, 1]

@@ -182,9 +182,25 @@ def test_jacobians_of_functions_of_sparse_arrays(product: tadc.Function) -> None
         (lambda f: f(A, X, X), "given twice"),
         (lambda f: f([0], [1], DENSE, X, N=5), "pass a sparse array, or what it stores"),
         (lambda f: f(A.astype(complex), X), "which f64 cannot hold without loss"),
+        (lambda f: f(A, np.ones(9)), "`M` is 7, as `A` or its name tells"),
     ],
 )
 def test_what_is_wrong(product: tadc.Function, call: Any, text: str) -> None:
     with pytest.raises(tadc.ArgumentError) as found:
         call(product)
     assert text in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda f: f(DENSE, X), "`A` is a dense array, and the program takes a sparse one"),
+        (lambda f: f(x=X, A=DENSE.tolist()), "as `scipy.sparse.csr_array(A)`"),
+        (lambda f: f(AA=A, x=X), "did you mean `A`?"),
+    ],
+)
+def test_one_error_says_what_to_pass(product: tadc.Function, call: Any, text: str) -> None:
+    with pytest.raises(tadc.ArgumentError) as found:
+        call(product)
+    assert text in str(found.value)
+    assert len(found.value.diagnostics) == 1

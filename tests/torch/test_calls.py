@@ -132,7 +132,7 @@ def test_sizes_by_name() -> None:
     for wrong in ("3", 3.0, -1):
         with pytest.raises(tadc.CompileError, match="TAD0508"):
             f.torch(a.detach(), N=wrong)
-    with pytest.raises(Exception, match=r"f\.at\(sizes\)\.torch"):
+    with pytest.raises(Exception, match=r"f\.at\(.*N.*\)\.torch"):
         torch.compile(lambda a: f.torch(a, N=3), fullgraph=True, backend="eager")(a.detach())
     nothing = tadc.function("size N; y[i: N] = 2.0*i")
     assert_alike(nothing.torch(N=3), torch.tensor([0.0, 2.0, 4.0], dtype=torch.float64))

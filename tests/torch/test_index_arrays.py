@@ -27,7 +27,7 @@ def plain(src: Any, dst: Any, x: Any, w: Any) -> Any:
     return torch.zeros_like(x).index_add(0, dst, w[:, None] * x[src] ** 2)
 
 
-@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("kind", [torch.int8, torch.uint16, torch.int32, torch.int64, torch.uint64])
 def test_integers_of_any_type_are_taken(messages: Any, kind: Any) -> None:
     torch.testing.assert_close(messages(SRC.to(kind), DST, X, W), plain(SRC, DST, X, W))
     torch.testing.assert_close(messages(SRC, x=X, w=W, dst=DST), plain(SRC, DST, X, W))
@@ -61,12 +61,72 @@ def test_batches_of_floats_and_of_indices(messages: Any, axes: Any) -> None:
         (SRC + 2**40, r"`src\[0\]` is 10995116277\d\d, but must be below N = 7"),
         (torch.where(torch.arange(E) == 5, -1, SRC), r"`src\[5\]` is -1, but must be at least 0"),
         (SRC.double(), "indices are integers"),
-        (SRC > 2, "indices are integers"),
+        (SRC > 2, r"indices are integers(.|\n)*`torch\.nonzero\(src\)\.flatten\(\)`"),
+        (tadc.relation(SRC.numpy() + 1, N + 1), r"`src\[\d+\]` is 7, but must be below N = 7"),
     ],
 )
 def test_what_is_no_index_is_an_error(messages: Any, bad: Any, text: str) -> None:
     with pytest.raises(tadc.ArgumentError, match=text):
         messages(bad, DST, X, W)
+
+
+def test_a_relation_stands_for_its_elements(messages: Any) -> None:
+    src, dst = tadc.relation(SRC.numpy(), N), tadc.relation(DST.numpy(), N)
+    torch.testing.assert_close(messages(src, DST, w=W, x=X), plain(SRC, DST, X, W))
+    torch.testing.assert_close(messages(SRC, dst, X, W), plain(SRC, DST, X, W))
+
+
+def test_a_module_holds_index_arrays_as_buffers(messages: Any) -> None:
+    layer = messages.module(src=SRC, dst=tadc.relation(DST.numpy(), N), w=torch.nn.Buffer(W))
+    torch.testing.assert_close(layer(X), plain(SRC, DST, X, W))
+    assert list(layer.parameters()) == []
+    assert {name: b.dtype for name, b in layer.named_buffers()} == {
+        "src": torch.int32,
+        "dst": torch.int32,
+        "w": torch.float64,
+    }
+    again = messages.module(src=torch.nn.Buffer(DST.int()), dst=DST, w=torch.nn.Buffer(0 * W))
+    again.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(again(X), plain(SRC, DST, X, W))
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        ((E,), "`src` is an index array, whose elements nothing trains"),
+        (SRC.double(), "`src` has elements of type float64, but indices are integers"),
+        (torch.nn.Buffer(SRC > 1), "torch.nonzero"),
+        (SRC - 9, "`src` has the element -"),
+        (SRC[None], "`src` has 2 dimensions"),
+    ],
+)
+def test_what_a_module_does_not_hold_as_indices(messages: Any, bad: Any, text: str) -> None:
+    with pytest.raises(tadc.CompileError, match=text):
+        messages.module(src=bad)
+
+
+@pytest.mark.sweep
+@pytest.mark.filterwarnings("ignore")
+def test_indices_in_a_graph_are_those_of_each_call(messages: Any) -> None:
+    def f(src: Any, x: Any) -> Any:
+        return messages(src, DST, x, W)
+
+    class Layer(torch.nn.Module):
+        def forward(self, src: Any, x: Any) -> Any:
+            return f(src, x)
+
+    exported = torch.export.export(Layer(), (SRC, X)).module()
+    traced = torch.jit.trace(f, (SRC, X))
+    for graph in (torch.compile(f, fullgraph=True), exported, traced):
+        for src in (SRC, SRC.flip(0), (SRC + 1) % N):
+            torch.testing.assert_close(graph(src, X), plain(src, DST, X, W))
+
+
+def test_a_graph_says_that_indices_are_wrong(messages: Any) -> None:
+    op = messages._op
+    with pytest.raises(RuntimeError, match=r"TAD0511\]: `src` has an element that is out of range") as caught:
+        op(SRC.int() + N, DST.int(), X, W)
+    assert "= help: the function itself" in str(caught.value)
 
 
 def test_a_scalar_index_is_a_number() -> None:
@@ -86,6 +146,7 @@ def test_sizes_that_no_tensor_tells() -> None:
     f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])").torch
     found = f(torch.tensor([2, 0, 2]), torch.ones(3, dtype=torch.float64), N=3)
     assert found.tolist() == [1, 0, 2]
+    assert f(tadc.relation([2, 0, 2], 4), torch.ones(3, dtype=torch.float64)).tolist() == [1, 0, 2, 0]
 
 
 DENSE = torch.where(torch.rand(5, 7, dtype=torch.float64) < 0.4, torch.randn(5, 7, dtype=torch.float64), 0)
@@ -119,3 +180,21 @@ def test_results_at_the_places_of_a_sparse_tensor(product: tadc.Function, layout
         found = f(DENSE.to_sparse(layout=layout), x, dz)
         assert found.layout is layout
         torch.testing.assert_close(found.to_dense(), torch.outer(dz, x) * (DENSE != 0))
+
+
+def test_a_module_and_a_graph_take_what_a_sparse_tensor_stores(product: tadc.Function) -> None:
+    given, x = DENSE.to_sparse(), torch.randn(7, dtype=torch.float64)
+    with pytest.raises(tadc.CompileError, match=r"row=S.indices\(\)\[0\], .* A=S.values\(\)"):
+        product.torch.module(A=given)
+    row, col = given.indices()
+    layer = product.at({"N": 5}).torch.module(row=row, col=col, A=given.values())
+    torch.testing.assert_close(layer(x), DENSE @ x)
+    with pytest.raises(TypeError, match=r"TAD0504\]: no graph .* f\.at\({'N': …}\)\.torch"):
+        product.torch._traced((given, x), {})
+
+
+def test_sizes_that_a_sparse_tensor_tells_are_those_of_others(product: tadc.Function) -> None:
+    with pytest.raises(tadc.ArgumentError, match="dimension 0 of `x` has 9 elements, expected 7"):
+        product.torch(DENSE.to_sparse(), torch.ones(9, dtype=torch.float64))
+    with pytest.raises(tadc.ArgumentError, match="`A` is a dense array, and the program takes a sparse one"):
+        product.torch(DENSE, torch.ones(7, dtype=torch.float64))
