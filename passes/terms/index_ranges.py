@@ -83,11 +83,8 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
 
 def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
     """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
-    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
-    low, high = lookups.get(1), lookups.get(-1)
-    if low is None or high is None or low.array != high.array or not low.at:
-        return None
-    if high.at[-1] - low.at[-1] != Affine.const(1):
+    low = between_neighbours(name, forms)
+    if low is None:
         return None
     total = Affine.const(1)
     for form in low.at:
@@ -97,6 +94,15 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
         first, other = (total, found.extent) if found.extent.is_constant else (found.extent, total)
         total = first * other.constant
     return Range(ZERO, ZERO, total, frozenset[str]().union(*(form.variables for form in low.at)) - sizes)
+
+
+def between_neighbours(name: str, forms: Sequence[Affine]) -> Lookup | None:
+    """The first of two neighbours in an index array between which an index runs; None where it does not."""
+    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
+    low, high = lookups.get(1), lookups.get(-1)
+    if low is None or high is None or low.array != high.array or not low.at:
+        return None
+    return low if high.at[-1] - low.at[-1] == Affine.const(1) else None
 
 
 def _bound(name: str, form: Affine, k: int) -> Lookup | None:
