@@ -323,6 +323,7 @@ class _Body:
             return None
         masked = all(choice.is_mask for choice in self.places[at].around if isinstance(choice, Test))
         anywhere = self.derivative and self.activity.passes_on_zero(term, masked)
+        anywhere = anywhere or not self.activity.has_derivative(term)
         return self.mover.move(term, self.places[at], self.owner, self.new, uses, anywhere)
 
     def may_move(self, at: int, term: Term) -> bool:

@@ -164,7 +164,9 @@ class Mover:
         it.
         """
         type = term.type or self.literal
-        box = self.box(term, place)
+        if known := self._known_of_fibre(term, place):
+            return known
+        box = self.box(term, place, anywhere)
         if box is None or not self.fits(box.shape, type, uses):
             return None
         body = self._guarded(box, place, anywhere or not self.strict)
@@ -197,9 +199,18 @@ class Mover:
         new.append(definition)
         return self._read(self.made[key], box.at, order)
 
-    def box(self, term: Term, place: Place) -> Box | None:
-        """The box around the coordinates of a term, or its indices; None where one of them has no range."""
-        return self._fibre(term, place) or self._coordinates(term, place) or self._indices(term, place)
+    def box(self, term: Term, place: Place, anywhere: bool = False) -> Box | None:
+        """The box around the coordinates of a term, or its indices; None where one of them has no range.
+
+        The values of an element whose fibre it adds up are a coordinate; before a derivative, if it may be
+        evaluated `anywhere`, or is for each element there is.
+        """
+        found = self.of_fibre(term)
+        if found is not None and self.strict and not anywhere:
+            array = self.arrays[found.element.array]
+            found = found if is_everywhere(found, place, array.shape, self.size_facts) else None
+        made = None if found is None else self._fibre(found, place)
+        return made or self._coordinates(term, place) or self._indices(term, place)
 
     def of_fibre(self, term: Term) -> OfElement | None:
         """A term over the element of an index array whose fibre it adds up, if it is one of it."""
@@ -209,17 +220,21 @@ class Mover:
             self.fibres[term.number] = of_fibre(self.program.terms, term, self.sizes)
         return self.fibres[term.number]
 
-    def _fibre(self, term: Term, place: Place) -> Box | None:
-        """The box of the values of an element whose fibre a term adds up; None where it is not of one.
-
-        Before a derivative, where no value is taken of elements that the array does not have around it.
-        """
+    def _known_of_fibre(self, term: Term, place: Place) -> Term | None:
+        """The element of a tensor that has a value for each of the fibres of an index array."""
         found = self.of_fibre(term)
-        if found is None:
+        box = None if found is None else self._fibre(found, place)
+        if box is None:
             return None
-        array = self.arrays[found.element.array]
-        if self.strict and not is_everywhere(found, place, array.shape, self.size_facts):
+        order = _appearing(box.term, len(box.shape))
+        known = self.made.get(self._key(box.term, order, box.shape)) if len(order) == len(box.shape) else None
+        if known is None or known.definition.name == self.inside:
             return None
+        return self._read(known, box.at, order)
+
+    def _fibre(self, found: OfElement, place: Place) -> Box | None:
+        """The box of the values of an element whose fibre a term adds up; None where one of its other indices
+        has no range."""
         rest = found.term.free - self.sizes - {found.name}
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in rest]
         ranges = [r for i, _ in own if (r := place.ranges[i]) is not None]
