@@ -19,7 +19,7 @@ from tadc.passes.terms.index_ranges import Range
 
 
 def is_everywhere(found: OfElement, place: Place, shape: Shape, size_facts: Domain) -> bool:
-    """Whether a term at a place is of all elements of an array of this shape, and nothing for other values."""
+    """Whether a term at a place is of all elements of an array of this shape, and nothing for others."""
     lookup = found.element
     names = [form.terms[0][0] for form in lookup.at if len(form.terms) == 1 and not form.constant]
     if len(set(names)) < len(shape) or not _is_of(found.term, lookup):
@@ -44,7 +44,7 @@ def _holds(choice: Rows, told: Sequence[str], facts: Sequence[Constraint]) -> bo
 
 
 def _is_of(term: Term, lookup: Lookup) -> bool:
-    """Whether a term is nothing for what no element of an array is: a reduction over where the array has it."""
+    """Whether a term is nothing for what no element of an array is: it is over the places of these."""
     rows = term.domain if isinstance(term, Reduce) else ()
     own = frozenset(term.binders) if isinstance(term, Reduce) else frozenset[str]()
     return any(

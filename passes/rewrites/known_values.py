@@ -129,4 +129,3 @@ def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
             left = ((form.variables & names) - found.keys() for form in forms)
             found[min(next(filter(None, left)))] = 0
     return found
-

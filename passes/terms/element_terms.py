@@ -1,8 +1,8 @@
 """Terms that depend on indices by way of elements of index arrays alone, as a reduction over a fibre does.
 
-`max{z: d[z] = d[e]} (x[z])` is a value of `d[e]`: one for each number below, whatever number of e there are. It
-takes as many steps as its fibre has elements. Computed for each e it takes the sum of the squares of these,
-which may be all pairs where many elements are equal; computed for each value, one step an element.
+`max{z: d[z] = d[e]} (x[z])` is a value of `d[e]`, and takes as many steps as its fibre has elements. Computed
+for each e it takes the sum of the squares of these, which may be all pairs where many elements are equal;
+computed for each value, one step an element.
 """
 
 from __future__ import annotations
