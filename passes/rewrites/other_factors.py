@@ -118,6 +118,8 @@ class _Others:
         left = _other_side(body.conditions, element)
         if left is None or len(of.shape) != 1 or low.at != (of.lookup([left]),):
             return None
+        if _leaves_out(body.otherwise, element):
+            return None  # each two elements have a product of their own
         own = of.lookup([element])
         factor = self.terms.rewrite_forms(body.otherwise, left.variables, _put(of.lookup([left]), own))
         ptr = self.arrays[low.array]
@@ -198,6 +200,11 @@ def _other_side(conditions: Domain, element: Affine) -> Affine | None:
     k = form.coefficient(atom)
     left = element - form * k
     return left if abs(k) == 1 and not left.coefficient(atom) else None
+
+
+def _leaves_out(term: Term, element: Affine) -> bool:
+    """Whether a factor is another for some element besides."""
+    return isinstance(term, Guard) and _other_side(term.conditions, element) is not None
 
 
 def _put(old: Affine, new: Affine) -> Callable[[Affine], Affine]:

@@ -212,6 +212,8 @@ class _Candidates:
                 plain = Candidate(fitting, lane, None, {lane: 1})
                 yield from leaping_candidates(body, plain, extent, EACH * code, self.machine)
         for loop in body.below():
+            if loop.binders and loop.binders[-1] in accesses.unlike:
+                continue
             if loop.binders and not (loop.bounds and len(loop.binders) > 1):
                 innermost, trips = loop.binders[-1], loop.trips[-1]
                 fitting = _width(width, trips)
