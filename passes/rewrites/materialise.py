@@ -51,7 +51,7 @@ from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, points, width
-from tadc.passes.terms.element_terms import has_fibres
+from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
 
@@ -329,7 +329,7 @@ class _Body:
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
         all indices around it, so that its cotangent is summed up before it is passed on."""
-        if self.only is not None and not self.only(term):
+        if leaves_out_several(term) or (self.only is not None and not self.only(term)):
             return False
         if not self.derivative or isinstance(term, Reduce):
             return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from tadc.frontend.terms import Reduce, Term, Terms, index_forms, operands, reachable
+from tadc.frontend.terms import Guard, Reduce, Term, Terms, index_forms, operands, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.passes.terms.index_ranges import between_neighbours
 
@@ -82,6 +82,18 @@ def has_fibre(node: Reduce, names: Collection[str] | None = None) -> bool:
     forms = [row.form for row in rows if not row.equality]
     bounds = filter(None, (between_neighbours(name, forms) for name in own))
     return any(names is None or not bound.variables.isdisjoint(names) for bound in bounds)
+
+
+def leaves_out_several(term: Term) -> bool:
+    """Whether a reduction over a fibre leaves out two elements or more, as a second derivative of a product
+    does: there is one for each two elements of a fibre."""
+    if not isinstance(term, Reduce) or not has_fibre(term):
+        return False
+    own, body, count = frozenset(term.binders), term.body, 0
+    while isinstance(body, Guard) and len(body.conditions) == 1 and body.conditions[0].equality:
+        count += not body.conditions[0].form.variables.isdisjoint(own)
+        body = body.otherwise
+    return count > 1
 
 
 def forms_of(root: Term) -> Iterable[Affine]:

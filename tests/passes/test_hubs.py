@@ -35,7 +35,7 @@ PROGRAMS = {
     "degrees": "y[e] = x[s[e]]**2 / sum{g: d[g] = d[e]} (1)",
 }
 NODES, EDGES, MOST = 40, 320, 16
-PASSED = [(name, order) for name in PROGRAMS for order in range(3) if (name, order) not in (("prod", 2), ("max", 2))]
+PASSED = [(name, order) for name in PROGRAMS for order in range(3) if (name, order) != ("max", 2)]
 
 
 @dataclass
