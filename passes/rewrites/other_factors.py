@@ -12,8 +12,8 @@ else in the place of one factor:
 
     sum{g: d[g] = d[e]} (if {g = e} then (0) else (v[g] * (the product of all but e and g)))
 
-Before q this is `with_v[q] = with_v[q - 1] * x[d.perm[q - 1]] + before[q - 1] * v[d.perm[q - 1]]`; either what is
-before or what is behind has it. So it is with several.
+Before q this is `with_v[q] = with_v[q - 1] * x[d.perm[q - 1]] + before[q - 1] * v[d.perm[q - 1]]`; what is
+before has it, or what is behind. So it is with several.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class _Others:
         if fibre is None or not isinstance(fibre.body, Guard):
             return None
         ptr = self.arrays[fibre.low.array]
-        if ptr.inspected and (ptr.inspected.kind != "ptr" or len(ptr.inspected.of) > 1):
+        if ptr.inspected and (ptr.inspected.kind != "ptr" or ptr.inspected.of[1:]):
             return None
         # Which fibre a place is in, and which element stands there.
         of = self.arrays[ptr.inspected.of[0]] if ptr.inspected else self.arrays.owner(ptr.name)
