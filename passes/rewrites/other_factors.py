@@ -24,7 +24,7 @@ from itertools import combinations
 from itertools import count as count_from_0
 from typing import NamedTuple
 
-from tadc.frontend.extents import Extent, extent
+from tadc.frontend.extents import Extent, as_form, extent
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Domain, ElementType, Guard, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint, Lookup
@@ -74,6 +74,7 @@ class _Product(NamedTuple):
     summands: tuple[Term, ...]
     begin: Affine  # the first place of the fibre that `name` is in
     end: Affine  # the first place behind it
+    known: Domain  # where there is a fibre: what no range between neighbours has is in none
     size: Extent  # how many places there are
 
 
@@ -164,6 +165,7 @@ class _Others:
             parts[1:],
             ptr.lookup([own]),
             ptr.lookup([own + 1]),
+            () if ptr.inspected else (Constraint(as_form(ptr.shape[0]) - 2 - own),),
             self.arrays.count(of.name),
         )
 
@@ -273,12 +275,14 @@ class _Others:
             known = self.terms.read(tensor, at, family.type)
             total = self.algebra.add(total, self.algebra.mul(*(known, value)[::-step]))
         nothing = self.algebra.zero if chosen else self.algebra.one
+        body = self.terms.guard([Constraint(row)], total, nothing)
+        known = [one.substitute(mapping).substitute(named) for one in found.known]
         made = Definition(
             name,
             family.type,
             family.shape,
             tuple(indices),
-            self.terms.guard([Constraint(row)], total, nothing),
+            self.terms.guard(known, body, nothing) if known else body,
             is_output=False,
             span=family.owner.span,
             order=here * -step,

@@ -71,14 +71,15 @@ def has_fibres(root: Term, names: Collection[str] | None = None) -> bool:
 
 
 def has_fibre(node: Reduce, names: Collection[str] | None = None) -> bool:
-    """Whether a reduction is over the places where an index array has a value, or between two neighbours in
-    one; over a fibre that some indices say, if these are given."""
+    """Whether a reduction is over the places where an index array has a value, or one of a few, or between
+    neighbours in one; over a fibre that some indices say, if these are given."""
     own = frozenset(node.binders)
     rows = [row for row in node.domain if row.form.has_lookups]
-    for row in rows:
-        if row.equality and (names is None or not row.form.variables.isdisjoint(names)):
-            if any(not lookup.variables.isdisjoint(own) for lookup in row.form.lookups()):
-                return True
+    told = [row for row in rows if names is None or not row.form.variables.isdisjoint(names)]
+    for row in told:
+        inside = any(not lookup.variables.isdisjoint(own) for lookup in row.form.lookups())
+        if inside and (row.equality or any((row.form + other.form).is_constant for other in told)):
+            return True
     forms = [row.form for row in rows if not row.equality]
     bounds = filter(None, (between_neighbours(name, forms) for name in own))
     return any(names is None or not bound.variables.isdisjoint(names) for bound in bounds)
