@@ -1,8 +1,11 @@
-"""Calls of kernels' loops by several threads: `tad_f.0.split`, `tad_f.0.turns`, made of their declarations.
+"""Calls of kernels' loops by several threads: `tad_f.0.split` and others, made of their declarations.
 
 `tad_f.0.split(…, elements, multiple, operations)` calls `tad_f.0(…, begin, end)` on ranges that make up
 [0, elements), by `tadc_parallel` (`pool.ll`), which the process that loads a kernel provides. It is a
 weak symbol: a kernel linked without it works on one thread.
+
+`tad_f.0.spread(…, elements, multiple, starts, operations)` does so too, on ranges that are about equally much
+work: an element takes as many steps as there are from one of `starts` to the next (`rows.ll`).
 
 `tad_f.0.turns(…, phases, most, operations)` calls `tad_f.0(…, first, last, part, parts)` for each part of
 each phase, of which there are `most` at most, when the phase before is done, by `tadc_turns` (`turns.ll`),
@@ -12,6 +15,7 @@ which becomes a part of the kernel.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +38,12 @@ class _Kind:
     whole: tuple[str, ...]
     alone: tuple[str, ...]
     by: str
+    pointers: tuple[str, ...] = ()
+    """Those of `whole` that are no numbers."""
+
+    def typed(self, words: Iterable[str]) -> str:
+        """Words as operands with their types."""
+        return ", ".join(f"{'ptr' if word in self.pointers else 'i64'} %{word}" for word in words)
 
 
 _KINDS = {
@@ -44,15 +54,22 @@ _KINDS = {
             ("elements", "multiple", "operations"), ("0", "%elements"), PARALLEL,
         ),
         _Kind(
+            "spread", ("begin", "end"),
+            ("elements", "multiple", "starts", "operations"), ("0", "%elements"), PARALLEL, ("starts",),
+        ),
+        _Kind(
             "turns", ("first", "last", "part", "parts"),
             ("phases", "most", "operations"), ("0", "%phases", "0", "1"), "tadc_turns",
         ),
     )
 }  # fmt: skip
 
+_FOLDER = Path(__file__).parent / "cpu"
+
 #: Functions that have calls of others alone: splits, chains, the entry.
 _CALLERS = re.compile(
-    r"^define (?:internal void @(?:tadc_\w+|[\w.]+\.(?:split|turns|range|rows|steps))|void @\w+)\(.*?^}\n",
+    r"^define (?:internal void @(?:tadc_\w+|[\w.]+\.(?:split|spread|turns|range|rows|steps))|void @\w+)"
+    r"\(.*?^}\n",
     re.M | re.S,
 )
 _DECLARED = re.compile(rf"^declare void @([\w.]+)\.({'|'.join(_KINDS)})\(([^\n]*)\)[^\n]*\n", re.M)
@@ -74,6 +91,8 @@ def define_splits(text: str, pause: str = "") -> str:
     text = _DECLARED.sub(define, text)
     if not bodies:
         return text
+    if "spread" in found:
+        bodies.append((_FOLDER / "rows.ll").read_text())
     if "turns" in found:
         bodies.append(turns_text(pause))
     declaration = f"declare extern_weak void @{PARALLEL}(ptr, ptr, i64, i64, i64)\n"
@@ -91,7 +110,7 @@ def on_one_thread(text: str) -> str:
 def turns_text(pause: str) -> str:
     """The text of `turns.ll`, with what it leaves open: what a thread that waits calls, which parts are worth
     it."""
-    text = (Path(__file__).parent / "cpu" / "turns.ll").read_text().replace("LEAST", str(LEAST_PART))
+    text = (_FOLDER / "turns.ll").read_text().replace("LEAST", str(LEAST_PART))
     call = f"call void @{pause}()" if pause else ""
     return text.replace("PAUSE", call) + (f"declare void @{pause}()\n" if pause else "")
 
@@ -107,24 +126,30 @@ def _definitions(name: str, types: list[str], kind: _Kind) -> str:
 
     It puts them in an array, out of which `NAME.range` takes them again on each thread.
     """
-    numbers = range(len(types))
+    spreads = kind.name == "spread"
+    kept = [f"{type} %a{n}" for n, type in enumerate(types)]
+    kept += ["i64 %elements", "i64 %multiple", "ptr %starts"] if spreads else []
     left = AS_IT_IS_IN_TEXT if len(types) > MANY else ""
     given = "".join(f"{type} %a{n}, " for n, type in enumerate(types))
-    at = [f"  %p{n} = getelementptr i64, ptr %arguments, i64 {n}" for n in numbers]
-    store = [f"  store {type} %a{n}, ptr %p{n}" for n, type in enumerate(types)]
-    load = [f"  %a{n} = load {type}, ptr %p{n}" for n, type in enumerate(types)]
-    each, whole = (", ".join(f"i64 %{word}" for word in words) for words in (kind.each, kind.whole))
+    at = [f"  %p{n} = getelementptr i64, ptr %arguments, i64 {n}" for n in range(len(kept))]
+    store = [f"  store {each}, ptr %p{n}" for n, each in enumerate(kept)]
+    load = [f"  %{each.split('%')[1]} = load {each.split()[0]}, ptr %p{n}" for n, each in enumerate(kept)]
+    each, whole = kind.typed(kind.each), kind.typed(kind.whole)
+    call = f"call void @{kind.by}(ptr @{name}.range, ptr %arguments, {whole})"
     return "\n".join(
         [
             f"define internal void @{name}.range(ptr %arguments, {each}){left} {{",
             *at,
             *load,
-            f"  call void @{name}({given}{each})",
-            "  ret void",
+            *(
+                _ROWS.format(call=f"call void @{name}({given}i64 %row, i64 %row.end)")
+                if spreads
+                else f"  call void @{name}({given}{each})\n  ret void"
+            ).split("\n"),
             "}",
             "",
             f"define internal void @{name}.{kind.name}({given}{whole}){left} {{",
-            f"  %arguments = alloca [{len(types)} x i64]",
+            f"  %arguments = alloca [{len(kept)} x i64]",
             *at,
             *store,
             f"  %alone = icmp eq ptr @{PARALLEL}, null",
@@ -133,9 +158,32 @@ def _definitions(name: str, types: list[str], kind: _Kind) -> str:
             f"  call void @{name}({given}{', '.join(f'i64 {word}' for word in kind.alone)})",
             "  ret void",
             "several:",
-            f"  call void @{kind.by}(ptr @{name}.range, ptr %arguments, {whole})",
+            *(_PLACES.format(name=name) if spreads else f"  {call}").split("\n"),
             "  ret void",
             "}",
             "",
         ]
     )
+
+
+#: What a thread does with a range of places: all rows that begin there.
+_ROWS = """\
+  %row = call i64 @tadc_row_at(ptr %starts, i64 %elements, i64 %multiple, i64 %begin)
+  %row.end = call i64 @tadc_row_at(ptr %starts, i64 %elements, i64 %multiple, i64 %end)
+  %any = icmp slt i64 %row, %row.end
+  br i1 %any, label %rows, label %none
+rows:
+  {call}
+  br label %none
+none:
+  ret void"""
+
+#: Threads divide the places of rows.
+_PLACES = f"""\
+  %first = load i32, ptr %starts
+  %end.at = getelementptr i32, ptr %starts, i64 %elements
+  %last = load i32, ptr %end.at
+  %steps = sub i32 %last, %first
+  %steps.wide = zext i32 %steps to i64
+  %places = add i64 %steps.wide, %elements
+  call void @{PARALLEL}(ptr @{{name}}.range, ptr %arguments, i64 %places, i64 1, i64 %operations)"""

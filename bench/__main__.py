@@ -13,7 +13,7 @@
 `python -m bench memory [RECURRENCE …]`: gradients under memory limits against JAX with checkpoints.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
-`python -m bench sparse [PROGRAM …]`: programs with index arrays, against sparse arrays, scatters and loops.
+`python -m bench sparse [PROGRAM …] [--pattern NAME]`: programs with index arrays, against peers.
 `python -m bench torch-calls`: what a call in PyTorch takes, beside its own operations.
 `python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
 `python -m bench wasm`: modules of WebAssembly against plain JavaScript, in node.

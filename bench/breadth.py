@@ -1,7 +1,8 @@
 """`python -m bench everyday`: programs that no schedule was chosen for by hand, against the best of others.
 
 `python -m bench sparse`: the same of programs with index arrays. What is made of index arrays once is no part
-of any time: tadc's is the column `inspector`, the time of a first call with them over that of others.
+of any time. What that takes tadc is the column `inspector`: to make a relation of each (`tadc.relation`), and
+the time of the first call with these over that of others.
 
 Value and all gradients, f32 (or `--f64`), on as many threads as `TADC_NUM_THREADS` says; libraries take those
 that they like, or as many as the processors that the process may run on (`taskset`).
@@ -55,10 +56,10 @@ def contenders(workload: Workload, dtype: str, *, small: bool = False) -> dict[s
 
 
 def inspector(contender: Contender, own: float) -> str:
-    """Milliseconds of a first call with index arrays over those of others; empty where there are none."""
+    """Milliseconds of relations and of a first call with them over those of others; empty without any."""
     if contender.anew is None:
         return ""
-    return f"{max(0.0, 1e3 * min(seconds(contender.anew()) for _ in range(3)) - own):.2f}"
+    return f"{max(0.0, 1e3 * min(seconds(contender.anew) for _ in range(3)) - own):.2f}"
 
 
 def main(words: list[str]) -> None:

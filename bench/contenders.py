@@ -10,7 +10,6 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -40,8 +39,8 @@ class Contender:
     temporaries: int | None = None
     """Bytes of temporary arrays of a call, where known."""
     numpy: Callable[[Any], np.ndarray] = field(default=np.asarray)
-    anew: Callable[[], Callable[[], Any]] | None = None
-    """Makes a call with index arrays that were not seen before; None where there are none."""
+    anew: Callable[[], Any] | None = None
+    """Makes relations of index arrays, and calls with them for the first time; None where there are none."""
 
     def results(self) -> list[np.ndarray]:
         """The results of a call."""
@@ -63,9 +62,9 @@ def prepare(name: str, workload: Workload, sizes: Mapping[str, int], inputs: Arr
         raise UnavailableError(workload.absent[name])
     if name == TADC:
         return _tadc(workload, sizes, inputs)
-    library = name.split(",")[0]
+    library, *others = name.split(",")[0].split(" and ")
     package = {"PyTorch": "torch", "KeOps": "pykeops"}.get(library, library.lower())
-    if not find_spec(package):
+    if not all(map(find_spec, (package, *(other.lower() for other in others)))):
         raise UnavailableError("not installed")
     if name == COMPILED:
         return _torch_compiled(workload.peers["PyTorch"], workload, inputs)
@@ -87,21 +86,32 @@ def prepare(name: str, workload: Workload, sizes: Mapping[str, int], inputs: Arr
 
 def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Contender:
     begin = time.perf_counter()
-    kernel = tadc.compile(workload.derivative(str(inputs[-1].dtype).replace("float", "f"), sizes))
+    dtype = str(inputs[-1].dtype).replace("float", "f")
+    if workload.kind == "stiffness":
+        call, temporaries = _stiffness(workload.function(dtype, sizes), workload.fixed), None
+        call(*inputs)
+    else:
+        call = tadc.compile(workload.derivative(dtype, sizes))
+        assert isinstance(call.kernel, Kernel)
+        temporaries = workspace(call.kernel.temporaries).bytes
     seconds = time.perf_counter() - begin
-    assert isinstance(kernel.kernel, Kernel)
-    temporaries = workspace(kernel.kernel.temporaries).bytes
-    made = Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
-    if any(np.issubdtype(a.dtype, np.integer) for a in inputs):
-        made.anew = lambda: partial(kernel, *map(_unseen, inputs))
+    made = Contender(lambda: call(*workload.arguments(inputs)), seconds, temporaries)
+    below = {n: a.below for n, a in enumerate(workload.function(dtype, sizes).program.passed())}
+    if any(bound is not None for bound in below.values()):
+        made.anew = lambda: call(*(_related(array, below.get(n)) for n, array in enumerate(inputs)))
     return made
 
 
-def _unseen(array: np.ndarray) -> np.ndarray:
-    """A copy, of which what is made may be kept, as it cannot change."""
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
+def _stiffness(function: tadc.Function, fixed: int) -> Callable[..., Arrays]:
+    """Value, gradient and the values of the sparse Hessian by the first argument that has a derivative."""
+    by = function.inputs[fixed]
+    slope, curvature = tadc.value_and_grad(function, by), tadc.hessian(function, by)
+    return lambda *arrays: (*slope(*arrays), curvature.toscipy(*arrays).data)
+
+
+def _related(array: np.ndarray, below: Any) -> Any:
+    """An index array as a relation, as who calls more than once makes it; another array as it is."""
+    return array if below is None else tadc.relation(array, below)
 
 
 def _jax(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:

@@ -45,6 +45,11 @@ ATTRIBUTES = {
         "array of two integers",
         "the number of its chain, and how many rows of that run at a time",
     ),
+    "tad.row": (
+        "a map",
+        "integer",
+        "the number of its index that counts rows of its chain; the first without it",
+    ),
     "tad.chain_steps": ("a map", "unit", "its first index numbers the steps of the chain that it is in"),
     "tad.in_place": (
         "a map",

@@ -2,8 +2,9 @@
 
 An argument of i32 has `tad.below`, a form of the sizes that its elements are less than. One that is
 `tad.increasing` has one dimension. `tad.inspected` says what makes it: a kind, the axis, and names of arrays;
-`tad.values` the form of one that is computed, as `lattice/form_json.py` writes it. `tad.pattern` says of a
-sparse tensor its shape, a map of the sizes, and the names of the arrays that tell where its elements stand.
+`tad.values` the form of one that is computed, or how long the parts are that one is about, as
+`lattice/form_json.py` writes it. `tad.pattern` says of a sparse tensor its shape, a map of the sizes, and the
+names of the arrays that tell where its elements stand.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.form_json import form_json, form_of
 
 _KINDS = get_args(get_type_hints(Inspected)["kind"])
+
+#: Those that a form says more of.
+_WITH_FORM = ("values", "whole", "rest", "start")
 
 
 def attributes_of(tensor: Argument | Definition, sizes: Sequence[str], context: ir.Context) -> dict[str, Any]:
@@ -92,7 +96,12 @@ def inspected(function: Any, argument: Any) -> Inspected | None:
         found = Inspected(ir.StringAttr(kind).value, names, ir.IntegerAttr(axis).value, form)
     except (IndexError, TypeError, ValueError):
         found = None
-    if found is None or found.kind not in _KINDS or not found.of or (found.kind == "values") != bool(values):
+    if (
+        found is None
+        or found.kind not in _KINDS
+        or not found.of
+        or (found.kind in _WITH_FORM) != bool(values)
+    ):
         kinds = ", ".join(f'"{kind}"' for kind in _KINDS)
         raise UnsupportedIR(
             f"'tad.inspected' must list one of {kinds}, an axis, and names of arrays, got {said}",

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tadc.frontend.context import Clause, Context
 from tadc.frontend.source import Span
-from tadc.frontend.terms import Term, Terms
+from tadc.frontend.terms import Domain, Term, Terms
 from tadc.lattice.affine import Affine, at_least_zero, equals_zero
 
 
 @dataclass(frozen=True)
 class Condition:
-    """`difference relation 0` between integers."""
+    """`difference relation 0` between integers.
+
+    Elements of index arrays in it stand in each other `depth` deep: they are in range where all conditions
+    hold that are less deep, and those as deep but for `!=`.
+    """
 
     relation: str
     difference: Affine
+    depth: int = 0
 
     @property
     def holds(self) -> Clause:
@@ -39,7 +44,7 @@ class Condition:
     @property
     def fails(self) -> Clause:
         """Constraints of which one holds where the condition does not."""
-        return Condition(NEGATED[self.relation], self.difference).holds
+        return replace(self, relation=NEGATED[self.relation]).holds
 
 
 #: The relation that holds where another does not.
@@ -58,13 +63,20 @@ def where_one_fails(context: Context, conditions: Sequence[Condition]) -> Contex
     return context.assume_any(tuple(c for condition in conditions for c in condition.fails))
 
 
+def rows_and_rest(conditions: Sequence[Condition]) -> tuple[Domain, list[Condition]]:
+    """The rows of conditions that come first, and the others: those with `!=`, and what is deeper."""
+    depth = min((c.depth for c in conditions if c.relation == "!="), default=None)
+    rest = [c for c in conditions if c.relation == "!=" or (depth is not None and c.depth > depth)]
+    return tuple(row for c in conditions if c not in rest for row in c.holds), rest
+
+
 def guard(terms: Terms, conditions: Sequence[Condition], then: Term, otherwise: Term, span: Span) -> Term:
     """Choose by conditions. `!=` swaps: `if {c and a != b} X else Y` is
     `if {c} (if {a = b} Y else X) else Y`.
     """
-    plain = [c for c in conditions if c.relation != "!="]
-    for condition in reversed([c for c in conditions if c.relation == "!="]):
-        then = terms.guard([equals_zero(condition.difference)], otherwise, then, span)
-    if not plain:
-        return then
-    return terms.guard([row for c in plain for row in c.holds], then, otherwise, span)
+    rows, rest = rows_and_rest(conditions)
+    if rest:
+        first = min((c for c in rest if c.relation == "!="), key=lambda c: c.depth)
+        inner = guard(terms, [c for c in rest if c is not first], then, otherwise, span)
+        then = terms.guard([equals_zero(first.difference)], otherwise, inner, span)
+    return terms.guard(rows, then, otherwise, span) if rows else then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -152,3 +153,12 @@ def _comparison(form: Affine, relation: str) -> str:
     elif right.constant < 0:
         left, right = left - right.constant, right - right.constant
     return f"{_form_text(left)} {relation} {_form_text(right)}"
+
+
+def count_of(name: str, shape: Shape) -> Extent:
+    """The number of elements of a tensor: a size of its own, `name.count`, where it is no form of sizes."""
+    symbolic = [size for size in shape if not isinstance(size, int)]
+    rest = math.prod(size for size in shape if isinstance(size, int))
+    if not symbolic:
+        return rest
+    return extent(symbolic[0] * rest) if len(symbolic) == 1 else Affine.var(f"{name}.count")

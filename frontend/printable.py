@@ -35,7 +35,7 @@ from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
-from tadc.lattice.polyhedron import cleared, irredundant
+from tadc.lattice.polyhedron import cleared, in_place, irredundant
 
 _Names = dict[str, Affine]
 
@@ -46,7 +46,7 @@ def printable(program: Program) -> tuple[Term, ...]:
     Each has the same value and the same derivative. Raises Unbounded for a reduction over infinitely
     many points.
     """
-    speller = Speller(Terms(), frozenset(program.sizes))
+    speller = Speller(Terms(), frozenset(program.sizes), program.shapes())
     with deep_recursion():
         return tuple(speller.spell(d.body, {}, program.facts(d)) for d in program.definitions)
 
@@ -90,9 +90,10 @@ def is_told(name: str, size: Affine, term: Reduce, shapes: Mapping[str, Shape]) 
 class Speller:
     """Spells terms of other tables in one table, where equal words are one term."""
 
-    def __init__(self, terms: Terms, sizes: frozenset[str] = frozenset()) -> None:
+    def __init__(self, terms: Terms, sizes: frozenset[str], shapes: Mapping[str, Shape]) -> None:
         self.terms = terms
         self.sizes = sizes
+        self.shapes = shapes
         self.places: dict[tuple[tuple[tuple[str, Affine], ...], Domain], int] = {}
         self.memo: dict[tuple[int, int], Term] = {}
 
@@ -163,7 +164,7 @@ class Speller:
         known, groups = facts, list[_Group]()
         try:
             for names_, rows_ in _in_turn(binders, rows):
-                group = _group(names_, rows_, known)
+                group = self._group(names_, rows_, known)
                 known = (*known, *group.rows)
                 groups.append(group)
         except EliminationLimit:
@@ -184,6 +185,48 @@ class Speller:
             bounds = sorted(made.domain, key=str)
             body = self.terms.reduce(made.binders, bounds, made.body, kind=kind, hints=made.hints)
         return self.terms.guard(group.outside, body, nothing) if group.outside else body
+
+    def _group(self, binders: Sequence[str], rows: Sequence[Constraint], facts: Domain) -> _Group:
+        """How text says the set.
+
+        What it says gives the same again, whatever else is known: its rows stay, without those that follow.
+        """
+        ranging, held = told_apart(binders, rows)
+        if len(binders) == 1 and _is_range(ranging, binders[0]):
+            settled = _settled(binders[0], ranging)
+            needed = irredundant(settled, facts)
+            loops = [(binders[0], needed if _is_range(needed, binders[0]) else settled)]
+            return self._held_by(_Group(tuple(loops), (), ()), held, facts)
+        try:
+            nest = loop_nest(binders, ranging, facts)
+        except Unbounded:
+            # A bound that a condition implies: `2*e >= ptr[e]`.
+            nest = loop_nest(binders, [*ranging, *(side for row in held for side in relaxed(row))], facts)
+        loops = list[tuple[str, list[Constraint]]]()
+        for level in nest.levels:
+            variable = Affine.var(level.name)
+            bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
+            bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
+            loops.append((level.name, _settled(level.name, bounds)))
+        return self._held_by(_Group(tuple(loops), nest.inside, nest.outside), held, facts)
+
+    def _held_by(self, group: _Group, held: Sequence[Constraint], facts: Domain) -> _Group:
+        """The group with conditions, each where it is known first, and what these need there: a condition
+        further in may be what it follows from."""
+        loops = [(name, list(bounds)) for name, bounds in group.loops]
+        outside, left = list(group.outside), list(held)
+        for depth, (_, bounds) in enumerate(loops):
+            inner = {name for name, _ in loops[depth + 1 :]}
+            here = [row for row in left if inner.isdisjoint(row.form.variables)]
+            left = [row for row in left if row not in here]
+            known = (*facts, *outside, *(row for _, rows in loops[: depth + 1] for row in rows))
+            for row in in_place(here, self.shapes.__getitem__, known):
+                if row in here:
+                    bounds.append(faced(row))
+                elif row.form.has_lookups:
+                    around = (rows for name, rows in reversed(loops) if name in row.form.variables)
+                    next(around, outside).append(faced(row))
+        return _Group(tuple(loops), group.inside, outside)
 
     def _boxed(
         self, term: Reduce, hints: dict[str, str], rows: Domain, names: _Names, facts: Domain
@@ -288,40 +331,6 @@ class _Group:
     def rows(self) -> Domain:
         """What holds inside of it."""
         return (*self.outside, *(row for _, bounds in self.loops for row in bounds), *self.inside)
-
-
-def _group(binders: Sequence[str], rows: Sequence[Constraint], facts: Domain) -> _Group:
-    """How text says the set.
-
-    What it says gives the same again, whatever else is known: its rows stay, without those that follow.
-    """
-    ranging, held = told_apart(binders, rows)
-    if len(binders) == 1 and _is_range(ranging, binders[0]):
-        settled = _settled(binders[0], ranging)
-        needed = irredundant(settled, facts)
-        loops = [(binders[0], needed if _is_range(needed, binders[0]) else settled)]
-        return _Group(_held_by(loops, held), (), ())
-    try:
-        nest = loop_nest(binders, ranging, facts)
-    except Unbounded:
-        # A bound that a condition implies: `2*e >= ptr[e]`.
-        nest = loop_nest(binders, [*ranging, *(side for row in held for side in relaxed(row))], facts)
-    loops = list[tuple[str, list[Constraint]]]()
-    for level in nest.levels:
-        variable = Affine.var(level.name)
-        bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
-        bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
-        loops.append((level.name, _settled(level.name, bounds)))
-    return _Group(_held_by(loops, held), nest.inside, nest.outside)
-
-
-def _held_by(
-    loops: Sequence[tuple[str, list[Constraint]]], held: Sequence[Constraint]
-) -> tuple[tuple[str, list[Constraint]], ...]:
-    """The loops, each with the conditions that are known in it first."""
-    for row in map(faced, held):
-        next(rows for name, rows in reversed(loops) if name in row.form.variables).append(row)
-    return tuple(loops)
 
 
 def _is_signed(value: int | float) -> bool:

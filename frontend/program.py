@@ -40,9 +40,20 @@ class Inspected:
     - `values` of some arrays is an index array of any shape: its element at `#0, #1, …` is `form`, an index
       form of these, of sizes and of lookups of the arrays. A lookup that is out of range counts as 0.
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
+    - `whole` of `ptr: index[N + 1] in E + 1 increasing` is `index[N + 1] in E // L + 1 increasing`: the parts
+      of L elements, where L is the number `form`, of the ranges before one.
+    - `rest` of ptr is `index[N] in E + 1`: where what is left of a range after these parts begins.
+    - `start` of (ptr, whole) is `index[E // L] in E - L + 1`: where the c-th of these parts begins; 0 where
+      there are fewer.
+    - `before` of (a, …, u, …), as many of one shape as of another, has the shape of `u`: how many of the
+      tuples of elements of a, … are less than that of u, …; `until`: how many are at most that.
+    - `spread` of (a, b), where `a: index[E] in N`, is `index[N] in E + 1`: numbers that look random, others
+      for each `axis`, fewer different ones than elements of b have one value.
     """
 
-    kind: Literal["ptr", "perm", "owner", "values", "taken"]
+    kind: Literal[
+        "ptr", "perm", "owner", "values", "taken", "whole", "rest", "start", "before", "until", "spread"
+    ]
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None

@@ -10,7 +10,7 @@ from tadc.lattice.affine import Affine, Constraint, at_least_zero
 from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.intervals import interval_of
 from tadc.lattice.points import SearchLimit, find_point
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import follows
 
 Point = dict[str, int]
 
@@ -31,7 +31,7 @@ def is_proven(form: Affine, context: Context) -> bool:
     if len(context.facts) > _MAX_FACTS:
         raise TooManyCases
     facts, names = joined(form, context)
-    proven = bool(facts or not form.is_linear) and implied(form, [*facts, *_box(names, context)])
+    proven = bool(facts or not form.is_linear) and follows(form, [*facts, *_box(names, context)])
     if proven:
         context.proven.add(form)
     return proven

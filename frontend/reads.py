@@ -79,7 +79,11 @@ class ReadChecker:
         in range.
         """
         found: dict[int, Condition | None] = {}
-        for n in sorted(range(len(relations)), key=lambda n: _lookups_in_each_other(relations[n])):
+
+        def turn(n: int) -> tuple[int, bool]:
+            return _lookups_in_each_other(relations[n]), relations[n].operator == "!="
+
+        for n in sorted(range(len(relations)), key=turn):
             made = found[n] = self.condition(relations[n], setting)
             if made is not None:
                 setting = Setting(setting.scope, setting.context.assume_any(made.holds))
@@ -96,7 +100,7 @@ class ReadChecker:
         except Rejected as problem:
             self.reporter.add(problem)
             return None
-        return Condition(relation.operator, lhs - rhs)
+        return Condition(relation.operator, lhs - rhs, _lookups_in_each_other(relation))
 
     def element(self, expr: syntax.Subscript, setting: Setting) -> tuple[Tensor, list[Affine]] | None:
         """The tensor, as the read has it, and the index forms, each proven in range."""

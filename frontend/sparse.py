@@ -1,4 +1,4 @@
-"""Elements of sparse tensors: sums over what is stored, which reach through what is linear.
+"""Elements of sparse tensors: sums over what is stored, which reach through what is 0 where they are.
 
     A: f64[N, M] at (row, col)
     z[i] = sum{j} (A[i, j] * x[j])
@@ -6,20 +6,28 @@
 `A[at e]` is the element that is stored at e, and `A[i, j]` is `sum{e: row[e] = i and col[e] = j} (A[at e])`:
 nothing where nothing is stored, and the sum of all where several are stored at one place. Such a sum joins
 the sums around it, whose indices its conditions tell: z[i] is `sum{e: row[e] = i} (A[at e] * x[col[e]])`.
-What stands between has to be linear: of nothing, a function that is not 0 at 0 is something.
+
+What is not linear is computed at each e, of the whole element E, the sum of what is stored at its place:
+
+    A[i, j]**3       sum{e: …} (A[at e] * E**2)
+    sin(A[i, j])     sum{e: …} (sin(E) / n), where n is how many are stored at that place
+    A[i, j]*exp(A[i, j])    sum{e: …} (A[at e] * exp(E))
+
+A function that is not 0 at 0 is something where nothing is stored, so it stands in a product that is 0 there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.functions import OPERATORS, having
 from tadc.frontend.limits import MAX_PARTS
 from tadc.frontend.report import Rejected, error
 from tadc.frontend.source import Span
-from tadc.frontend.terms import Domain, Term, Terms
+from tadc.frontend.terms import Const, Domain, Term, Terms
 from tadc.lattice.affine import Affine, Constraint, equals_zero
 from tadc.lattice.polyhedron import implied
 
@@ -31,14 +39,31 @@ _SIGNS = {name: sign for sign, name in OPERATORS.items()}
 class Part:
     """The sum of a term over indices; without indices the term alone.
 
-    It is `reached` where a sum of the program binds an index of each element in it.
+    `places` are the indices of the elements in it that no sum of the program has bound yet: it is 0 where
+    nothing is stored at these. One that is not is `refused` with what says so, unless a factor is 0 there.
     """
 
     term: Term
     keys: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     rows: Domain = ()
-    reached: bool = True
+    places: frozenset[str] = frozenset()
+    refused: Diagnostic | None = None
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether it is 0 where nothing is stored."""
+        return bool(self.places) and self.refused is None
+
+    def covers(self, other: Part) -> bool:
+        """Whether it is 0 where nothing is stored at the places of another."""
+        return self.vanishes and other.places <= self.places
+
+    def beside(self, other: Part) -> Part:
+        """It with another in its term, with which it is refused where it is not 0."""
+        if self.covers(other):
+            return self
+        return replace(self, places=self.places | other.places, refused=self.refused or other.refused)
 
     def over(self, term: Term) -> Part:
         """The sum of another term over the same indices."""
@@ -79,10 +104,7 @@ def parts_of(value: Term | Sparse) -> tuple[Part, ...]:
 
 
 def applied(terms: Terms, function: str, operands: Sequence[Term | Sparse], span: Span) -> Term | Sparse:
-    """A function of values of which one is sparse.
-
-    Raises Rejected (TAD0214) where it is not linear in elements that no sum has reached.
-    """
+    """A function of values of which one is sparse. Raises Rejected (TAD0113) for too many summands."""
     first = next(value for value in operands if isinstance(value, Sparse))
     match function:
         case "add" | "sub":
@@ -93,46 +115,161 @@ def applied(terms: Terms, function: str, operands: Sequence[Term | Sparse], span
         case "neg":
             return first.each(lambda term: terms.apply("neg", [term], span))
         case "mul":
-            left, right = map(parts_of, operands)
-            return _limited(
-                replace(first, parts=tuple(_product(terms, p, q, span) for p in left for q in right)), span
-            )
-        case "div" if not isinstance(below := operands[1], Sparse):
-            return first.each(lambda term: terms.apply("div", [term, below], span))
-        case _:
-            known = [
-                settled(terms, value, span, lambda value: _not_linear(value, function, span))
-                for value in operands
+            return _times(terms, *operands, span=span)
+        case "div":
+            below = operands[1]
+            parts = [
+                part.over(_of_wholes(terms, "div", [part.term, below], span))
+                for part in parts_of(operands[0])
             ]
-            return terms.apply(function, known, span)
+            refused = (
+                _anywhere(terms, "div", [terms.const(1), below], span) if isinstance(below, Sparse) else None
+            )
+            return replace(first, parts=tuple(_within(parts, refused)))
+        case "pow" if (number := _exponent(operands[1])) is not None:
+            return _power(terms, first, number, span)
+        case _ if _is_zero_at_0(function, operands):
+            return _where_stored(terms, function, operands, span)
+        case _:
+            return _anywhere(terms, function, operands, span)
+
+
+def _times(terms: Terms, x: Term | Sparse, y: Term | Sparse, span: Span) -> Sparse:
+    """A product: each part of a factor with each of the other."""
+    first = x if isinstance(x, Sparse) else y
+    assert isinstance(first, Sparse)
+    parts = tuple(_product(terms, p, q, span) for p in parts_of(x) for q in parts_of(y))
+    return _limited(replace(first, parts=parts), span)
+
+
+def _product(terms: Terms, p: Part, q: Part, span: Span) -> Part:
+    """The product of two parts, which vanishes where one of them does."""
+    refused = [r.refused for r, other in ((p, q), (q, p)) if r.refused and not other.covers(r)]
+    term = terms.apply("mul", [p.term, q.term], span)
+    places = p.places | q.places
+    return Part(
+        term, p.keys + q.keys, p.hints + q.hints, p.rows + q.rows, places, refused[0] if refused else None
+    )
+
+
+def _power(terms: Terms, value: Sparse, number: int, span: Span) -> Sparse:
+    """An integer power from 1 on: parts that are stored times a power of the whole, and what is left."""
+    if number == 1:
+        return value
+    whole = total(terms, value, span)
+    if number > 2:
+        whole = terms.apply("pow", [whole, terms.const(number - 1)], span)
+    stored = tuple(part for part in value.parts if part.vanishes)
+    parts = [part.over(terms.apply("mul", [part.term, whole], span)) for part in stored]
+    left = tuple(part for part in value.parts if not part.vanishes)
+    if left:
+        rest = _power(terms, value, number - 1, span)
+        parts += _times(terms, replace(value, parts=left), rest, span).parts
+    return _limited(replace(value, parts=tuple(parts)), span)
+
+
+def _where_stored(
+    terms: Terms, function: str, operands: Sequence[Term | Sparse], span: Span
+) -> Term | Sparse:
+    """A function of whole elements, an even share of it for each that is stored at their place."""
+    values = [value for value in operands if isinstance(value, Sparse)]
+    parts = tuple(part for value in values for part in value.parts)
+    one = terms.const(1)
+    number = total(terms, replace(values[0], parts=tuple(part.over(one) for part in parts)), span)
+    share = terms.apply("div", [_of_wholes(terms, function, operands, span), number], span)
+    return _limited(replace(values[0], parts=tuple(part.over(share) for part in parts)), span)
+
+
+def _anywhere(terms: Terms, function: str, operands: Sequence[Term | Sparse], span: Span) -> Sparse:
+    """A function of whole elements, not 0 where nothing is stored unless a sum has bound their places."""
+    value = next(value for value in operands if isinstance(value, Sparse))
+    parts = [part for each in operands for part in parts_of(each)]
+    places = frozenset[str]().union(*(part.places for part in parts))
+    refused = next((part.refused for part in parts if part.refused), None) or _not_zero(value, function, span)
+    part = Part(_of_wholes(terms, function, operands, span), places=places)
+    return replace(value, parts=(replace(part, refused=refused) if places else part,))
+
+
+def _of_wholes(terms: Terms, function: str, operands: Sequence[Term | Sparse], span: Span) -> Term:
+    wholes = [total(terms, value, span) if isinstance(value, Sparse) else value for value in operands]
+    return terms.apply(function, wholes, span)
+
+
+def _exponent(term: Term | Sparse) -> int | None:
+    """A literal integer exponent from 1 on."""
+    number = term.value if isinstance(term, Const) else None
+    return number if isinstance(number, int) and number >= 1 else None
+
+
+def _is_zero_at_0(function: str, operands: Sequence[Term | Sparse]) -> bool:
+    """Whether a function is 0 where nothing is stored of what is sparse among its operands."""
+    numbers = [value.value if isinstance(value, Const) else None for value in operands]
+    stored = [isinstance(value, Sparse) and all(p.vanishes for p in value.parts) for value in operands]
+    if function in _ZERO_AT_0:
+        return stored[0]
+    if function in ("max", "min"):
+        return all(is_stored or number == 0 for is_stored, number in zip(stored, numbers, strict=True))
+    if function in ("pow", "mod", "atan2"):
+        return stored[0] and (numbers[1] or 0) > 0
+    return function == "safe" and stored[0]
 
 
 def settled(terms: Terms, value: Term | Sparse, span: Span, refuse: Callable[[Sparse], Diagnostic]) -> Term:
     """A value as a term; raises Rejected with what `refuse` says where sums have not reached its elements."""
     if not isinstance(value, Sparse):
         return value
-    if not all(part.reached for part in value.parts):
+    if any(part.places for part in value.parts):
         raise Rejected(refuse(value))
     return total(terms, value, span)
 
 
+def compared(
+    terms: Terms, sides: Sequence[Term | Sparse], span: Span
+) -> tuple[Sequence[Term], Sparse | None]:
+    """Both sides of a comparison as terms; what says that elements are compared that no sum has reached."""
+    wholes = [total(terms, side, span) if isinstance(side, Sparse) else side for side in sides]
+    places = frozenset[str]().union(*(part.places for side in sides for part in parts_of(side)))
+    if not places:
+        return wholes, None
+    value = next(side for side in sides if isinstance(side, Sparse))
+    part = Part(terms.const(0), places=places, refused=_not_compared(value, span))
+    return wholes, replace(value, parts=(part,))
+
+
 def chosen(
-    terms: Terms, then: Term | Sparse, otherwise: Term | Sparse, choose: Callable[[Term, Term], Term]
+    terms: Terms,
+    then: Term | Sparse,
+    otherwise: Term | Sparse,
+    choose: Callable[[Term, Term], Term],
+    by: Sparse | None = None,
 ) -> Term | Sparse:
-    """What a choice between values is, of which `choose` makes a term: that of each part or else 0."""
-    first = next((value for value in (then, otherwise) if isinstance(value, Sparse)), None)
+    """What a choice between values is, of which `choose` makes a term: that of each part or else 0.
+
+    Where elements are chosen `by`, what is not 0 with these is refused.
+    """
+    first = next((value for value in (then, otherwise, by) if isinstance(value, Sparse)), None)
     if first is None:
         assert not isinstance(then, Sparse)
         assert not isinstance(otherwise, Sparse)
         return choose(then, otherwise)
     zero = terms.const(0)
-    here = [part.over(choose(part.term, zero)) for part in parts_of(then)]
-    there = [part.over(choose(zero, part.term)) for part in parts_of(otherwise)]
-    return replace(first, parts=(*here, *there))
+    found = [part.over(choose(part.term, zero)) for part in parts_of(then) if part.term is not zero]
+    found += [part.over(choose(zero, part.term)) for part in parts_of(otherwise) if part.term is not zero]
+    return replace(first, parts=tuple(_within(found, by)) or (Part(zero),))
+
+
+def _within(parts: Sequence[Part], value: Sparse | None) -> list[Part]:
+    """Parts with a value in them, which are refused with it where they are not 0."""
+    refused = [part for part in value.parts if part.places] if value is not None else []
+    return [reduce(Part.beside, refused, part) for part in parts]
 
 
 def summed(value: Sparse, keys: Sequence[str], hints: Sequence[str], rows: Domain, terms: Terms) -> Sparse:
-    """The sum of a value over indices: its parts run over those too that their conditions do not tell."""
+    """The sum of a value over indices: its parts run over those too that their conditions do not tell.
+
+    Raises Rejected (TAD0214) where one is not 0 for indices at which nothing is stored.
+    """
+    _refuse(part for part in value.parts if not part.places.isdisjoint(keys))
     parts = [_joined(part, tuple(keys), tuple(hints), rows, terms) for part in value.parts]
     return replace(value, parts=tuple(parts))
 
@@ -143,9 +280,10 @@ def over_stored(
     """A value at the places of what a sparse output stores at its indices `own`.
 
     Of a tensor with the same pattern each element is taken by itself: what is stored at one place is
-    the same together, and nothing is looked for.
+    the same together, and nothing is looked for. Raises Rejected (TAD0214) for what is not 0 elsewhere.
     """
     if isinstance(value, Sparse):
+        _refuse(part for part in value.parts if not part.places <= places.keys())
         parts = tuple(_at_stored(part, own, places, terms) for part in value.parts)
         return total(terms, replace(value, parts=parts), span)
     return terms.substitute(value, places)
@@ -172,14 +310,15 @@ def _at_stored(part: Part, own: Sequence[str], places: Mapping[str, Affine], ter
     return Part(term, keys, tuple(hints[key] for key in keys), rows)
 
 
-def _product(terms: Terms, p: Part, q: Part, span: Span) -> Part:
-    term = terms.apply("mul", [p.term, q.term], span)
-    return Part(term, p.keys + q.keys, p.hints + q.hints, p.rows + q.rows, p.reached and q.reached)
+def _refuse(parts: Iterable[Part]) -> None:
+    for part in parts:
+        if part.refused is not None:
+            raise Rejected(part.refused)
 
 
 def _joined(part: Part, keys: tuple[str, ...], hints: tuple[str, ...], rows: Domain, terms: Terms) -> Part:
     """A part under a sum over indices of the program."""
-    touched = any(not row.form.variables.isdisjoint(keys) for row in part.rows)
+    touched = not part.places.isdisjoint(keys)
     given = dict(zip(keys, hints, strict=True))
     known, term = (*rows, *part.rows), part.term
     for key in keys:
@@ -197,7 +336,8 @@ def _joined(part: Part, keys: tuple[str, ...], hints: tuple[str, ...], rows: Dom
         (*given, *part.keys),
         (*given.values(), *part.hints),
         known,
-        part.reached or touched,
+        frozenset() if touched else part.places,
+        part.refused,
     )
 
 
@@ -225,23 +365,14 @@ def _limited(value: Sparse, span: Span) -> Sparse:
     return value
 
 
-def _stored(value: Sparse) -> str:
-    return f"{value.tensor}[at e]"
-
-
-def _not_linear(value: Sparse, function: str, span: Span) -> Diagnostic:
-    """Build the error for a function of elements that it is not linear in."""
+def _not_zero(value: Sparse, function: str, span: Span) -> Diagnostic:
+    """Build the error for a function of elements that is not 0 where these are."""
     shown = f"`{_SIGNS.get(function, function)}`"
-    if function in _ZERO_AT_0:
-        note = f"several elements of `{value.tensor}` may be stored at one place, and {shown} is not linear"
-    elif function in ("div", "pow", "mod"):
-        note = f"where `{value.tensor}` stores nothing it is 0, and {shown} is not linear in it"
-    else:
-        note = f"where `{value.tensor}` stores nothing it is 0, and {shown} of it is not"
+    note = f"where `{value.tensor}` stores nothing, this {shown} is not 0"
     return _refused(value, f"{shown} of an element of the sparse `{value.tensor}`", span, note)
 
 
-def not_compared(value: Sparse, span: Span) -> Diagnostic:
+def _not_compared(value: Sparse, span: Span) -> Diagnostic:
     """Build the error for a comparison of elements."""
     note = f"where `{value.tensor}` stores nothing it is compared too, as 0"
     return _refused(value, f"a comparison of an element of the sparse `{value.tensor}`", span, note)
@@ -258,8 +389,11 @@ def _refused(value: Sparse, message: str, span: Span, note: str) -> Diagnostic:
         "TAD0214",
         message,
         span,
-        "not a sum of products",
+        "not 0 where nothing is stored",
         secondary=[(value.element, "this element")] if value.element != span else [],
         notes=[note],
-        helps=[f"the elements that are stored alone are `{_stored(value)}`, one for each e"],
+        helps=[
+            f"the elements that are stored alone are `{value.tensor}[at e]`, one for each e",
+            "or multiply by an element at the same place, which is 0 there",
+        ],
     )

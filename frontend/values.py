@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
 from tadc.frontend.complaints import by_value
-from tadc.frontend.conditions import guard, where_all_hold, where_one_fails
+from tadc.frontend.conditions import Condition, guard, rows_and_rest, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
-from tadc.frontend.functions import OPERATORS
+from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
 from tadc.frontend.printable import ranged
 from tadc.frontend.program import Pattern
@@ -29,7 +29,7 @@ from tadc.frontend.sparse import (
     Sparse,
     applied,
     chosen,
-    not_compared,
+    compared,
     not_reduced,
     over_stored,
     settled,
@@ -40,7 +40,7 @@ from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
 from tadc.lattice.polyhedron import cleared
 
-#: The most conditions of one `if`; each `!=` makes a guard of its own below the others.
+#: The most conditions of one `if` or reduction; each `!=` makes a guard of its own below the others.
 MAX_CONDITIONS = 100
 
 
@@ -174,7 +174,10 @@ class ValueReader:
         there = zip(places(arrays, own), forms, strict=False)
         rows = [*box(keys, shape), *(equals_zero(place - form) for place, form in there)]
         term = self.terms.read(tensor.name, (*own, *forms[len(arrays) :]), tensor.type, span)
-        part = Part(term, keys, tuple("e" for _ in keys), tuple(rows), reached=False)
+        indices = {
+            name for form in forms[: len(arrays)] for name in form.variables if not self.names.is_size(name)
+        }
+        part = Part(term, keys, tuple("e" for _ in keys), tuple(rows), frozenset(indices))
         return Sparse((part,), tensor.name, span)
 
     # -- operators -------------------------------------------------------------------------
@@ -247,37 +250,39 @@ class ValueReader:
             indices.pop(spec.name, None)
             indices[spec.name] = Index(spec.name, key, node.kind)
         inside = Setting(replace(setting.scope, indices=indices), context)
-        rows, inside = self._where(node, inside)
+        found, inside = self._conditions(node, "a reduction", inside)
         body = self.read(node.body, inside)
-        if body is None or not legal or rows is None:
+        if body is None or not legal or found is None:
             return None
-        domain += rows
+        rows, rest = rows_and_rest(found)
+        domain += map(cleared, rows)
         hints = [spec.name for spec in node.indices]
         term = body.term
-        if isinstance(term, Sparse) and node.kind == "sum":
+        if not isinstance(term, Sparse) or node.kind != "sum":
+            term = settled(
+                self.terms, term, node.span, lambda value: not_reduced(value, node.kind, node.span)
+            )
+        if rest:
+            nothing = self.terms.const(REDUCTIONS[node.kind].nothing)
+            term = chosen(
+                self.terms, term, nothing, lambda here, there: guard(self.terms, rest, here, there, node.span)
+            )
+        if isinstance(term, Sparse):
             return Value(summed(term, keys, hints, tuple(domain), self.terms))
-        term = settled(self.terms, term, node.span, lambda value: not_reduced(value, node.kind, node.span))
         return Value(self.terms.reduce(keys, domain, term, kind=node.kind, hints=hints, span=node.span))
 
-    def _where(self, node: syntax.Reduce, inside: Setting) -> tuple[list[Constraint] | None, Setting]:
-        """The rows of the conditions of a reduction, None if one is rejected, and where they hold."""
-        rows: list[Constraint] = []
-        found = self.reads.conditions(node.conditions, inside)
-        for relation, condition in zip(node.conditions, found, strict=True):
-            if condition is None:
-                continue
-            if relation.operator == "!=":
-                nothing = "0" if node.kind == "sum" else "1" if node.kind == "prod" else "…"
-                text = self.reporter.text(relation.span).replace("!=", "=")
-                helps = [f"choose in its body: `if {{{text}}} then ({nothing}) else (…)`"]
-                message = f"`!=` in the indices of a {node.kind}"
-                self.reporter.add(error("TAD0111", message, relation.span, "two ranges", helps=helps))
-                continue
-            rows += [cleared(row) for row in condition.holds]
-        if len(rows) < len(node.conditions):
-            return None, replace(inside, context=inside.context.unknown())
+    def _conditions(
+        self, node: syntax.Reduce | syntax.If, what: str, outside: Setting
+    ) -> tuple[list[Condition] | None, Setting]:
+        """The conditions of a reduction or an `if`, None if one is rejected, and where they hold."""
+        if len(node.conditions) > MAX_CONDITIONS:
+            label = f"more than {MAX_CONDITIONS}"
+            raise Rejected(error("TAD0314", f"{what} with too many conditions", node.span, label))
+        found = self.reads.conditions(node.conditions, outside)
         known = [condition for condition in found if condition is not None]
-        return rows, replace(inside, context=where_all_hold(inside.context, known))
+        if len(known) < len(found):
+            return None, replace(outside, context=outside.context.unknown())
+        return known, replace(outside, context=where_all_hold(outside.context, known))
 
     def _range(
         self, node: syntax.Reduce, position: int, key: str, outside: Setting, context: Context
@@ -313,23 +318,17 @@ class ValueReader:
             return None
 
     def _if(self, node: syntax.If, setting: Setting) -> Value | None:
-        if len(node.conditions) > MAX_CONDITIONS:
-            label = f"more than {MAX_CONDITIONS}"
-            raise Rejected(error("TAD0314", "an `if` with too many conditions", node.span, label))
         before = len(self.reporter.diagnostics)
-        found = self.reads.conditions(node.conditions, setting)
+        conditions, inside = self._conditions(node, "an `if`", setting)
         for problem in self.reporter.diagnostics[before:]:
             if problem.code == "TAD0307":
                 problem.helps, problem.edits = by_value(node, self.reporter.text)
-        conditions = [condition for condition in found if condition is not None]
-        known = len(conditions) == len(found)
-        then_context = else_context = setting.context.unknown()
-        if known:
-            then_context = where_all_hold(setting.context, conditions)
-            else_context = where_one_fails(setting.context, conditions)
-        then = self.read(node.then, Setting(setting.scope, then_context))
-        otherwise = self.read(node.otherwise, Setting(setting.scope, else_context))
-        if then is None or otherwise is None or not known:
+        outside = setting.context.unknown()
+        if conditions is not None:
+            outside = where_one_fails(setting.context, conditions)
+        then = self.read(node.then, inside)
+        otherwise = self.read(node.otherwise, Setting(setting.scope, outside))
+        if then is None or otherwise is None or conditions is None:
             return None
         return Value(
             chosen(
@@ -347,15 +346,12 @@ class ValueReader:
         known = [value for value in parts if value is not None]
         if len(known) < len(parts):
             return None
-        lhs, rhs = (
-            settled(self.terms, value.term, node.span, lambda value: not_compared(value, relation.span))
-            for value in known[:2]
-        )
+        (lhs, rhs), by = compared(self.terms, [value.term for value in known[:2]], relation.span)
 
         def choose(then: Term, otherwise: Term) -> Term:
             return self.terms.select(relation.operator, lhs, rhs, then, otherwise, node.span)
 
-        return Value(chosen(self.terms, known[2].term, known[3].term, choose))
+        return Value(chosen(self.terms, known[2].term, known[3].term, choose, by))
 
 
 def _combined(operator: str, lhs: Affine, rhs: Affine) -> Affine | None:

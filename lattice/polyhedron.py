@@ -9,7 +9,7 @@ down. What is proven here is true; what is not proven may still be true.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from math import gcd
 
@@ -45,6 +45,16 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
     if price is not None:
         pay(price)
     return holds
+
+
+def follows(form: Affine, facts: Sequence[Constraint]) -> bool:
+    """Whether it is proven that `form >= 0`, by what rounding adds to the rationals too: `N // 8 >= 0` where
+    `N >= 0`."""
+    if implied(form, facts):
+        return True
+    floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
+    rounded = [Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts)]
+    return bool(rounded) and implied(form, (*facts, *rounded))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -167,18 +177,20 @@ def normalised(row: Constraint) -> Constraint:
     return Constraint(Affine(terms, row.form.constant // common), row.equality)
 
 
-def irredundant(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:
+def irredundant(
+    rows: Sequence[Constraint], facts: Sequence[Constraint], loops: Collection[str] = ()
+) -> list[Constraint]:
     """The rows without those that the others and the facts imply, normalised, in their order.
 
     Where either of two rows could go, the one that is harder to read goes. Rows that are
     proven to contradict each other or the facts give `[NEVER]`. A row about the place of an element of an
     index array stays where the rows that imply it hold the element: `e < ptr[e]` has no bound of e in it.
+    So does one about what is in `loops`, which has to be bounded before an element is looked at.
     """
     kept = list(dict.fromkeys(normalised(row) for row in rows))
-    places = _places(kept)
-    if plain := [row for row in kept if not row.form.has_lookups and places & row.form.variables]:
-        needed = irredundant(plain, facts)
-        needed += irredundant([row for row in kept if row not in plain], (*facts, *needed))
+    if before := _before_elements(kept, frozenset(loops)):
+        needed = irredundant(before, facts)
+        needed += irredundant([row for row in kept if row not in before], (*facts, *needed), loops)
         return [NEVER] if NEVER in needed else [row for row in kept if row in needed]
     equalities = _needed_equalities([row for row in kept if row.equality], facts)
     inequalities = [row.form for row in kept if not row.equality]
@@ -188,11 +200,51 @@ def irredundant(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list
     return [row for row in kept if (row in equalities if row.equality else row.form in needed)]
 
 
-def _places(rows: Sequence[Constraint]) -> frozenset[str]:
-    """The variables that elements of index arrays in the rows are looked up at."""
-    found = (row.form for row in rows if row.form.has_lookups)
-    at = (part for form in found for atom in form.lookups() for part in atom.at)
-    return frozenset[str]().union(*(part.variables for part in at))
+def in_place(
+    rows: Sequence[Constraint],
+    shape_of: Callable[[str], Sequence[int | Affine]],
+    facts: Sequence[Constraint],
+) -> tuple[Constraint, ...]:
+    """Conditions, and first those that they need: under which the elements of index arrays in them are there.
+
+    Where facts hold, and conditions in which fewer elements stand in each other.
+    """
+    needed: dict[Constraint, None] = {}
+    for row in sorted((row for row in rows if row.form.has_lookups), key=lambda row: _depth(row.form)):
+        known = (*facts, *needed, *(other for other in rows if _depth(other.form) < _depth(row.form)))
+        places = [
+            (place, size)
+            for atom in row.form.lookups()
+            for place, size in zip(atom.at, shape_of(atom.array), strict=True)
+        ]
+        sides = (side for place, size in places for side in (place, size - 1 - place))
+        needed.update((Constraint(side), None) for side in sides if not follows(side, known))
+    return (*dict.fromkeys((*needed, *rows)),)
+
+
+def _before_elements(rows: Sequence[Constraint], loops: frozenset[str]) -> list[Constraint]:
+    """The rows that are to hold before elements of index arrays in others are looked at, those first that
+    hold the fewest in each other."""
+    if not any(row.form.has_lookups for row in rows):
+        return []
+    depths = {row: _depth(row.form) for row in rows}
+    for depth in sorted(set(depths.values()))[:-1]:
+        deeper = (row for row in rows if depths[row] > depth)
+        at = (form for row in deeper for atom in row.form.lookups() for form in atom.at)
+        places = frozenset[str]().union(*(form.variables for form in at), () if depth else loops)
+        if found := [row for row in rows if depths[row] == depth and row.form.variables & places]:
+            return found
+    return []
+
+
+def _depth(form: Affine) -> int:
+    """How many elements of index arrays stand in each other."""
+    inner = (
+        max(map(_depth, atom.parts)) + isinstance(atom, Lookup)
+        for atom, _ in form.terms
+        if not isinstance(atom, str)
+    )
+    return max(inner, default=0)
 
 
 def _needed_equalities(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:

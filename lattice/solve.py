@@ -251,17 +251,20 @@ class _Solver:
             self.guards.append(guard)
 
     def _eliminate_unit(self) -> bool:
-        """Solve one row for an unknown with coefficient 1 or -1, if there is one."""
+        """Solve one row for an unknown with coefficient 1 or -1, if there is one.
+
+        A lookup is read where its place is known: another unknown would stay a loop.
+        """
         position = {name: i for i, name in enumerate(self.unknowns)}
-        best: tuple[int, int, int] | None = None
+        best: tuple[bool, int, int, int] | None = None
         for index, row in enumerate(self.equalities):
             for atom, k in row.terms:
                 if abs(k) == 1 and isinstance(atom, str) and atom in position and self._may_be(atom, row):
-                    candidate = (position[atom], len(row.terms), index)
+                    candidate = (atom in self.lookups, position[atom], len(row.terms), index)
                     best = candidate if best is None else min(best, candidate)
         if best is None:
             return False
-        name, row = self.unknowns[best[0]], self.equalities.pop(best[2])
+        name, row = self.unknowns[best[1]], self.equalities.pop(best[3])
         k = row.coefficient(name)
         value = (row - Affine.var(name) * k) * -k
         self.steps.append(Elimination(row, name, value))
@@ -377,7 +380,7 @@ class _Solver:
         asked = self._read()
         rows = [*map(Constraint, self.inequalities), *asked]
         if self.lookups:
-            rows = irredundant(rows, (*self.facts, *self.guards))
+            rows = irredundant(rows, (*self.facts, *self.guards), self.unknowns)
             if NEVER in rows:
                 raise _NoSolution
         domain: list[Constraint] = []

@@ -23,6 +23,7 @@ from tadc.passes.maps.chains import chained
 from tadc.passes.maps.filled_tensors import filled
 from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.kept import keep
+from tadc.passes.maps.long_fibres import PART, cut_fibres
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
@@ -53,12 +54,14 @@ from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.recomputed import without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.rewrites.scattered_sums import with_scattered_sums
 from tadc.passes.rewrites.separate_sums import separate_contractions
 from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.laid_out import laid_out
+from tadc.passes.schedule.rows_last import with_rows_last
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
@@ -294,7 +297,9 @@ class Fibres(TermPass):
 
     `sum{e: src[e] = b}` runs over the fibre of b: from `src.ptr[b]` up to `src.ptr[b + 1]` in `src.perm`, the
     places of `src` in the order of their values. These index arrays are further arguments, which the
-    inspector makes. What no fibre gives is tested for each element.
+    inspector makes. For elements of several arrays that are known together it merges their sorted tuples with
+    those that are asked for, or gives each a key, whose fibre is tested. What no fibre gives is tested for
+    each element.
     """
 
     def rewrite(self, program: Program) -> Program:
@@ -329,6 +334,20 @@ class PackLookups(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Read in the order of fibres."""
         return packed_program(program)
+
+
+@register("tad-scatter", "sums over fibres of what is far apart are added up in blocks, in order")
+@dataclass
+class ScatterSums(TermPass):
+    """Sums over fibres that read large tensors at their places to sums over the entries of a block.
+
+    An equality tells the element of each entry of its block. `tad-to-loops` then reads the entries of a block
+    of elements once, in order, and adds each to its element.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Scatter in a program."""
+        return with_scattered_sums(program)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")
@@ -386,6 +405,24 @@ class Cut(TermPass):
         """Mark the maps of a module that was written after `rewrite`."""
         for function in tad_functions(module) if self.marks else ():
             mark_maps(function, self.marks)
+
+
+@register("tad-cut-fibres", "no loop over a fibre has more elements than a part")
+@dataclass
+class CutFibres(TermPass):
+    """Long fibres of index arrays to parts of a fixed length, which are tensors that threads share.
+
+    A sum over a fibre is that of the elements after its whole parts, plus that of the parts where there are
+    some, which the inspector says. The length is one for all machines, so sums have the same bits for any
+    number of threads; arrays of fewer elements stay as they are.
+    """
+
+    part: int = number_option(PART, "elements of a part")
+    limit: int = number_option(-1, "bytes that a tensor in between may take (-1: any number)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Cut in a program."""
+        return cut_fibres(program, self.part, None if self.limit < 0 else self.limit)
 
 
 @register("tad-sum-steps", "no sum over the steps of a recurrence is in another sum, or under a guard")
@@ -546,12 +583,15 @@ class Chain(MapPass):
         return chained_in_blocks(function, gpu_of(self.gpu)) if self.gpu else chained(function, RANGES)
 
 
-@register("tad-lay-out", "tensors are copied in another order where all threads would pack them again")
+@register(
+    "tad-lay-out", "tensors have another order where all threads would pack them, or rows fill no vector"
+)
 @dataclass
 class LayOut(MapPass):
     """Maps that read a tensor by columns, each range of theirs for a thread, to maps that read a copy.
 
-    It looks at the schedules that maps get, and runs where sizes are known.
+    What a chain alone has in rows of a few elements gets the rows last, and its maps the mark `tad.row`. It
+    looks at the schedules that maps get, and runs where sizes are known.
     """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
@@ -560,7 +600,8 @@ class LayOut(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Lay out in a function."""
-        return laid_out(function, CpuMachine(self.vector_bytes, self.registers, self.least_work))
+        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
+        return with_rows_last(laid_out(function, machine), machine)
 
 
 @register("tad-window", "recurrences are marked of which the last steps alone are kept")
@@ -634,6 +675,7 @@ __all__ = [
     "CancelDeltas",
     "Chain",
     "Cut",
+    "CutFibres",
     "Factor",
     "Fill",
     "Fold",

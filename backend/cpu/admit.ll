@@ -40,3 +40,32 @@ done:
 none:
   ret i64 0
 }
+
+; Whether some integers of the type T are those that an array of i32 has, all of them from 0 on.
+define i64 @tadc_same_NAME(ptr noalias %from, ptr noalias %kept, i64 %count) {
+entry:
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %look, label %none
+
+look:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %look ]
+  %other = phi WIDE [ 0, %entry ], [ %other.next, %look ]
+  %at = getelementptr T, ptr %from, i64 %n
+  %there = load T, ptr %at
+  %value = EXTEND T %there to WIDE
+  %kept.at = getelementptr i32, ptr %kept, i64 %n
+  %kept.there = load i32, ptr %kept.at
+  %kept.value = BROAD i32 %kept.there to WIDE
+  %differs = xor WIDE %value, %kept.value
+  %other.next = or WIDE %other, %differs
+  %n.next = add nuw nsw i64 %n, 1
+  %more = icmp slt i64 %n.next, %count
+  br i1 %more, label %look, label %done
+
+done:
+  %same = icmp eq WIDE %other.next, 0
+  %result = zext i1 %same to i64
+  ret i64 %result
+none:
+  ret i64 1
+}

@@ -29,6 +29,31 @@ none:
   ret i64 0
 }
 
+; How far it is at most from an element to the next, where none falls.
+define i64 @tadc_longest(ptr noalias %array, i64 %count) {
+entry:
+  %pairs = sub i64 %count, 1
+  %some = icmp sgt i64 %pairs, 0
+  br i1 %some, label %loop, label %none
+loop:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %most = phi i32 [ 0, %entry ], [ %most.next, %loop ]
+  %n.next = add nuw nsw i64 %n, 1
+  %one.at = getelementptr i32, ptr %array, i64 %n
+  %two.at = getelementptr i32, ptr %array, i64 %n.next
+  %one = load i32, ptr %one.at, align 4
+  %two = load i32, ptr %two.at, align 4
+  %far = sub i32 %two, %one
+  %most.next = call i32 @llvm.umax.i32(i32 %most, i32 %far)
+  %more = icmp slt i64 %n.next, %pairs
+  br i1 %more, label %loop, label %done
+done:
+  %found = zext i32 %most.next to i64
+  ret i64 %found
+none:
+  ret i64 0
+}
+
 ; A stable counting sort: `places` becomes the places in the order of the keys, places of equal keys in the
 ; order given, and `starts`, of `below + 1` elements, how many keys are less than 0, 1, …, `below`. `order` is
 ; null where the order given is 0, 1, 2, ….
@@ -220,10 +245,13 @@ done:
 }
 
 ; `owners[e]`, of `count` elements, becomes the n below `rows` with `starts[n] <= e < starts[n + 1]`, or `rows`
-; where there is none. The starts increase up to `count` at most.
+; where there is none. The starts increase up to `count` at most; of -1 rows there is none.
 define void @tadc_owners(ptr noalias %starts, i64 %rows, i64 %count, ptr noalias %owners) {
 entry:
   %rows.narrow = trunc i64 %rows to i32
+  %any = icmp sge i64 %rows, 0
+  br i1 %any, label %ends, label %after.head
+ends:
   %last.at = getelementptr i32, ptr %starts, i64 %rows
   %first = load i32, ptr %starts, align 4
   %last = load i32, ptr %last.at, align 4
@@ -231,7 +259,7 @@ entry:
   %last.wide = zext i32 %last to i64
   br label %before.head
 before.head:
-  %b = phi i64 [ 0, %entry ], [ %b.next, %before ]
+  %b = phi i64 [ 0, %ends ], [ %b.next, %before ]
   %before.left = icmp slt i64 %b, %first.wide
   br i1 %before.left, label %before, label %rows.head
 before:
@@ -265,7 +293,7 @@ row.done:
   br label %rows.head
 
 after.head:
-  %a = phi i64 [ %last.wide, %rows.head ], [ %a.next, %after ]
+  %a = phi i64 [ 0, %entry ], [ %last.wide, %rows.head ], [ %a.next, %after ]
   %after.left = icmp slt i64 %a, %count
   br i1 %after.left, label %after, label %done
 after:
@@ -273,6 +301,196 @@ after:
   store i32 %rows.narrow, ptr %a.at, align 4
   %a.next = add nuw nsw i64 %a, 1
   br label %after.head
+done:
+  ret void
+}
+
+; `wholes[n]`, of as many elements as `starts`, becomes how many parts of `length` elements are in the ranges
+; between neighbours among the first n + 1 of `starts`.
+define void @tadc_wholes(ptr noalias %starts, i64 %count, i64 %length, ptr noalias %wholes) {
+entry:
+  %length.narrow = trunc i64 %length to i32
+  %any = icmp sgt i64 %count, 0
+  br i1 %any, label %first, label %done
+first:
+  %first.start = load i32, ptr %starts, align 4
+  store i32 0, ptr %wholes, align 4
+  br label %head
+head:
+  %n = phi i64 [ 1, %first ], [ %n.next, %loop ]
+  %begin = phi i32 [ %first.start, %first ], [ %end, %loop ]
+  %before = phi i32 [ 0, %first ], [ %until, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %end.at = getelementptr i32, ptr %starts, i64 %n
+  %end = load i32, ptr %end.at, align 4
+  %elements = sub i32 %end, %begin
+  %parts = udiv i32 %elements, %length.narrow
+  %until = add i32 %before, %parts
+  %whole.at = getelementptr i32, ptr %wholes, i64 %n
+  store i32 %until, ptr %whole.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `rests[n]`, of `count - 1` elements, becomes the first of what is left of the n-th of these ranges after its
+; parts.
+define void @tadc_rests(ptr noalias %starts, i64 %count, i64 %length, ptr noalias %rests) {
+entry:
+  %length.narrow = trunc i64 %length to i32
+  br label %head
+head:
+  %n = phi i64 [ 1, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %n.less = sub i64 %n, 1
+  %begin.at = getelementptr i32, ptr %starts, i64 %n.less
+  %begin = load i32, ptr %begin.at, align 4
+  %end.at = getelementptr i32, ptr %starts, i64 %n
+  %end = load i32, ptr %end.at, align 4
+  %elements = sub i32 %end, %begin
+  %after = urem i32 %elements, %length.narrow
+  %rest = sub i32 %end, %after
+  %rest.at = getelementptr i32, ptr %rests, i64 %n.less
+  store i32 %rest, ptr %rest.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `places[c]`, of `most` elements, becomes where the c-th of these parts begins, or 0 where there are fewer.
+define void @tadc_parts(ptr noalias %starts, ptr noalias %wholes, i64 %count, i64 %length, ptr noalias %places, i64 %most) {
+entry:
+  %bytes = mul i64 %most, 4
+  call void @llvm.memset.p0.i64(ptr %places, i8 0, i64 %bytes, i1 false)
+  %length.narrow = trunc i64 %length to i32
+  br label %head
+head:
+  %n = phi i64 [ 1, %entry ], [ %n.next, %next ]
+  %c.first = phi i64 [ 0, %entry ], [ %c, %next ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %range, label %done
+range:
+  %end.at = getelementptr i32, ptr %wholes, i64 %n
+  %end.narrow = load i32, ptr %end.at, align 4
+  %end = zext i32 %end.narrow to i64
+  %n.less = sub i64 %n, 1
+  %begin.at = getelementptr i32, ptr %starts, i64 %n.less
+  %begin = load i32, ptr %begin.at, align 4
+  br label %part.head
+part.head:
+  %c = phi i64 [ %c.first, %range ], [ %c.next, %part ]
+  %place = phi i32 [ %begin, %range ], [ %place.next, %part ]
+  %part.left = icmp slt i64 %c, %end
+  br i1 %part.left, label %part, label %next
+part:
+  %place.at = getelementptr i32, ptr %places, i64 %c
+  store i32 %place, ptr %place.at, align 4
+  %place.next = add i32 %place, %length.narrow
+  %c.next = add nuw nsw i64 %c, 1
+  br label %part.head
+next:
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to`, of `one + two` elements, becomes those of one array, then those of the other.
+define void @tadc_joined(ptr noalias %first, i64 %one, ptr noalias %second, i64 %two, ptr noalias %to) {
+entry:
+  %bytes = mul i64 %one, 4
+  %more = mul i64 %two, 4
+  %behind = getelementptr i32, ptr %to, i64 %one
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %first, i64 %bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %behind, ptr %second, i64 %more, i1 false)
+  ret void
+}
+
+; `order` are the places 0, 1, … of which those from `first` on, `asked` many, ask how many others stand before
+; them: `to[p - first]` becomes that.
+define void @tadc_ranks(ptr noalias %order, i64 %count, i64 %first, i64 %asked, ptr noalias %to) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %after ]
+  %others = phi i32 [ 0, %entry ], [ %others.next, %after ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %place.at = getelementptr i32, ptr %order, i64 %n
+  %place = load i32, ptr %place.at, align 4
+  %wide = zext i32 %place to i64
+  %cell = sub i64 %wide, %first
+  %asks = icmp ult i64 %cell, %asked
+  br i1 %asks, label %put, label %pass
+put:
+  %to.at = getelementptr i32, ptr %to, i64 %cell
+  store i32 %others, ptr %to.at, align 4
+  br label %after
+pass:
+  %one.more = add i32 %others, 1
+  br label %after
+after:
+  %others.next = phi i32 [ %others, %put ], [ %one.more, %pass ]
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n]` becomes a number that looks random: that of n in a sequence which `seed` chooses, less than the largest
+; difference of neighbours among `rows + 1` starts, or 0. Bits are mixed as at the end of MurmurHash3.
+define void @tadc_spread(ptr noalias %to, i64 %count, i64 %seed, ptr noalias %starts, i64 %rows) {
+entry:
+  %seed.narrow = trunc i64 %seed to i32
+  %start = mul i32 %seed.narrow, 2135587861
+  br label %row.head
+row.head:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %row ]
+  %range.narrow = phi i32 [ 1, %entry ], [ %longer, %row ]
+  %range = zext i32 %range.narrow to i64
+  %row.left = icmp slt i64 %r, %rows
+  br i1 %row.left, label %row, label %head
+row:
+  %r.next = add nuw nsw i64 %r, 1
+  %begin.at = getelementptr i32, ptr %starts, i64 %r
+  %end.at = getelementptr i32, ptr %starts, i64 %r.next
+  %begin = load i32, ptr %begin.at, align 4
+  %end = load i32, ptr %end.at, align 4
+  %length = sub i32 %end, %begin
+  %is.longer = icmp ugt i32 %length, %range.narrow
+  %longer = select i1 %is.longer, i32 %length, i32 %range.narrow
+  br label %row.head
+head:
+  %n = phi i64 [ 0, %row.head ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %n.narrow = trunc i64 %n to i32
+  %step = mul i32 %n.narrow, -1640531535
+  %a = add i32 %step, %start
+  %a.high = lshr i32 %a, 16
+  %b = xor i32 %a, %a.high
+  %c = mul i32 %b, -2048144789
+  %c.high = lshr i32 %c, 13
+  %d = xor i32 %c, %c.high
+  %e = mul i32 %d, -1028477387
+  %e.high = lshr i32 %e, 16
+  %f = xor i32 %e, %e.high
+  %f.wide = zext i32 %f to i64
+  %scaled = mul i64 %f.wide, %range
+  %found = lshr i64 %scaled, 32
+  %found.narrow = trunc i64 %found to i32
+  %to.at = getelementptr i32, ptr %to, i64 %n
+  store i32 %found.narrow, ptr %to.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
 done:
   ret void
 }

@@ -12,6 +12,7 @@ from tadc.backend.cuda.arguments import viewed, wrong
 from tadc.backend.cuda.call import Call
 from tadc.backend.cuda.device import Device
 from tadc.backend.cuda.device_arrays import View, copied_in, is_on_gpu, same_stream
+from tadc.backend.cuda.device_indices import DeviceIndices
 from tadc.backend.cuda.glances import NUMBERS
 from tadc.backend.cuda.prepared import Output, Plan, Step
 from tadc.backend.cuda.repeats import Repeats
@@ -28,6 +29,7 @@ from tadc.frontend.size_values import size_values
 if TYPE_CHECKING:
     from tadc.backend.cuda.manifest import Manifest
     from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.frameworks import Framework
     from tadc.backend.runtime.host_arrays import Array
     from tadc.passes.gpu.launch import Launch
 
@@ -69,7 +71,7 @@ class GpuKernel:
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}
         self._plans: dict[tuple[Device, tuple[int, ...]], Plan] = {}
-        self._indices: dict[tuple[int, ...], IndexArguments] = {}
+        self._indices: dict[tuple[int, ...], tuple[IndexArguments, DeviceIndices]] = {}
         names = [p.name for p in self.inputs]
         self._repeats = Repeats(names, self._size_names, len(self.outputs), self._alignment)
 
@@ -129,29 +131,39 @@ class GpuKernel:
         shapes = [array.shape for array in arrays]
         numbers = {n for n, value in enumerate(values) if type(value) in NUMBERS}
         found = self.sizes.values(shapes, sizes)
-        looked_at = self._looked_at(arrays, found)
+        looked_at = self._looked_at(arrays, found, stream)
         call = self._placed(looked_at, stream, numbers)
+        # What was made of index arrays is read by launches to come.
+        call.kept += looked_at[len(arrays) :]
         call.is_plain = call.is_plain and looked_at is arrays
         return call, found
 
-    def _looked_at(self, arrays: list[Any], sizes: Mapping[str, int]) -> list[Any]:
+    def _looked_at(self, arrays: list[Any], sizes: Mapping[str, int], stream: Any) -> list[Any]:
         """The arguments with index arrays that have been checked, and those that are made of them.
 
-        Both is done by the CPU: index arrays on a GPU are copied for that. Raises ArgumentError.
+        Where all of these are on the GPU it does both, else the CPU, for which those are copied. Raises
+        ArgumentError.
         """
         if not any(p.below is not None for p in self.inputs):
             return arrays
         key = tuple(sizes.values())
-        indices = self._indices.get(key)
-        if indices is None:
-            indices = self._indices[key] = IndexArguments(self.inputs, self.made, sizes)
+        found = self._indices.get(key)
+        if found is None:
+            of = self.inputs, self.made, sizes
+            found = self._indices[key] = IndexArguments(*of), DeviceIndices(*of)
+        indices, on_device = found
+        if on_device.are_there(arrays):
+            device, _, handle, _ = self._where(arrays, stream)
+            made = on_device.complete(arrays, device, handle)
+            if made is not None:
+                return [*arrays, *made]
         given = list(arrays)
         for n in indices.places:
             if isinstance(given[n], View):
                 given[n] = self._on_host(given[n])
-        found = indices.complete(given)
+        completed = indices.complete(given)
         # What is on the GPU already stays there.
-        return [old if isinstance(old, View) else new for old, new in zip_longest(arrays, found)]
+        return [old if isinstance(old, View) else new for old, new in zip_longest(arrays, completed)]
 
     def _on_host(self, view: View) -> Array:
         made = np.empty(view.shape, view.dtype)
@@ -160,21 +172,25 @@ class GpuKernel:
                 driver.copy_out(made.ctypes.data, view.address, made.nbytes, view.stream or 0)
         return made
 
-    def _placed(self, arrays: Sequence[Array | View], stream: Any, numbers: Container[int]) -> Call:
-        """The arguments on the GPU; those at some positions are numbers of Python."""
+    def _where(
+        self, arrays: Sequence[Array | View], stream: Any
+    ) -> tuple[Device, Framework | None, int, int | None]:
+        """The device of a call, whose arrays the results are, its stream, and their library's current one."""
         views = [array for array in arrays if isinstance(array, View)]
         framework = next((view.framework for view in views if view.framework), None)
         number = views[0].device if views else 0
-        device = self._device(number)
-        handle = stream_handle(stream)
         current = framework.stream(number) if framework is not None else None
-        if stream is None:
-            handle = current or 0
-        elif current is not None and not same_stream(current, handle):
+        handle = stream_handle(stream) if stream is not None else current or 0
+        return self._device(number), framework, handle, current
+
+    def _placed(self, arrays: Sequence[Array | View], stream: Any, numbers: Container[int]) -> Call:
+        """The arguments on the GPU; those at some positions are numbers of Python."""
+        device, framework, handle, current = self._where(arrays, stream)
+        if stream is not None and current is not None and not same_stream(current, handle):
             # Its arrays are computed there, and memory for results may still be in use there.
             with device.current() as driver:
                 driver.wait_for(handle, current)
-        call = Call(device, handle, framework, not views)
+        call = Call(device, handle, framework, not any(isinstance(array, View) for array in arrays))
         call.is_plain = current is None or same_stream(current, handle)
         for position, array in enumerate(arrays):
             if isinstance(array, View):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from tadc.backend.runtime.addresses import addresses, overlap, span_of
+from tadc.backend.runtime.cut_kernels import Cutting, LongFibres
 from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.fitting import Fitting
 from tadc.backend.runtime.free_memory import free_for, too_little
@@ -144,6 +145,8 @@ class Kernel:
         self.limit: int | None = None
         #: Versions for calls that there is too little memory for.
         self.fitting: Fitting[Kernel] = Fitting()
+        #: The one for calls with long fibres.
+        self.cutting: Cutting[Kernel] = Cutting()
         #: What it was made of, for errors.
         self.source: Source | None = None
         self._plans: dict[Any, _Plan] = {}
@@ -178,7 +181,14 @@ class Kernel:
         if plan.bytes > _SMALL:
             plan = self._that_fits(plan)
         if plan.indices is not None:
-            inputs = plan.indices.complete(inputs)
+            try:
+                inputs = plan.indices.complete(inputs, cuts=self.cutting.make is not None)
+            except LongFibres as found:
+                cut = self.cutting.kernel()
+                if cut is not None:
+                    sizes = {name: value for name, value in kwargs.items() if name in self._size_names}
+                    return cut(found.inputs, sizes, out)
+                inputs = plan.indices.complete(inputs)
         given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:
             made = plan.new_arrays()

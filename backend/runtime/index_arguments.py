@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tadc.backend.runtime.cut_kernels import LONG, LongFibres
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array, Parameter, declared
 from tadc.backend.runtime.inspector import (
@@ -20,11 +21,17 @@ from tadc.backend.runtime.inspector import (
     INDEX_LIMIT,
     joint_starts,
     owners,
+    parts,
+    ranks,
+    rests,
     sorted_places,
+    spread,
     subscripts,
     taken,
+    wholes,
 )
-from tadc.backend.runtime.kept_indices import IndexArray, Relation, index_array_of, known
+from tadc.backend.runtime.kept_indices import IndexArray, Relation
+from tadc.backend.runtime.known_arrays import index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
 from tadc.lattice.affine import Affine, Floor
@@ -48,12 +55,15 @@ class IndexArguments:
         self._made = tuple(p.at(sizes) for p in made)
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
+        #: Of what increases, that which may have long ranges.
+        self._long = tuple(p.name for p in bounded if p.increasing and self._below[p.name] > LONG)
 
-    def complete(self, inputs: Sequence[Any]) -> list[Array]:
+    def complete(self, inputs: Sequence[Any], cuts: bool = False) -> list[Array]:
         """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
 
         Raises:
             ArgumentError: TAD0511 and TAD0506, all that is wrong.
+            LongFibres: there are some, and another kernel `cuts` them.
         """
         found = {p.name: index_array_of(inputs[n]) for n, p in zip(self.places, self._given, strict=True)}
         problems = [
@@ -69,6 +79,11 @@ class IndexArguments:
             of = [found[name] for name in parameter.inspected.of]
             below = [self._below[name] for name in parameter.inspected.of]
             found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
+        if cuts and any(found[name].longest >= LONG for name in self._long):
+            relations = list(inputs)
+            for n, p in zip(self.places, self._given, strict=True):
+                relations[n] = Relation.of(found[p.name], self._below[p.name])
+            raise LongFibres(relations)
         arrays = [found[p.name].array for p in self._made]
         first.calls[self] = others, arrays
         return [*_placed(inputs, self.places, [first, *others]), *arrays]
@@ -171,6 +186,37 @@ class _Inspection:
     def _owner(self) -> Array:
         return owners(self.arrays[0], self.below[0] - 1)
 
+    def _whole(self) -> Array:
+        return wholes(self.arrays[0], self._length)
+
+    def _rest(self) -> Array:
+        return rests(self.arrays[0], self._length)
+
+    def _start(self) -> Array:
+        ptr, whole = self.arrays
+        return parts(ptr, whole, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))
+
+    @property
+    def _length(self) -> int:
+        """Of a part."""
+        assert self.about.form is not None
+        return self.about.form.constant
+
+    def _before(self) -> Array:
+        half = len(self.of) // 2
+        found = ranks(
+            self.arrays[:half],
+            self.arrays[half:],
+            self.below[:half],
+            after_equal=self.about.kind == "until",
+        )
+        return found.reshape(self.of[half].array.shape)
+
+    _until = _before
+
+    def _spread(self) -> Array:
+        return spread(self.below[0], self.about.axis, self._sorted(skipped=1)[0])
+
     def _ask_for(self, elements: int) -> None:
         """Raise ArgumentError (TAD0506) where there is too little memory for so many."""
         needed = elements * self.parameter.dtype.itemsize
@@ -195,7 +241,8 @@ def values_of(form: Affine, places: Mapping[str, Array], arrays: Mapping[str, Ar
             within = [(0 <= n) & (n < size) for n, size in zip(at, array.shape, strict=True)]
             inside = np.logical_and.reduce(np.broadcast_arrays(*within))
             if array.size:
-                found = array[tuple(np.where(inside, n, 0) for n in at)]
+                # Of a type that the caller chose, too narrow for a multiple, or without a sign.
+                found = array[tuple(np.where(inside, n, 0) for n in at)].astype(np.int64)
                 total = total + np.where(inside, found, 0) * k
             else:
                 total = np.broadcast_to(total, np.broadcast_shapes(total.shape, inside.shape))

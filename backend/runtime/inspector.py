@@ -38,8 +38,10 @@ _KINDS = {
 
 #: How many pointers and numbers each function takes, in its order.
 _FUNCTIONS = {
-    "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
+    "falls": "pn", "longest": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
+    "wholes": "pnnp", "rests": "pnnp", "parts": "ppnnpn",
+    "joined": "pnpnp", "ranks": "pnnnp", "spread": "pnnpn",
 }  # fmt: skip
 
 
@@ -54,8 +56,11 @@ def inspector_text() -> str:
 
 def _admitting(text: str, name: str) -> str:
     element, extend, bits = _KINDS[name]
-    narrow, result = ("trunc", "bitcast") if bits > 32 else ("bitcast", "zext")
-    words = {"NAME": name, "WIDE": f"i{bits}", "EXTEND": extend, "NARROW": narrow, "RESULT": result}
+    narrow, result, broad = ("trunc", "bitcast", "zext") if bits > 32 else ("bitcast", "zext", "bitcast")
+    words = {
+        "NAME": name, "WIDE": f"i{bits}", "EXTEND": extend,
+        "NARROW": narrow, "RESULT": result, "BROAD": broad,
+    }  # fmt: skip
     for word, stands_for in words.items():
         text = text.replace(word, stands_for)
     return re.sub(r"\bT\b", element, text)
@@ -65,7 +70,7 @@ def _admitting(text: str, name: str) -> str:
 def _library() -> Library:
     from tadc.backend.cpu.kept_code import linked
 
-    names = [*_FUNCTIONS, *(f"admit_{name}" for name in _KINDS)]
+    names = [*_FUNCTIONS, *(f"{what}_{name}" for name in _KINDS for what in ("admit", "same"))]
     return linked(inspector_text(), [f"tadc_{name}" for name in names], level=2)
 
 
@@ -96,15 +101,29 @@ def admitted(array: Array) -> tuple[Array, int]:
         made, found = array, _function("admit_int32")(_at(array), None, array.size)
     else:
         made = np.empty(array.shape, INDEX)
-        # A type of NumPy takes long to say its name.
-        kind = "uint" if array.dtype.kind == "u" else "int"
-        found = _function(f"admit_{kind}{8 * array.itemsize}")(_at(array), _at(made), array.size)
+        found = _function(f"admit_{_kind(array)}")(_at(array), _at(made), array.size)
     return made, found if array.size else -1
+
+
+def is_same(array: Array, admitted: Array) -> bool:
+    """Whether the elements of a contiguous array of integers are those of one that was admitted."""
+    kind = "int32" if array.dtype is INDEX else _kind(array)
+    return bool(_function(f"same_{kind}")(_at(array), _at(admitted), array.size))
+
+
+def _kind(array: Array) -> str:
+    # A type of NumPy takes long to say its name.
+    return f"{'uint' if array.dtype.kind == 'u' else 'int'}{8 * array.itemsize}"
 
 
 def falls(array: Array) -> bool:
     """Whether an element is less than the one before."""
     return bool(_function("falls")(_at(array), array.size))
+
+
+def longest(array: Array) -> int:
+    """How far it is at most from an element to the next, where none falls."""
+    return _function("longest")(_at(array), array.size)
 
 
 def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:
@@ -156,4 +175,45 @@ def owners(starts: Array, count: int) -> Array:
     """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
     _function("owners")(_at(starts), starts.size - 1, count, _at(made))
+    return made
+
+
+def wholes(starts: Array, length: int) -> Array:
+    """How many parts of a length are in the ranges between neighbours up to each element."""
+    made = np.empty(starts.size, INDEX)
+    _function("wholes")(_at(starts), starts.size, length, _at(made))
+    return made
+
+
+def rests(starts: Array, length: int) -> Array:
+    """Where what is left of these ranges after their parts begins."""
+    made = np.empty(max(starts.size - 1, 0), INDEX)
+    _function("rests")(_at(starts), starts.size, length, _at(made))
+    return made
+
+
+def parts(starts: Array, before: Array, length: int, count: int) -> Array:
+    """Where each of these parts begins, which are counted `before` each; 0 where there are fewer."""
+    made = np.empty(count, INDEX)
+    _function("parts")(_at(starts), _at(before), starts.size, length, _at(made), count)
+    return made
+
+
+def ranks(
+    arrays: Sequence[Array], asked: Sequence[Array], below: Sequence[int], *, after_equal: bool
+) -> Array:
+    """For each tuple of elements of `asked`, how many tuples of elements of `arrays` are less; those that are
+    equal count where it comes after them. Both are merged: takes O(elements of both + all of `below`)."""
+    parts = (arrays, asked) if after_equal else (asked, arrays)
+    joined = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
+    order, made = sorted_places(joined, below)[1], np.empty(asked[0].size, INDEX)
+    first = arrays[0].size if after_equal else 0
+    _function("ranks")(_at(order), order.size, first, made.size, _at(made))
+    return made
+
+
+def spread(count: int, seed: int, starts: Array) -> Array:
+    """So many numbers that look random, below the length of the longest row, the same for each seed."""
+    made = np.empty(count, INDEX)
+    _function("spread")(_at(made), count, seed, _at(starts), starts.size - 1)
     return made

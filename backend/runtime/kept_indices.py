@@ -1,20 +1,17 @@
 """Index arrays as kernels read them, with what was found out about them.
 
-To look at an index array takes as long as to read it, and to sort it longer. So what nobody writes to is
-looked at once: a `Relation`, which has a copy of its own, and an array that is read-only, as are those that
-it is a view of.
+A `Relation` has a copy of its own, which is looked at once; what is known of other arrays says
+`backend/runtime/known_arrays.py`.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from tadc.backend.runtime.addresses import addresses
-from tadc.backend.runtime.inspector import Array, admitted, falls
+from tadc.backend.runtime.inspector import Array, admitted, falls, longest
 
 #: Of one index array, so many others that were made of it are kept.
 _MADE = 64
@@ -27,27 +24,16 @@ class IndexArray:
     elements are not those of the array that it was made of.
     """
 
-    def __init__(self, array: Array, *, is_kept: bool = True, largest: int | None = None) -> None:
-        """Of a contiguous array of integers; one that is not kept lives as long as its caller has it.
-
-        One of 32 bits whose `largest` is known is not looked at.
-        """
-        made, self.largest = admitted(array) if largest is None else (array, largest)
-        self._array: Callable[[], Array | None] = (
-            (lambda: made) if is_kept or made is not array else weakref.ref(made)
-        )
+    def __init__(self, array: Array, *, largest: int | None = None) -> None:
+        """Of a contiguous array of integers; one of 32 bits is not copied, and not looked at where its
+        `largest` is known."""
+        self.array, self.largest = admitted(array) if largest is None else (array, largest)
         self._falls: bool | None = None
+        self._longest: int | None = None
         #: What the inspector made of it, by what that depends on.
         self.made: dict[Hashable, Any] = {}
         #: The arguments that plans of kernels take besides, by the plan.
         self.calls: dict[Hashable, Any] = {}
-
-    @property
-    def array(self) -> Array:
-        """The elements."""
-        found = self._array()
-        assert found is not None
-        return found
 
     @property
     def falls(self) -> bool:
@@ -55,6 +41,13 @@ class IndexArray:
         if self._falls is None:
             self._falls = falls(self.array)
         return self._falls
+
+    @property
+    def longest(self) -> int:
+        """How far it is at most from an element to the next, where none falls."""
+        if self._longest is None:
+            self._longest = longest(self.array)
+        return self._longest
 
     def keep(self, key: Hashable, made: Any) -> Any:
         """What was made, which is kept by a key."""
@@ -82,6 +75,13 @@ class Relation:
         self.kept = IndexArray(array)
         self.below = below
 
+    @classmethod
+    def of(cls, kept: IndexArray, below: int) -> Relation:
+        """What is kept of an array whose elements have been checked."""
+        made = cls.__new__(cls)
+        made.kept, made.below = kept, below
+        return made
+
     @property
     def array(self) -> Array:
         """The elements, as 32-bit integers, read-only."""
@@ -105,57 +105,3 @@ class Relation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Relation, (self.kept.array, self.below)
-
-
-class _Known:
-    """What is known of a read-only array: as long as it is the same array in the same memory."""
-
-    __slots__ = ("about", "index_array", "of")
-
-    def __init__(self, array: Array) -> None:
-        key = id(array)
-        self.of = weakref.ref(array, lambda _: _KNOWN.pop(key, None))
-        self.about = _about(array)
-        self.index_array = IndexArray(array, is_kept=False)
-
-
-#: By the identity of an array.
-_KNOWN: dict[int, _Known] = {}
-
-
-def known(value: Any) -> IndexArray | None:
-    """What is kept of a value; None of one that may change, or that was not seen before."""
-    if value.__class__ is Relation:
-        return value.kept
-    found = _KNOWN.get(id(value))
-    if found is None or found.of() is not value or not _is_read_only(value) or found.about != _about(value):
-        return None
-    return found.index_array
-
-
-def index_array_of(value: Relation | Array) -> IndexArray:
-    """What is known of a relation, or of a contiguous array of integers: kept where that is read-only."""
-    found = known(value)
-    if found is not None:
-        return found
-    assert not isinstance(value, Relation)
-    if type(value) is not np.ndarray or not _is_read_only(value):
-        return IndexArray(value)
-    entry = _KNOWN[id(value)] = _Known(value)
-    return entry.index_array
-
-
-def _about(array: Array) -> tuple[Any, ...]:
-    return addresses((array,))[0], array.shape, array.strides, array.dtype
-
-
-def _is_read_only(array: Array) -> bool:
-    """Whether neither an array nor one that it is a view of can be written to."""
-    while not array.flags.writeable:
-        base = array.base
-        if base is None:
-            return True
-        if type(base) is not np.ndarray:
-            return isinstance(base, bytes)
-        array = base
-    return False

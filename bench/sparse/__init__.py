@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.sparse.graphs import GRAPHS
 from bench.sparse.matrices import MATRICES
 from bench.sparse.particles import PARTICLES
+from bench.sparse.stiffness import STIFFNESS
 from bench.workloads.workload import Workload
 
-SPARSE: tuple[Workload, ...] = (*MATRICES, *GRAPHS, *PARTICLES)
+SPARSE: tuple[Workload, ...] = (*MATRICES, *GRAPHS, *PARTICLES, *STIFFNESS)

@@ -162,8 +162,7 @@ volume: f64[E]
 x: f64[N, 3]
 mu: f64
 lam: f64
-let u[e, c: 4, a: 3] = x[tet[e, c], a]
-let f[e, a: 3, b: 3] = sum{k: 3} ((u[e, k + 1, a] - u[e, 0, a])*rest[e, k, b])
+let f[e, a: 3, b: 3] = sum{k: 3} ((x[tet[e, k + 1], a] - x[tet[e, 0], a])*rest[e, k, b])
 let s[e, a: 3, b: 3] = 0.5*(sum{k: 3} (f[e, k, a]*f[e, k, b]) - if {a = b} then (1) else (0))
 energy = sum{e} (volume[e]*(mu*sum{a: 3, b: 3} (s[e, a, b]**2) + 0.5*lam*(sum{a: 3} (s[e, a, a]))**2))""",
         {"N": 24**3, "E": 6 * 23**3},
@@ -180,8 +179,8 @@ j: index[P] in N
 x: f64[N, 3]
 sigma: f64
 epsilon: f64
-let q[p] = sigma**2 / sum{k: 3} ((x[i[p], k] - x[j[p], k])**2)
-energy = sum{p} (4*epsilon*(q[p]**6 - q[p]**3))""",
+energy = sum{p} (4*epsilon*((sigma**2 / sum{k: 3} ((x[i[p], k] - x[j[p], k])**2))**6
+    - (sigma**2 / sum{k: 3} ((x[i[p], k] - x[j[p], k])**2))**3))""",
         {"N": 22**3, "P": 371_508},
         {"N": 27, "P": 305},
         {"JAX": _atoms_jax, "PyTorch": _atoms_torch, "numba": _atoms_numba},

@@ -63,7 +63,9 @@ class Workload:
     data: Callable[[Mapping[str, int]], Arrays] | None = None
     """Arguments and the cotangent, if they are not any numbers."""
     kind: str = "gradients"
-    """`gradients`, or `hessian`: no cotangent then, and the Hessian alone is the result."""
+    """`gradients`, or `hessian`: no cotangent then, and the Hessian alone is the result; or `stiffness`: no
+    cotangent either, and the results are the value, and the gradient and the values of the sparse Hessian by
+    the first argument that has a derivative. Peers other than tadc compute these themselves then."""
 
     def text(self, dtype: str) -> str:
         """The program in an element type."""

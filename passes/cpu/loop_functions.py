@@ -12,7 +12,7 @@ map that may be worth several threads is lowered over a range of an index, and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import unnamed
@@ -23,7 +23,7 @@ from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
 from tadc.passes.cpu.step_loops import PHASES, STEPS, Follower, Steps, step_loop
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
-from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names
+from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.buffers import (
@@ -39,9 +39,9 @@ from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.nest.along import map_along, nest_with
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps as ScheduleSteps
@@ -163,7 +163,9 @@ class _Loops:
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
             first = self.maps.maps[together[0][0]].marks
-            if chain and (first.sweep is not None or first.chain is None):
+            if chain and map_along(self.maps, chain[0][1].given or ()) is not None:
+                self.call_with(*chain[0], calls)
+            elif chain and (first.sweep is not None or first.chain is None):
                 self.call_sweep(chain, calls)
             elif chain:
                 self.call_chain(chain, calls)
@@ -198,11 +200,25 @@ class _Loops:
             forms = {name: calls.forms[sizes.get(name, name)] for name in self.maps.sizes}
             extents = [extent.substitute(forms) for extent in made.seen.extents]
             operands += Ranges(plan, made.seen.indices, extents).arguments(calls.entry, calls.point)
-            name = self.split(f"{name}.split", operands, work, calls)
+            starts = starts_of(item, plan.axes[0], self.maps.tensors()) if len(plan.axes) == 1 else None
+            if starts is not None:
+                operands.append(calls.given[self.places[starts][0]])
+            kind = "split" if starts is None else "spread"
+            name = self.split(f"{name}.{kind}", operands, work, calls)
+        calls.call(name, operands)
+
+    def call_with(self, number: int, plan: Plan, calls: Calls) -> None:
+        """Call the loops of a map over rows with one over entries in them."""
+        item, name = self.maps.maps[number], f"{self.name}.{number}"
+        places, plan = self.map(number, name, plan)
+        operands = calls.operands(places, self.maps.sizes)
+        if plan.axes:
+            operands += Ranges(plan, item.indices, item.extents).arguments(calls.entry, calls.point)
+            name = self.split(f"{name}.split", operands, plan.work or 0, calls)
         calls.call(name, operands)
 
     def made_of(
-        self, number: int, plan: Callable[[], Plan], near: Collection[str] | None = None
+        self, number: int, plan: Callable[[], Plan], near: Mapping[str, int] | None = None
     ) -> tuple[Made, Renamed]:
         """The loops of a map, defined here if there are none of an equal one; and the map, renamed.
 
@@ -215,7 +231,7 @@ class _Loops:
         made = self.made.get(key)
         if made is None:
             name = f"{self.name}.{number}"
-            places, planned = self.map(number, name, plan(), near or ())
+            places, planned = self.map(number, name, plan(), near)
             seen, _ = as_joined(item, self.maps, planned.joins)
             made = self.made[key] = Made(name, places, planned, this, seen)
         return made, this
@@ -245,7 +261,7 @@ class _Loops:
         used = [self.places_of(*each) for each in made]
         places = sorted({place for own in used for place in own})
         number_of = {place: number for number, place in enumerate(places)}
-        rows, count = items[0].marks.rows, items[0].extents[0].constant
+        rows, count = items[0].marks.rows, items[0].extents[items[0].marks.row].constant
         parts = [
             Part(each.name, [number_of[n] for n in own], item.marks.rows // at_once(item))
             for (each, _), own, item in zip(made, used, items, strict=True)
@@ -377,15 +393,19 @@ class _Loops:
                 made.detach_from_parent()
                 ir.InsertionPoint(self.function).insert(made)
 
-    def map(self, number: int, name: str, plan: Plan, near: Collection[str] = ()) -> tuple[list[int], Plan]:
+    def map(
+        self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None
+    ) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
 
         Of tensors that are near the rows of a step alone are kept.
         """
-        item = self.maps.maps[number]
-        names = {*index_arrays(item.body), *(load.tensor for load in item.loads())}
+        item, along = self.maps.maps[number], map_along(self.maps, plan.given or ())
+        items = [each for each in (item, along) if each is not None]
+        names = {name for each in items for name in index_arrays(each.body)}
+        names |= {load.tensor for each in items for load in each.loads()}
         read = {self.places[name][0] for name in names}
-        places = sorted(read.union(*(self.places[tensor.name] for tensor in item.tensors)))
+        places = sorted(read.union(*(self.places[t.name] for each in items for t in each.tensors)))
         body = self.outline(number, name, places, plan, near)
         if self.machine.least_work:
             while (
@@ -399,7 +419,7 @@ class _Loops:
         return places, plan
 
     def outline(
-        self, number: int, name: str, places: Sequence[int], plan: Plan, near: Collection[str]
+        self, number: int, name: str, places: Sequence[int], plan: Plan, near: Mapping[str, int] | None
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         item = self.maps.maps[number]
@@ -435,9 +455,10 @@ class _Loops:
         low.create("func.return", [], [], point)
         return block.owner
 
-    def nest(self, item: Map, plan: Plan, near: Collection[str]) -> Nest:
+    def nest(self, item: Map, plan: Plan, near: Mapping[str, int] | None) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
-        nest = apply_steps(plain_nest(self.maps, item), steps_of_plan(item, self.maps, plan, self.machine))
+        steps = steps_of_plan(item, self.maps, plan, self.machine)
+        nest = apply_steps(nest_with(self.maps, item, steps), steps)
         nest = windowed(nest, self.maps.windows)
         return shifted(nest, near, SHIFT[0]) if near else nest
 

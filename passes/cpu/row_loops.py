@@ -43,13 +43,15 @@ class Part:
     scale: int = 1
 
 
-def near_tensors(chain: Sequence[Map], function: MapFunction, memory: Memory) -> set[str]:
-    """The tensors in between, of a function's memory, that none but these maps computes and reads."""
+def near_tensors(chain: Sequence[Map], function: MapFunction, memory: Memory) -> dict[str, int]:
+    """The tensors in between, of a function's memory, that none but these maps computes and reads; by which
+    of their dimensions rows are."""
     own = set(map(id, chain))
     others = (item for item in function.maps if id(item) not in own)
     read = {load.tensor for item in others for load in item.loads()}
-    made = {tensor.name for item in chain for tensor in item.tensors}
-    return {tensor.name for tensor in memory.temporaries} & (made - read)
+    made = {tensor.name: item.marks.row for item in chain for tensor in item.tensors}
+    between = {tensor.name for tensor in memory.temporaries} - read
+    return {name: row for name, row in made.items() if name in between}
 
 
 def row_loop(block: ir.Block, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:

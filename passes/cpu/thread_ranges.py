@@ -8,7 +8,7 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Map
+from tadc.passes.maps.map import Fold, Map, Tensor
 from tadc.passes.nest.primitives.divided_ranges import PART, RANGE, SECOND
 from tadc.passes.nest.steps import Cut, Threads
 from tadc.passes.schedule.plans import Plan
@@ -25,6 +25,21 @@ def range_names(plan: Plan) -> tuple[str, ...]:
 def grain_in_steps(item: Map, plan: Plan) -> int:
     """What ranges of the index that threads divide in each step begin at multiples of."""
     return Ranges(plan, item.indices, item.extents).grain(plan.divided) if plan.divided else 1
+
+
+def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None:
+    """The increasing array whose n-th range is as long as a reduction for the n-th value of an index."""
+    if axis not in item.indices:
+        return None  # It is of several that are joined.
+    after, extent = (Affine.var(axis) + 1,), item.extents[item.indices.index(axis)]
+    for let in item.body.all_lets():
+        for row in let.value.rows if isinstance(let.value, Fold) else ():
+            for lookup in row.form.lookups():
+                is_end = lookup.at == after and row.form.coefficient(lookup) == 1
+                # Under a guard a reduction may have ranges for some of the values alone.
+                if is_end and (array := tensors[lookup.array]).increasing and array.shape == (extent + 1,):
+                    return lookup.array
+    return None
 
 
 class Ranges:

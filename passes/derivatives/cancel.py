@@ -20,9 +20,9 @@ from tadc.frontend.extents import Shape
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, holds_reduction, operands
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import in_place
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.derivatives.gathers import Gather, Solved, gathers, not_taken
 from tadc.passes.terms.algebra import Algebra, is_const
@@ -36,11 +36,11 @@ def cancel_program(program: Program, found: list[Gather] | None = None) -> Progr
     The sums that gather for reads, and how they were solved, are added to `found`.
     """
 
-    arrays = program.index_arrays()
+    shapes = program.shapes()
 
     def cancelled(definition: Definition) -> Term:
         facts = program.facts(definition)
-        canceller = Canceller(program.terms, lambda name: arrays[name].shape)
+        canceller = Canceller(program.terms, shapes.__getitem__)
         body = canceller.total(definition.body, facts)
         if found is not None:
             found.extend(gathers(definition, facts, canceller.solved))
@@ -60,7 +60,7 @@ class Canceller:
     """
 
     terms: Terms
-    shape_of: Callable[[str], Shape] = lambda _: ()
+    shape_of: Callable[[str], Shape]
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
 
     def __post_init__(self) -> None:
@@ -108,7 +108,7 @@ class Canceller:
         body = self.visit(body, facts + domain)
         rows = list(domain)
         if term.kind == "sum":
-            found, body = without_guards(self.terms, body)
+            found, body = self.without_guards(body, facts + domain)
             rows += found
         if len(rows) == len(domain) and not any(c.equality for c in rows):
             self.solved[term.number, facts] = Solved(binders, domain, None, outside=not_taken(body))
@@ -134,46 +134,32 @@ class Canceller:
             )
         return self.algebra.guard(in_place(solution.guards, self.shape_of, facts), inner, neutral)
 
+    def without_guards(self, body: Term, facts: Domain) -> tuple[Domain, Term]:
+        """Conditions without which a body is 0 where the facts hold, and what it is where they hold.
 
-def in_place(rows: Domain, shape_of: Callable[[str], Shape], facts: Domain) -> Domain:
-    """Conditions, and those under which the elements of index arrays in them are there.
-
-    The rows of a sum may say that they are, by what depends on its indices: outside of it nothing does.
-    """
-    known = (*facts, *(row for row in rows if not row.form.has_lookups))
-    needed = [
-        Constraint(side)
-        for row in rows
-        for atom in row.form.lookups()
-        for place, size in zip(atom.at, shape_of(atom.array), strict=False)
-        for side in (place, size - 1 - place)
-        if not implied(side, known)
-    ]
-    return (*dict.fromkeys(needed), *rows)
-
-
-def without_guards(terms: Terms, body: Term) -> tuple[Domain, Term]:
-    """Conditions without which a body is 0, and what it is where they hold."""
-    rows: Domain = ()
-    around: list[tuple[Guard | Select, int]] = []
-    inner = body
-    while isinstance(inner, Guard | Select):
-        then, otherwise = operands(inner)[-2:]
-        if isinstance(inner, Guard) and is_const(otherwise, 0):
-            rows += inner.conditions
-            inner = then
-        elif is_const(otherwise, 0) or is_const(then, 0):
-            around.append((inner, -2 if is_const(otherwise, 0) else -1))
-            inner = operands(inner)[around[-1][1]]
-        else:
-            break
-    if not rows:
-        return (), body
-    for outer, place in reversed(around):
-        below = list(operands(outer))
-        below[place] = inner
-        inner = terms.rebuild(outer, below)
-    return rows, inner
+        One inside a guard that stays may have elements of index arrays that are in range there alone.
+        """
+        rows: Domain = ()
+        around: list[tuple[Guard | Select, int]] = []
+        inner = body
+        while isinstance(inner, Guard | Select):
+            then, otherwise = operands(inner)[-2:]
+            if isinstance(inner, Guard) and is_const(otherwise, 0):
+                found = inner.conditions
+                rows += in_place(found, self.shape_of, facts + rows) if around else found
+                inner = then
+            elif is_const(otherwise, 0) or is_const(then, 0):
+                around.append((inner, -2 if is_const(otherwise, 0) else -1))
+                inner = operands(inner)[around[-1][1]]
+            else:
+                break
+        if not rows:
+            return (), body
+        for outer, place in reversed(around):
+            below = list(operands(outer))
+            below[place] = inner
+            inner = self.terms.rebuild(outer, below)
+        return rows, inner
 
 
 def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:

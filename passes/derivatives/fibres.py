@@ -11,12 +11,15 @@ A reduction with lookups of its own indices is taken apart step by step, and sol
 none is left but in conditions that are tested:
 
 - `src[e] = b` with b known: the loop over the fibre above;
+- `row[e] = i and col[e] = j` with both known: `joint_fibres.py` says how;
 - `lo <= src[e] <= hi`: a loop over the values, and that over the fibre of each;
 - `ptr[n] <= e < ptr[n + 1]` with e known and n not: n is `ptr.owner[e]`;
 - `2*src[e] + k = b`: a loop over k;
+- `i[e] = j[f]`: a loop over e;
 - `i[e] + j[e] = b`: the sum of both is an index array of its own.
 
-Before, sums in sums become one, where an equality of the inner one tells an index of the outer one:
+Before, elements are matched that are equal at other places, and sums in sums become one, where an equality
+of the inner one tells an index of the outer one:
 
     sum{j} (x[j] * sum{e: row[e] = i and col[e] = j} v[e])   is   sum{e: row[e] = i} x[col[e]] * v[e]
 """
@@ -25,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
@@ -33,6 +37,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
 from tadc.lattice.polyhedron import implied
 from tadc.passes.derivatives.cancel import Canceller
+from tadc.passes.derivatives.joint_fibres import Asked, Equation, asked_at_a_place, groups_of, same_key
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.collect import addends
 from tadc.passes.terms.inspected_arrays import Arrays
@@ -44,9 +49,9 @@ def with_fibres(program: Program) -> Program:
         return program
     arrays = Arrays(program)
     found = program
-    for merges in (True, False):
+    for phase in get_args(_Phase):
         found = found.with_bodies(
-            _Fibres(program.terms, arrays, d, merges).visit(d.body, program.facts(d))
+            _Fibres(program.terms, arrays, d, phase).visit(d.body, program.facts(d))
             for d in found.definitions
         )
     if found is program:
@@ -58,6 +63,10 @@ def with_fibres(program: Program) -> Program:
     )
 
 
+_Phase = Literal["match", "merge", "loop"]
+"""Equal elements are matched, then sums in sums become one, then what is left of them loops over fibres."""
+
+
 @dataclass
 class _Fibres:
     """One walk over the body of a definition."""
@@ -65,8 +74,7 @@ class _Fibres:
     terms: Terms
     arrays: Arrays
     definition: Definition
-    merges: bool = False
-    """Whether sums in sums become one; else what is left of them loops over fibres."""
+    phase: _Phase
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.terms)
@@ -94,14 +102,12 @@ class _Fibres:
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """A reduction, taken apart by one step where there is one."""
         work = _Sum(self, term, facts)
-        if self.merges or not any(_lookups(row.form, work.own) for row in work.rows):
-            made = work.merged() if self.merges else None
-            if made is not None:
-                return self.visit(made, facts)
-            body = self.visit(work.body, facts + work.rows)
-            return work.reduction(work.binders, work.rows, body)
-        made = work.step()
-        return work.tested() if made is None else self.visit(made, facts)
+        made = getattr(work, self.phase)()
+        if made is not None:
+            return self.visit(made, facts)
+        if self.phase == "loop" and any(_lookups(row.form, work.own) for row in work.rows):
+            return work.tested()
+        return work.reduction(work.binders, work.rows, self.visit(work.body, facts + work.rows))
 
 
 class _Sum:
@@ -114,14 +120,16 @@ class _Sum:
         self.own = frozenset(self.binders)
         self.hints = dict(zip(self.binders, term.hints or ("",) * len(self.binders), strict=True))
 
-    def step(self) -> Term | None:
-        """The first of the steps that can be taken."""
-        steps = (self.fibre, self.owner, self.values, self.loop, self.joined)
+    def loop(self) -> Term | None:
+        """What the first step makes that can be taken."""
+        if not any(_lookups(row.form, self.own) for row in self.rows):
+            return None
+        steps = (self.fibre, self.owner, self.values, self.beside, self.apart, self.joined)
         return next((made for made in (step() for step in steps) if made is not None), None)
 
     # -- steps -------------------------------------------------------------------------------------
 
-    def merged(self) -> Term | None:
+    def merge(self) -> Term | None:
         """One sum in the place of a sum of products with sums whose equalities tell its indices."""
         if self.term.kind != "sum":
             return None
@@ -161,44 +169,82 @@ class _Sum:
         lookups = any(isinstance(atom, Lookup) for atom, _ in row.form.terms)
         return row.equality and lookups and any(abs(row.form.coefficient(name)) == 1 for name in self.binders)
 
+    def match(self) -> Term | None:
+        """`row[e] = r[f] and col[e] = c[f]`: the loop over the places where both are what they are at e."""
+        best: tuple[Sequence[Equation], Asked] | None = None
+        for group in groups_of(self.equations(), self.arrays):
+            places = group[0].lookup.variables & self.own
+            apart = tuple(row for row in self.rows if row.form.variables.isdisjoint(places))
+            asked = asked_at_a_place(group, self.arrays, (*self.facts, *apart))
+            if asked is None or (best is not None and not any(_holds_lookup(row) for row in apart)):
+                continue
+            best = group, asked
+        if best is None:
+            return None
+        outer = frozenset[str]().union(*(form.variables for form in best[1].at)) & self.own
+        return self.around(outer) if outer else self.along(*best)
+
+    def around(self, names: frozenset[str]) -> Term:
+        """The same with the loop over some indices, and their rows, around that over the others."""
+        own = [row for row in self.rows if row.form.variables & self.own <= names]
+        left = tuple(row for row in self.rows if row not in own)
+        inner = self.reduction([name for name in self.binders if name not in names], left, self.body)
+        return self.reduction([name for name in self.binders if name in names], own, inner)
+
     def fibre(self) -> Term | None:
-        """`src[e] = b`: the loop over the fibre of b."""
-        direct = [(row, *found) for row in self.rows if row.equality and (found := self.direct(row))]
+        """`src[e] = b`: the loop over the fibre of b, or of several such."""
+        direct = [each for each in self.equations() if each.value.variables.isdisjoint(self.own)]
         if not direct:
             return None
-        pairs = ((x, y) for x in direct for y in direct if x is not y and x[1].at == y[1].at)
-        pair = next((pair for pair in pairs if self.is_dense(pair[0][2], pair[1][2])), None)
-        return self.along(pair or (min(direct, key=lambda item: _is_far(item[2])),))
+        group = max(groups_of(direct, self.arrays), key=len, default=())
+        if len(group) == 2 and self.is_dense(group):
+            return self.along(group)
+        if group:
+            within, key = self.conditions(group), same_key(sorted(group, key=_distance), self.arrays)
+            self.rows = (*self.rows, key.row)
+            made = self.along((key,))
+            return self.algebra.guard(within, made, self.algebra.neutral(self.term.kind))
+        return self.along((min(direct, key=_distance),))
 
-    def along(self, known: Sequence[tuple[Constraint, Lookup, Affine, int]]) -> Term:
-        """The loop over the places of a lookup, or of several at equal places, with known values."""
-        lookups = [lookup for _, lookup, _, _ in known]
-        exact: list[Constraint] = []
-        values: list[Affine] = []
-        for _, lookup, form, divisor in known:
-            if divisor > 1:
-                exact.append(Constraint(form.mod(divisor), equality=True))
-            values.append(form.floordiv(divisor))
-            exact += [Constraint(values[-1]), Constraint(lookup.below - 1 - values[-1])]
-        conditions = [r for r in exact if not all(implied(f, self.facts) for f in r.inequalities)]
+    def conditions(self, known: Iterable[Equation]) -> tuple[Constraint, ...]:
+        """What has to hold of values for elements to be equal to them."""
+        found: list[Constraint] = []
+        for each in known:
+            if each.divisor > 1:
+                found.append(Constraint(each.value.mod(each.divisor), equality=True))
+            found += [Constraint(each.known), Constraint(each.lookup.below - 1 - each.known)]
+        return tuple(r for r in found if not all(implied(f, self.facts) for f in r.inequalities))
+
+    def along(self, known: Sequence[Equation], asked: Asked | None = None) -> Term:
+        """The loop over the places of a lookup, or of several at equal places, with known values, which are
+        those that index arrays have at a place where these are asked for."""
+        lookups = [each.lookup for each in known]
+        conditions = self.conditions(known)
         names = [lookup.array for lookup in lookups]
-        ptr, q = self.arrays.ptr(names), self.terms.fresh("q")
+        q = self.terms.fresh("q")
         place = Affine.var(q)
-        bounds = (
-            Constraint(place - ptr.lookup(values)),
-            Constraint(ptr.lookup([*values[:-1], values[-1] + 1]) - 1 - place),
-        )
+        begin, end = self.range(known, asked)
+        bounds = (Constraint(place - begin), Constraint(end - 1 - place))
         if self.arrays[names[0]].increasing and len(names) == 1:
             at = (place,)
         else:
             at = tuple(self.arrays.perm(names, axis).lookup([place]) for axis in range(len(lookups[0].at)))
-        left = tuple(row for row in self.rows if not any(row is one for one, *_ in known))
-        given = dict(zip(lookups, values, strict=True))
+        left = tuple(row for row in self.rows if not any(row is each.row for each in known))
+        given = {each.lookup: each.known for each in known}
         equal = tuple(Constraint(x - y, equality=True) for x, y in zip(lookups[0].at, at, strict=True))
         rows, body = self.put(given, left, self.body)
         inner = self.solved(self.binders, (*rows, *equal), body, (*bounds, *conditions))
         outer = self.algebra.reduction(self.term.kind, [q], bounds, inner, ["q"], self.term.span)
         return self.algebra.guard(conditions, outer, self.algebra.neutral(self.term.kind))
+
+    def range(self, known: Sequence[Equation], asked: Asked | None) -> tuple[Affine, Affine]:
+        """Where the places begin and end in their order."""
+        names = [each.lookup.array for each in known]
+        if asked is not None:
+            begin, end = self.arrays.range(names, asked.names)
+            return begin.lookup(asked.at), end.lookup(asked.at)
+        ptr, values = self.arrays.ptr(names), [each.known for each in known]
+        return ptr.lookup(values), ptr.lookup([*values[:-1], values[-1] + 1])
 
     def owner(self) -> Term | None:
         """`ptr[n] <= e < ptr[n + 1]` with e known."""
@@ -244,7 +290,7 @@ class _Sum:
         inner = self.reduction(self.binders, (*left, equal), self.body)
         return self.reduction([name], bounds, inner)
 
-    def loop(self) -> Term | None:
+    def beside(self) -> Term | None:
         """`2*src[e] + k = b`: the loop over what stands beside the only lookup of its place."""
         for row in self.rows:
             lookups = _lookups(row.form, self.own)
@@ -257,18 +303,36 @@ class _Sum:
         return None
 
     def outside(self, names: frozenset[str]) -> Term | None:
-        """The same with a loop over some indices around one over the others; None where they are not bounded
-        by what they and what is known say."""
+        """The same with a loop over some indices around one over the others; None if nothing bounds them."""
+        if not self.bounds(names):
+            return None
         rows = [row for row in self.rows if row.form.variables & self.own <= names and not _holds_lookup(row)]
-        for name in names:
-            signs = {row.form.coefficient(name) > 0 for row in rows if row.form.coefficient(name)}
-            if len(signs) < 2:
-                return None
         own = [row for row in rows if row.form.variables & names]
         left = tuple(row for row in self.rows if row not in own)
         rest = [name for name in self.binders if name not in names]
         inner = self.reduction(rest, left, self.body)
         return self.reduction([name for name in self.binders if name in names], own, inner)
+
+    def apart(self) -> Term | None:
+        """`i[e] = j[f]`: the loop over e around that over f, for which `i[e]` is known."""
+        for row in self.rows:
+            lookups = _lookups(row.form, self.own) if row.equality else []
+            for lookup in lookups:
+                names = lookup.variables & self.own
+                others = [other for other in lookups if other is not lookup]
+                if (
+                    others
+                    and all(map(names.isdisjoint, (o.variables for o in others)))
+                    and self.bounds(names)
+                ):
+                    return self.around(names)
+        return None
+
+    def bounds(self, names: frozenset[str]) -> bool:
+        """Whether rows bound some indices from both sides by what they and what is known say."""
+        rows = [row for row in self.rows if row.form.variables & self.own <= names and not _holds_lookup(row)]
+        signs = ({k > 0 for row in rows if (k := row.form.coefficient(name))} for name in names)
+        return all(len(found) == 2 for found in signs)
 
     def joined(self) -> Term | None:
         """`i[e] + j[e] = b`: an index array of the sums."""
@@ -301,7 +365,8 @@ class _Sum:
                 return None
             size = atom.below if isinstance(atom, Lookup) else extents[atom]
             assert size is not None
-            least, most = (least, most + (size - 1) * k) if k > 0 else (least + (size - 1) * k, most)
+            # Not of `size - 1`: where a size is 0 there is a bound too, which is not negative.
+            least, most = (least, most + size * k) if k > 0 else (least + size * k, most)
         places = {name: Affine.var(f"#{n}") for n, name in enumerate(names)}
         of = tuple(dict.fromkeys(lookup.array for lookup in form.lookups()))
         shape = [size for size in extents.values() if size is not None]
@@ -335,17 +400,16 @@ class _Sum:
 
     # -- helpers -----------------------------------------------------------------------------------
 
-    def direct(self, row: Constraint) -> tuple[Lookup, Affine, int] | None:
-        """The only lookup of a row at an unknown place, and the form and number whose quotient it is."""
-        lookups = _lookups(row.form, self.own)
-        if len(lookups) != 1:
-            return None
-        (lookup,) = lookups
-        k = row.form.coefficient(lookup)
-        rest = row.form - Affine.atom(lookup) * k
-        if not k or not rest.variables.isdisjoint(self.own):
-            return None
-        return lookup, rest * (-1 if k > 0 else 1), abs(k)
+    def equations(self) -> list[Equation]:
+        """The rows that say what an element at some place is, by what does not depend on that place."""
+        found: list[Equation] = []
+        for row in self.rows if self.own else ():
+            for lookup in _lookups(row.form, self.own) if row.equality else ():
+                k = row.form.coefficient(lookup)
+                rest = row.form - Affine.atom(lookup) * k
+                if k and rest.variables.isdisjoint(lookup.variables & self.own):
+                    found.append(Equation(row, lookup, rest * (-1 if k > 0 else 1), abs(k)))
+        return found
 
     def is_bound(self, row: Constraint, lookup: Lookup) -> bool:
         """Whether a row bounds a lookup by what is known."""
@@ -353,8 +417,9 @@ class _Sum:
         rest = row.form - Affine.atom(lookup) * k
         return bool(k) and not row.equality and rest.variables.isdisjoint(self.own)
 
-    def is_dense(self, *values: Affine) -> bool:
+    def is_dense(self, known: Iterable[Equation]) -> bool:
         """Whether values are indices of the tensor that is computed, each another: it has all pairs."""
+        values = [each.value for each in known]
         names = [value.terms[0][0] if len(value.terms) == 1 else None for value in values]
         return len(set(names)) == len(names) and all(name in self.walk.definition.indices for name in names)
 
@@ -399,6 +464,6 @@ def _holds_lookup(row: Constraint) -> bool:
     return row.form.has_lookups
 
 
-def _is_far(value: Affine) -> int:
+def _distance(known: Equation) -> int:
     """How many lookups it takes to know a value."""
-    return sum(1 for _ in value.lookups())
+    return sum(1 for _ in known.value.lookups())

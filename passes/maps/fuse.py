@@ -31,6 +31,7 @@ from tadc.passes.maps.map import Block, Fold, Let, Map, MapFunction, Number, Ten
 from tadc.passes.maps.merge_folds import merged, simplified
 from tadc.passes.maps.reads_of_maps import Reads
 from tadc.passes.maps.same_maps import Likeness, likeness
+from tadc.passes.maps.scattered_maps import scattered
 
 MOST_OPERATIONS = 250
 """The most operations of maps together: more values at once do not fit in registers."""
@@ -249,7 +250,9 @@ def _others(block: Block) -> list[Let]:
 
 def _is_marked(item: Map) -> bool:
     """Whether a map is computed in a way of its own."""
-    return item.order is not None or item.marks.parts or item.marks.joined or item.marks.kept
+    marks = item.marks
+    is_own = item.order is not None or marks.parts or marks.joined or marks.kept
+    return is_own or scattered(item) is not None
 
 
 def _domain(item: Map) -> tuple[object, ...]:

@@ -118,7 +118,9 @@ class _Lifting:
         return True
 
     def share(self, rows: Domain) -> float:
-        """About which part of the elements meets all rows."""
+        """About which part of the elements meets all rows; none where elements of index arrays say it."""
+        if any(row.form.has_lookups for row in rows):
+            return 0
         item, points = self.item, random.Random(0)
         sizes = dict.fromkeys(self.sizes, Affine.const(UNKNOWN))
         extents = [max(extent.substitute(sizes).constant, 1) for extent in item.extents]

@@ -184,7 +184,8 @@ class Tensor:
     """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes.
 
     One of the type `i32` is an index array, with elements from 0 to `below - 1` that lookups in forms have.
-    They do not fall along its only dimension if it is `increasing`.
+    They do not fall along its only dimension if it is `increasing`. Those of the `owner_of` such an array
+    say which of its ranges a number is in, or how many there are where it is in none.
     """
 
     name: str
@@ -194,6 +195,7 @@ class Tensor:
     place: Place | None = field(default=None, compare=False)
     below: Affine | None = None
     increasing: bool = False
+    owner_of: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -270,8 +272,9 @@ class Sweep:
 class Marks:
     """How a map is to be computed, where that is decided before its schedule.
 
-    Maps of one `chain` run one after the other over `rows` rows at a time; with `steps` the first index
-    counts these. On a GPU `blocks` says how many indices number rows, and the threads of a row and a block.
+    Maps of one `chain` run one after the other over `rows` rows at a time, which the index number `row`
+    counts; with `steps` the first index counts steps of so many rows. On a GPU `blocks` says how many indices
+    number rows, and the threads of a row and a block.
     `in_place`: the elements are those of another tensor but on a thin set, in its memory.
     `parts`: they are long parts of a reduction; `joined`: nothing long is left to do; `kept`: they are the
     same in all calls. `window`: of the tensors that nobody outside gets, the last steps are kept.
@@ -281,6 +284,7 @@ class Marks:
 
     chain: int | None = None
     rows: int = 0
+    row: int = 0
     blocks: tuple[int, ...] = ()
     steps: bool = False
     in_place: bool = False

@@ -3,6 +3,9 @@
 CHAIN = "tad.chain"
 """The number of the chain that a map is in, and how many rows of it run at a time."""
 
+ROW = "tad.row"
+"""The number of the index that counts the rows of the chain that the map is in, where it is not the first."""
+
 STEPS = "tad.chain_steps"
 """The first index numbers the steps of the chain that the map is in."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from tadc.dialect.index_arrays import bound_of, is_increasing
+from tadc.dialect.index_arrays import bound_of, inspected, is_increasing
 from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.lookups import lookups_of
@@ -39,7 +39,7 @@ from tadc.passes.maps.map import (
     Value,
     Window,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, TAPE, WINDOW
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, ROW, STEPS, SWEEP, TAPE, WINDOW
 
 
 def read_maps(function: ir.Operation) -> MapFunction:
@@ -84,7 +84,10 @@ class _Reader:
                 arguments.append(self.tensor(argument, shape))
                 if (bound := bound_of(function, argument)) is not None:
                     rises, below = is_increasing(function, argument), bound.substitute(positions)
-                    arguments[-1] = replace(arguments[-1], below=below, increasing=rises)
+                    made_of = inspected(function, argument)
+                    owner = made_of.of[0] if made_of is not None and made_of.kind == "owner" else ""
+                    found = replace(arguments[-1], below=below, increasing=rises, owner_of=owner)
+                    arguments[-1] = found
                     self.tensors[argument] = arguments[-1]
         maps, end = maps_of(function), list(block.operations)[-1].operation
         for operation in block.operations:
@@ -275,7 +278,7 @@ def _marks(op: ir.Operation) -> Marks:
         steps: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[WINDOW]))
         window = Window(steps[0], tuple(steps[1:]))
     if CHAIN not in op.attributes:
-        return Marks(None, 0, (), *flags, window=window)
+        return Marks(None, 0, 0, (), *flags, window=window)
     sweep = None
     if SWEEP in op.attributes:
         along: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[SWEEP]))
@@ -286,4 +289,6 @@ def _marks(op: ir.Operation) -> Marks:
         tape = Tape(*again)
         window = window and replace(window, saved=tape.slots * tape.depth)
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep, tape=tape)
+    row = ir.IntegerAttr(op.attributes[ROW]).value if ROW in op.attributes else 0
+    blocks = tuple(numbers[2:])
+    return Marks(numbers[0], numbers[1], row, blocks, *flags, window=window, sweep=sweep, tape=tape)

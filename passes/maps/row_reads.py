@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import blocks_of
 from tadc.passes.maps.map import Block, Load, Map, Tensor
+from tadc.passes.maps.scattered_maps import scattered
 from tadc.passes.terms.costs import ELEMENT
 
 Forms = tuple[Affine, ...]
@@ -56,7 +57,8 @@ class RowReads:
         """Whether the map can run over some of its rows."""
         marks = self.item.marks
         is_own = marks.parts or marks.kept or marks.in_place or marks.chain is not None
-        return self.item.order is None and not is_own and bool(self.item.extents)
+        is_own = is_own or self.item.order is not None or scattered(self.item) is not None
+        return not is_own and bool(self.item.extents)
 
     @property
     def rows(self) -> int | None:

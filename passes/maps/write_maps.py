@@ -33,7 +33,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, TAPE, WINDOW
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, ROW, STEPS, SWEEP, TAPE, WINDOW
 
 
 def write_maps(function: ir.Operation, before: MapFunction, after: MapFunction) -> None:
@@ -161,6 +161,8 @@ class MapWriter:
             numbers = [tape.back, tape.slots, tape.depth, tape.ahead, tape.fresh]
             found[TAPE] = ir.DenseI64ArrayAttr.get(numbers)
         if marks.chain is not None:
+            if marks.row:
+                found[ROW] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.context), marks.row)
             found[CHAIN] = ir.DenseI64ArrayAttr.get([marks.chain, marks.rows, *marks.blocks])
         return found
 

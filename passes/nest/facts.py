@@ -18,7 +18,7 @@ from typing import Literal
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import follows, implied
 from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
 from tadc.passes.terms.checked_reads import negations
@@ -127,7 +127,7 @@ class _Proof:
             raise NotProven
         plain = tuple(row for fact in left if len(fact) == 1 for row in fact[0])
         rows, left = (*rows, *plain), tuple(fact for fact in left if len(fact) != 1)
-        if implied(self.form, rows) or implied(self.form, (*rows, *_floors_from_zero(self.form, rows))):
+        if follows(self.form, rows):
             return None
         if left:
             found = (self.refuted((*rows, *case), left[1:]) for case in left[0])
@@ -168,9 +168,3 @@ def _whole_floors(facts: Domain) -> Domain:
             spare = bisect(range(MOST_VALUES), 0, key=lambda n: not implied(most - n, facts))
             found.append(Constraint(most - spare + 1))
     return tuple(found)
-
-
-def _floors_from_zero(form: Affine, facts: Domain) -> Domain:
-    """The facts that rounding adds to the rationals: `N // 8 >= 0` where `N >= 0`."""
-    floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
-    return tuple(Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts))

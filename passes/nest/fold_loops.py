@@ -23,11 +23,12 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.maps.blocks import uses
-from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let
+from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let, Load
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.moving_bounds import Shift, shift_of
+from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_beside, has_squares
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
 
@@ -217,8 +218,34 @@ class FoldLoops:
         return None
 
     def last_loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
-        """The innermost loop."""
-        return self.one_level(levels, carried, here)
+        """The innermost loop; a few steps stand one after the other where they read what is side by side."""
+        level = levels[0]
+        steps = self.few_steps(level, here)
+        if steps is None:
+            return self.one_level(levels, carried, here)
+        for step in range(steps.count):
+            there = replace(here, steps=replace(steps, step=step))
+            carried = self.innermost(carried, there.binding(level.name, steps.first + step, here.point))
+        return carried
+
+    def few_steps(self, level: Level, here: Inside) -> Steps | None:
+        """The steps of a loop, if they are few and the same for all points, and a read has elements of them
+        side by side where lanes are far apart."""
+        lets, name, index = self.value.body.lets, level.name, self.value.indices[-1]
+        (first, *more), (end, *others) = self.ends_of(level, here)
+        count = end - first
+        if here.masked or here.masks or self.nest.inside or self.body.beyond or more or others:
+            return None
+        if not (count.is_constant and FEWEST <= count.constant <= TOGETHER and has_squares(self.body.tile)):
+            return None
+        form = self.own[index].substitute({**here.bound, name: Affine.var(name) + first})
+        steps, forms = (
+            Steps(index, form, name, first, count.constant),
+            {**here.forms, **self.indices(here.bound)},
+        )
+        loads = [steps.forms(let.value.at, forms) for let in lets if isinstance(let.value, Load)]
+        asks = any(isinstance(let.value, Ask) for let in lets)
+        return steps if not asks and any(found and are_beside(found, name) for found in loads) else None
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The loop over the first of some levels, in parts where its bounds move with the tile."""

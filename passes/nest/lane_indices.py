@@ -219,6 +219,11 @@ class LaneIndices:
             return self._constant(type, ir.DenseElementsAttr.get_splat(type, ir.BoolAttr.get(True)), point)
         return self._constant(type, ir.IntegerAttr.get(type, 1), point)
 
+    def first(self, count: int, point: Point) -> ir.Value:
+        """The condition that holds in so many lanes, the first."""
+        bits = [ir.BoolAttr.get(n < count) for n in range(self.width)]
+        return self._constant(self.truth, ir.DenseElementsAttr.get(bits, self.truth), point)
+
     def any(self, conditions: Sequence[ir.Value], point: Point) -> ir.Value:
         """Whether one of some conditions holds in some lane, as an i1."""
         scalars = [c for c in conditions if not is_vector(c)]

@@ -20,7 +20,7 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.squares import Squares, copies_of_square
+from tadc.passes.nest.squares import Squares, Steps, copies_of_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at
 from tadc.passes.nest.vector_lanes import Lanes, extreme
 
@@ -45,6 +45,8 @@ class Context:
     in_part: bool = False
     some: bool = False
     any: bool = False
+    steps: Steps | None = None
+    """The steps that stand one after the other here, of which this is one."""
 
     @property
     def is_in_fold(self) -> bool:
@@ -224,9 +226,15 @@ class Lockstep:
             return self.lanes.held(buffer, forms, self.tile, point)
         if self.beyond and load.tensor in self.shapes:
             return self.nearest(buffer, forms, self.shapes[load.tensor], context)
-        square = copies_of_square(forms, self.tile) if context.masks is None else None
-        if square is not None:
-            return Squares(self.lanes, buffer, forms, square, point).vector
+        if context.masks is None:
+            square = copies_of_square(forms, self.tile)
+            if square is not None:
+                return Squares(self.lanes, buffer, forms, square, point).vector
+            steps = context.steps
+            if steps is not None and (
+                made := steps.vector(self.lanes, buffer, steps.forms(load.at, context.forms), point)
+            ):
+                return made
         # An element that an active point reads too.
         moving = {LANE, *(self.tile.ranges if context.any and not context.some else ())}
         still = (context.some or context.any) and not any(moving & form.variables for form in forms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -14,11 +14,15 @@ from tadc.passes.nest.primitives.rewriting import rewrite_stores, rewrite_values
 Access = TypeVar("Access", Load, Store)
 
 
-def shifted(nest: Nest, tensors: Collection[str], shift: str) -> Nest:
-    """The nest where row i of some tensors is at the place i - `shift`, an index argument."""
+def shifted(nest: Nest, tensors: Mapping[str, int], shift: str) -> Nest:
+    """The nest where row i of some tensors is at the place i - `shift`, an index argument, in the dimension
+    that rows are."""
 
     def moved(of: Access) -> Access:
-        return replace(of, at=(of.at[0] - Affine.var(shift), *of.at[1:])) if of.tensor in tensors else of
+        row = tensors.get(of.tensor)
+        if row is None:
+            return of
+        return replace(of, at=(*of.at[:row], of.at[row] - Affine.var(shift), *of.at[row + 1 :]))
 
     def read(let: Let) -> Let:
         return replace(let, value=moved(let.value)) if isinstance(let.value, Load) else let

@@ -33,6 +33,20 @@ def transposed(low: BodyLowering, vectors: Sequence[ir.Value], point: Point) -> 
     return [column[n] for n in range(width // piece) for column in made]
 
 
+def columns(low: BodyLowering, rows: Sequence[ir.Value], point: Point) -> Made:
+    """Of short vectors, more of them than they have elements, the first elements, the second elements, …"""
+    short = rows[0].type.shape[0]
+    apart: Made = []
+    for first in range(short):
+        parts = list(rows[first::short])
+        while len(parts) > 1:
+            order = range(2 * parts[0].type.shape[0])
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [shuffled(low, x, y, order, point) for x, y in pairs]
+        apart += parts
+    return _columns(low, apart, short, 1, point)
+
+
 def _columns(low: BodyLowering, rows: Sequence[ir.Value], piece: int, size: int, point: Point) -> Made:
     """Rows whose elements stand in runs of some size, transposed within each piece."""
     if len(rows) == 1:

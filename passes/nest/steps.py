@@ -160,6 +160,29 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """The loop over an index runs in blocks, `outer`. Those of the sum `fold`, all that is computed in it,
+    are around it there: each summand is added to the element that an equality of the sum tells.
+
+    The block of an element says which summands are looked at, and how many values it has.
+    """
+
+    TEXT = "scatter {fold:value} {index} -> {outer}"
+    fold: str
+    index: str
+    outer: str
+
+
+@dataclass(frozen=True)
+class With:
+    """The map that computes these tensors, one over the entries of all rows, runs in the loop of the sum of a
+    map over rows, which the step is for."""
+
+    TEXT = "with {tensors:tensors}"
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class FoldLanes:
     """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined
     at the end."""
@@ -364,8 +387,8 @@ class Vectors:
 
 
 Step = (
-    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | FoldThreads |
-    Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits |
-    When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
+    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter | FoldLanes |
+    FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | With |
+    Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -11,7 +11,7 @@ has of them is consecutive then, and stored together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
@@ -21,12 +21,9 @@ from tadc.passes.nest.caches import LINE, element_bytes
 from tadc.passes.nest.joins import JOIN, Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
-from tadc.passes.nest.squares import along_copies
+from tadc.passes.nest.squares import FEWEST, TOGETHER, along_copies
 from tadc.passes.nest.tile import LANE, Copy, Tile, at
 from tadc.passes.nest.vector_lanes import Lanes
-
-TOGETHER = 4
-"""So many copies are interleaved."""
 
 #: The values that a block gives to stores, in copies of a tile.
 Elements = Sequence[tuple[Copy, Made]]
@@ -59,7 +56,7 @@ class TileStores:
         self.joins = any(place.store.joins for place in self.places)
         self.along: str | None = None
         if self.interleaves and self.tile.width >= TOGETHER:
-            self.along = along_copies(self.places[0].forms, self.tile, TOGETHER)
+            self.along = along_copies(self.places[0].forms, self.tile, FEWEST)
 
     def targets(self) -> Iterator[tuple[int, Place, ir.Value]]:
         """Each buffer that a value goes to, with the number of the value."""
@@ -74,9 +71,9 @@ class TileStores:
         if not self.joins:
             self.interleave_waiting()
 
-    def interleave_waiting(self) -> None:
+    def interleave_waiting(self, least: int = TOGETHER) -> None:
         """Store copies together, if enough wait."""
-        if self.along is not None and len(self.waiting) >= TOGETHER:
+        if self.along is not None and len(self.waiting) >= least:
             self.interleave(self.waiting[:TOGETHER])
             self.waiting = self.waiting[TOGETHER:]
 
@@ -86,6 +83,7 @@ class TileStores:
             self.waiting = self.joined(self.waiting)
             for _ in range(len(self.waiting) // TOGETHER):
                 self.interleave_waiting()
+        self.interleave_waiting(FEWEST)
         for elements in self.waiting:
             self.store(elements)
         self.waiting = []
@@ -109,13 +107,19 @@ class TileStores:
     def joined_at(self, place: Place, flat: Elements, given: Made) -> Made:
         """The values of one store in all copies."""
         low, join = self.low, JOIN[place.store.joins]
+        is_sum = place.store.joins == "sum"
 
         def both(inside: Point) -> Made:
             found: Made = []
             for (copy, _), value in zip(flat, given, strict=True):
                 forms = [at(form, copy) for form in place.forms]
                 before = self.lanes.load(place.buffers[0], forms, None, inside)
-                found.append(join(Scalars(low, inside, value.type), before, value))
+                scalars, made = Scalars(low, inside, value.type), value.owner
+                # As in a reduction a product is added in one rounding.
+                if is_sum and not isinstance(made, ir.Block) and made.operation.name == "arith.mulf":
+                    found.append(scalars.op("math.fma", *made.operation.operands, before))
+                else:
+                    found.append(join(scalars, before, value))
             return found
 
         if not place.store.fresh:
@@ -200,12 +204,14 @@ class TileStores:
 
     def interleave(self, copies: Sequence[Elements]) -> None:
         """Store the values of some copies together."""
-        for made, buffer, forms in _interleaved(self.lanes, copies, self.places, self.point):
-            self.by_lane(made, buffer, forms)
+        filled = [*copies, *(copies[-1] for _ in range(TOGETHER - len(copies)))]
+        for made, buffer, forms in _interleaved(self.lanes, filled, self.places, self.point):
+            self.by_lane(made, len(copies), buffer, forms)
 
-    def by_lane(self, interleaved: ir.Value, buffer: ir.Value, forms: Sequence[Affine]) -> None:
-        """Store what each lane has of interleaved vectors."""
+    def by_lane(self, interleaved: ir.Value, count: int, buffer: ir.Value, forms: Sequence[Affine]) -> None:
+        """Store what each lane has of interleaved vectors: so many elements, and one of none."""
         piece = ir.VectorType.get([TOGETHER], interleaved.type.element_type)
+        short = replace(self.lanes, width=TOGETHER)
         for lane in range(self.lanes.width):
             attributes = {
                 key: ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)])
@@ -215,7 +221,7 @@ class TileStores:
                 "vector.extract_strided_slice", [piece], [interleaved], self.point, attributes
             )
             there = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
-            self.lanes.store_run(made.results[0], buffer, there, self.point)
+            short.store_first(count, made.results[0], buffer, there, self.point)
 
 
 def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point) -> None:

@@ -102,6 +102,16 @@ class Lanes(LaneIndices):
             return vector
         return shuffled(self.low, vector, vector, range(self.width - 1, -1, -1), point)
 
+    def load_run(
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
+    ) -> ir.Value:
+        """Consecutive elements, which are there wherever the mask holds."""
+        vector, operands = self.type(buffer.type.element_type), [buffer, *self._place(forms, point)]
+        if mask is None:
+            return self.loaded_run(vector, operands, forms, point)
+        zero = self.low.constant(vector, 0.0, point)
+        return self.make("vector.maskedload", vector, [*operands, mask, zero], point)
+
     def loaded_run(
         self, vector: ir.Type, operands: Sequence[ir.Value], forms: Sequence[Affine], point: Point
     ) -> ir.Value:
@@ -149,6 +159,16 @@ class Lanes(LaneIndices):
             whole = ir.IntegerType.get_signless(64, self.low.context)
             made.attributes["nontemporal"] = ir.BoolAttr.get(True, self.low.context)
             made.attributes["alignment"] = ir.IntegerAttr.get(whole, line)
+
+    def store_first(
+        self, count: int, vector: ir.Value, buffer: ir.Value, forms: Sequence[Affine], point: Point
+    ) -> None:
+        """Store so many elements of a vector to consecutive elements."""
+        if count == self.width:
+            self.store_run(vector, buffer, forms, point)
+            return
+        operands = [buffer, *self._place(forms, point), self.first(count, point), vector]
+        self.low.create("vector.maskedstore", [], operands, point)
 
     def interleaved(self, vectors: Sequence[ir.Value], point: Point) -> ir.Value:
         """The elements of vectors in turn: the first of each, then the second of each."""

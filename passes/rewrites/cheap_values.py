@@ -32,7 +32,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.coordinates import coordinates_of
 from tadc.passes.rewrites.moves import Key, Mover, about, in_order
 from tadc.passes.rewrites.places import Place, Places
-from tadc.passes.terms.costs import ACCESS, ELEMENT, Costs, points, weight
+from tadc.passes.terms.costs import ACCESS, ELEMENT, SCATTERED, Costs, points, weight
 from tadc.passes.terms.names import Names
 
 #: Bytes of a tensor that stays in the nearest cache.
@@ -84,7 +84,7 @@ class Sharing:
     def __post_init__(self) -> None:
         program = self.program
         self.terms, self.sizes = program.terms, frozenset(program.sizes)
-        self.costs = Costs(self.sizes)
+        self.costs, self.has_arrays = Costs(self.sizes), bool(program.index_arrays())
         self.mover = Mover(program, Names(program), self.limit, strict=False)
         self.places = [Places(self.terms, self.sizes, d) for d in program.definitions]
         self.shapes: dict[int, int] = {}
@@ -129,7 +129,17 @@ class Sharing:
             return None
         self.mover.enter(definition)
         key = self.mover.key(term, place)
-        return key if key and about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR else None
+        if key is None or (self.gathered(term) and len(place.indices) > len(key[1])):
+            return key
+        return key if about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR else None
+
+    def gathered(self, term: Term) -> int:
+        """How many elements that a term reads are where index arrays say: a tensor of such values is read in
+        order, and may be of any size."""
+        if not self.has_arrays:
+            return 0
+        reads = (t for t in reachable([term]) if isinstance(t, Read))
+        return sum(any(True for form in read.indices for _ in form.lookups()) for read in reads)
 
     def survey(self) -> None:
         """Find out how often each value is evaluated."""
@@ -169,7 +179,8 @@ class Sharing:
     def value(self, key: Key, term: Term, place: Place) -> Value:
         """What is known of a value before its evaluations are counted."""
         below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
-        return Value(self.costs.term(term, place.ranges), sum(map(weight, below)), about(key[1]))
+        cost = self.costs.term(term, place.ranges) + (SCATTERED - ACCESS) * self.gathered(term)
+        return Value(cost, sum(map(weight, below)), about(key[1]))
 
     def count(self, value: Value, term: Term, definition: Definition, place: Place) -> None:
         """Add the evaluations of a term at a place."""

@@ -99,7 +99,7 @@ class _Factoring:
         self.terms: Terms = self.program.terms
         self.algebra = Algebra(self.terms, ValueRanges(self.program))
         self.common = CommonFactors(self.algebra)
-        self.sizes = frozenset(self.program.sizes)
+        self.sizes, self.shapes = frozenset(self.program.sizes), self.program.shapes()
         self.costs = Costs(self.sizes)
         self.found: dict[_Sum, Term] = {}
         self.left = 0
@@ -182,7 +182,7 @@ class _Factoring:
         found = replace(s, body=body)
         if self.values and leaves_out(closed := self.closed(found)):
             assert isinstance(closed, Reduce)
-            pieces = taken_apart(self.terms, closed, facts)
+            pieces = taken_apart(self.terms, closed, facts, self.shapes.__getitem__)
             # One sum over fewer points is no more code.
             if pieces is not None and (self.apart or isinstance(pieces, Reduce)) and not leaves_out(pieces):
                 return self.visit(pieces, facts, around)

@@ -9,9 +9,11 @@ What holds where not all conditions hold is taken apart into domains that do not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.extents import Shape
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import cleared, is_empty
@@ -42,13 +44,14 @@ def leaves_out(node: Term) -> bool:
     return any(_zero_side(part) is not None for _, part in addends(node.body))
 
 
-def taken_apart(terms: Terms, node: Reduce, facts: Domain) -> Term | None:
+def taken_apart(terms: Terms, node: Reduce, facts: Domain, shape_of: Callable[[str], Shape]) -> Term | None:
     """The sum without points that are left out, where the facts hold; None of conditions that are no bounds
-    and no residues, or where the pieces are many."""
+    and no residues, or where the pieces are many. `shape_of` gives that of an index array."""
     algebra = Algebra(terms)
     binders, domain, body = terms.open(node)
     plain, total = algebra.zero, algebra.zero
     made: list[tuple[bool, Term]] = []
+    canceller = Canceller(terms, shape_of)
     for negative, part in merged_elses(algebra, addends(body)):
         if _zero_side(part) is None:
             plain = algebra.sub(plain, part) if negative else algebra.add(plain, part)
@@ -62,17 +65,18 @@ def taken_apart(terms: Terms, node: Reduce, facts: Domain) -> Term | None:
         made.append((False, algebra.sum(binders, domain, plain, node.hints, node.span)))
     for negative, one in made:
         try:
-            solved = _solved(terms, one, facts)
+            solved = _solved(canceller, one, facts)
         except CompileError:
             return None  # too many rows: the guard stays
         total = algebra.sub(total, solved) if negative else algebra.add(total, solved)
     return total if total.type == node.type or is_const(total, 0) else None
 
 
-def _solved(terms: Terms, term: Term, facts: Domain) -> Term:
+def _solved(canceller: Canceller, term: Term, facts: Domain) -> Term:
     """A sum over a piece in its simplest form; an index that has one value is that."""
+    terms = canceller.terms
     while True:
-        term = Simplifier(terms).visit(Canceller(terms).visit(term, facts), facts)
+        term = Simplifier(terms).visit(canceller.visit(term, facts), facts)
         if not isinstance(term, Reduce):
             return term
         rows = [

@@ -50,7 +50,7 @@ from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_
 from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, points, width
+from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, SCATTERED, Costs, points, width
 from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
@@ -329,7 +329,9 @@ class _Body:
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
         all indices around it, so that its cotangent is summed up before it is passed on."""
-        if leaves_out_several(term) or (self.only is not None and not self.only(term)):
+        if leaves_out_several(term):
+            return False
+        if self.only is not None and not (self.only(term) or self.scattered(at, term)):
             return False
         if not self.derivative or isinstance(term, Reduce):
             return True
@@ -356,8 +358,29 @@ class _Body:
         if self.shared:
             key = self.key(at, term)
             uses = max(uses, self.shared.get(key, 0) // max(elements(key[1]), 1)) if key else uses
-        cost = self.costs.term(term, place.ranges)
+        cost, scattered = self.costs.term(term, place.ranges), self.scattered(at, term)
+        if scattered:
+            return uses if uses * (cost + SCATTERED * scattered) > cost + ACCESS + uses * SCATTERED else 0
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
+
+    def scattered(self, at: int, term: Term) -> int:
+        """Of a reduction in a sum over the places of an index array that hold a value, how many elements it
+        reads that move with the place: they are anywhere in memory, as an element of a tensor for it is.
+
+        What else it reads is a factor of the whole sum.
+        """
+        told = self.places[at].told
+        if not isinstance(term, Reduce) or not told or not term.free.isdisjoint(told):
+            return 0
+        own = frozenset[str]().union(*(form.variables for form in told.values()))
+        reads = (node for node in reachable([term]) if isinstance(node, Read) and node.indices)
+        if any(node.free.isdisjoint(own) for node in reads):
+            return 0
+        return self.costs.evaluations(
+            term,
+            self.places[at].ranges,
+            lambda node: isinstance(node, Read) and not node.free.isdisjoint(own),
+        )
 
     def is_kept(self, at: int, term: Term) -> bool:
         """Whether a term is worth a tensor that is kept from call to call, one that stays in the caches."""

@@ -33,6 +33,10 @@ def packed_program(program: Program) -> Program:
     return replace(found, arguments=arguments, sizes=(*program.sizes, *arrays.counts))
 
 
+#: Kinds of what the inspector makes that it brings into the order of another array too.
+_PACKED = ("owner", "before", "until")
+
+
 @dataclass
 class _Packing:
     arrays: Arrays
@@ -48,7 +52,7 @@ class _Packing:
         if not isinstance(inner, Lookup) or atom.at != (Affine.atom(inner),):
             return None
         about, own = self.arrays[inner.array].inspected, self.arrays[atom.array].inspected
-        if about is None or about.kind != "perm" or (own is not None and own.kind != "owner"):
+        if about is None or about.kind != "perm" or (own is not None and own.kind not in _PACKED):
             return None
         by, *others = about.of
         if others or self.arrays[by].shape != self.arrays[atom.array].shape:

@@ -6,13 +6,15 @@
 A tensor of pairs is much larger than what it is made of, and passes through memory each time. It is a formula
 where it is read if the operations of computing it there, as often as it is read, cost less than the traffic;
 and always where there is no room for it. So is a tensor of values at elements of index arrays, which are read
-in no order. What a derivative compares for equality stays, for it has one value.
+in no order, but for one that what is computed next reads row by row. What a derivative compares for equality
+stays, for it has one value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
@@ -124,7 +126,23 @@ class _Recomputed:
         """Whether a tensor does not stay in the caches, or is read in no order, as what is made of edges."""
         if is_static(definition.shape) and self.bytes_of(definition) < LEAST_BYTES:
             return False
-        return about(definition.shape) >= LARGER * self.largest or _is_gathered(definition.body)
+        if about(definition.shape) >= LARGER * self.largest:
+            return True
+        return _is_gathered(definition.body) and definition.name in self.read_elsewhere
+
+    @cached_property
+    def read_elsewhere(self) -> set[str]:
+        """The tensors of which some element is computed of others than those in its row: others are read as
+        soon as they are computed (`chains.py`)."""
+        shapes = {d.name: d.shape for d in self.program.definitions}
+        found = set[str]()
+        for definition in self.program.definitions:
+            own = [Affine.var(index) for index in definition.indices[:1]]
+            for read in reachable([definition.body]):
+                if isinstance(read, Read) and (shape := shapes.get(read.tensor)):
+                    is_own = list(read.indices[:1]) == own and shape[:1] == definition.shape[:1]
+                    found |= set() if is_own else {read.tensor}
+        return found
 
     def has_type(self, definition: Definition) -> bool:
         """Whether its formula has the type of the tensor; of literals alone it has that of what is around."""

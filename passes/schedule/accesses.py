@@ -273,7 +273,7 @@ class Accesses:
             self.deps[name] = frozenset([name, *moved.variables])
         trips = tuple(self.trips(name, rows) for name in binders)
         inside = {name for row in rows for lookup in row.form.lookups() for name in lookup.variables}
-        self.unlike |= inside - set(binders)
+        self.unlike |= inside & self.ranges.keys()
         bounds = frozenset(v for name in binders for v in self.unshared(name, rows)) - set(binders)
         domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
         inner = Loop(values[0], fold.kind, binders, trips, domain=domain - set(binders), bounds=bounds)

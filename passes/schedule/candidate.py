@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Loop, Read
 
 
@@ -28,7 +29,17 @@ class Candidate:
 
     def squares(self, read: Read, name: str) -> bool:
         """Whether the lanes of a read are far apart, and its elements side by side along an index."""
-        return self.fold is None and self.stride(read) not in (0, 1, -1) and read.strides.get(name) == 1
+        stride = self.stride(read)
+        return (
+            self.fold is None and read.strides.get(name) == 1 and (stride is None or abs(stride) > TOGETHER)
+        )
+
+    def held(self, loop: Loop) -> int:
+        """How many vectors of a few steps of a reduction are read in the first of them (`squares.py`)."""
+        trips = loop.trips[-1] if loop.binders and self.fold is None and self.width >= TOGETHER else 0
+        if not FEWEST <= trips <= TOGETHER:
+            return 0
+        return trips * sum(self.copies(r.names) for r in loop.reads if self.squares(r, loop.binders[-1]))
 
     @property
     def elements(self) -> int:

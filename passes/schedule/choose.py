@@ -6,13 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.entries_along import pairs_along
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import sweep_of
+from tadc.passes.maps.scattered_maps import scattered
+from tadc.passes.nest.steps import Step, With
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
-from tadc.passes.schedule.plans import Plan, in_steps, plan_in_chain, plan_in_sweep, plan_of
+from tadc.passes.schedule.plans import (
+    Plan,
+    in_steps,
+    plan_in_chain,
+    plan_in_sweep,
+    plan_of,
+    plan_with,
+    scattered_plan,
+)
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
 
@@ -21,14 +32,16 @@ Together = Sequence[tuple[int, Plan | None]]
 
 
 def chosen_schedule(function: MapFunction, machine: CpuMachine) -> Schedule:
-    """The steps for each map, in order."""
+    """The steps for each map, in order, but for those that run along with others."""
     plans = plans_of(function, machine)
-    return tuple(
+    found = [
         MapSchedule(
             tuple(tensor.name for tensor in item.tensors), steps_of_plan(item, function, plan, machine)
         )
         for item, plan in zip(function.maps, plans, strict=True)
-    )
+    ]
+    along = {step.tensors for made in found for step in made.steps if isinstance(step, With)}
+    return tuple(made for made in found if made.tensors not in along)
 
 
 def plans_of(function: MapFunction, machine: CpuMachine, given: Given | None = None) -> list[Plan]:
@@ -47,8 +60,17 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     One that cannot comes after those that do not wait for it, and those that do come after it: they form the
     next chain.
     """
-    maps = function.maps
+    maps, pairs = function.maps, _pairs(function, given)
+    first = {min(pair): pair for pair in pairs.items()}
     for waiting in chains_in(maps):
+        if waiting[0] in first:
+            rows, entries = first[waiting[0]]
+            is_given = maps[rows].tensors[0].name in given
+            plan = plan_alone(maps[rows], function, machine, given) if is_given else None
+            yield [(rows, plan or plan_with(maps[rows], maps[entries], function)), (entries, None)]
+            continue
+        if waiting[0] in pairs or waiting[0] in pairs.values():
+            continue
         if maps[waiting[0]].marks.sweep is not None:
             plans = [_plan_in_sweep(maps[n], function, machine, given) for n in waiting]
             plans = in_steps([maps[n] for n in waiting], plans, _steps_of(maps[waiting[0]]))
@@ -75,11 +97,27 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             waiting = [n for n in waiting if n not in done]
 
 
+def _pairs(function: MapFunction, given: Given) -> dict[int, int]:
+    """The maps over rows with the maps over entries that run along with them, where given steps let them."""
+
+    def steps_of(number: int) -> Sequence[Step] | None:
+        return given.get(function.maps[number].tensors[0].name)
+
+    return {
+        rows: entries
+        for rows, entries in pairs_along(function).items()
+        if any(isinstance(step, With) for step in steps_of(rows) or ())
+        or (steps_of(rows) is None and steps_of(entries) is None)
+    }
+
+
 def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:
     """The plan of a map that runs by itself."""
     steps = given.get(item.tensors[0].name)
     if steps is not None:
         return plan_of(item, function, machine).with_steps(steps)
+    if (found := scattered(item)) is not None:
+        return scattered_plan(item, function, found)
     joins = joins_of(item, function)
     return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)
 

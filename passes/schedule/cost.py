@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cache_sets import lines_lost
 from tadc.passes.schedule.candidate import Candidate
@@ -18,9 +19,6 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import parts_of, steps_of, vectors_read
 from tadc.passes.schedule.packing import Panels, is_far, packing
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, limits_of
-
-TOGETHER = 4
-"""Vectors of so many copies are interleaved."""
 
 MASKED = 2
 """So many times the time of another takes a tile whose elements have bounds of their own."""
@@ -114,8 +112,9 @@ class _Cost:
         distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
         scattered = machine.scatter if distance < machine.line else machine.scatter_far
         rows = 1 if self.found and self.found[last].factor > 1 else candidate.blocks.get(names[last], 1)
-        interleaved = rows // TOGETHER * TOGETHER / rows
-        lane = interleaved * machine.interleaved + (1 - interleaved) * scattered
+        left = rows % TOGETHER
+        short = rows - left + (TOGETHER if left >= FEWEST else 0)
+        lane = (short * machine.interleaved + (left if left < FEWEST else 0) * scattered) / rows
         return vectors * candidate.width * lane
 
     def loop(self, loop: Loop) -> float:
@@ -124,8 +123,8 @@ class _Cost:
         # What no index of the loop moves is read before it.
         before = [read for read in loop.reads if loop.binders and read.names.isdisjoint(loop.binders)]
         inside = [read for read in loop.reads if read not in before]
-        first = sum(self.read(read, self.packed) + self.misses(loop, read) for read in before)
-        once = sum(self.read(read, self.packed) for read in inside)
+        first = sum(self.read(read, self.packed, loop) + self.misses(loop, read) for read in before)
+        once = sum(self.read(read, self.packed, loop) for read in inside)
         once += sum(self.misses(loop, read) for read in inside)
         once += sum(n * machine.cost(o.name) * candidate.copies(o.names) for o, n in loop.counts.items())
         once += sum(self.loop(inner) for inner in loop.inner)
@@ -153,14 +152,14 @@ class _Cost:
         `once`."""
         candidate, latency = self.candidate, self.machine.latency
         leap, (whole, left) = candidate.leaps[loop.binders[-1]], steps_of(loop, candidate)
-        singly = sum(self.read(read, None) for read in reads)
-        together = sum(self.read(read, None) * vectors_read(read, loop, candidate) for read in reads)
+        singly = sum(self.read(read, None, loop) for read in reads)
+        together = sum(self.read(read, None, loop) * vectors_read(read, loop, candidate) for read in reads)
         at_once = leap * (once - singly - 2) + together + 2
         parts = parts_of(loop, candidate, self.machine)
         return whole * max(at_once, leap * latency / parts) + left * max(once, latency) + 4
 
-    def read(self, read: Read, packed: Panels | None) -> float:
-        """The cost of what a tile reads at one read."""
+    def read(self, read: Read, packed: Panels | None, loop: Loop) -> float:
+        """The cost of what a tile reads at one read in a loop."""
         candidate, machine = self.candidate, self.machine
         copies, stride = candidate.copies(read.names), candidate.stride(read)
         if stride == 0:
@@ -169,9 +168,11 @@ class _Cost:
             return copies * machine.load
         if stride == 1:
             return copies * (machine.load + (machine.unaligned if self.is_unaligned(read) else 0))
-        blocks = candidate.blocks.items()
-        if any(count == candidate.width and candidate.squares(read, name) for name, count in blocks):
+        beside = self.beside(read, loop)
+        if beside == candidate.width:
             return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
+        if beside >= FEWEST and candidate.width >= TOGETHER:
+            return copies * machine.short * candidate.width
         if stride == -1:
             return copies * machine.reversed
         if candidate.lane in read.looked_up:
@@ -179,6 +180,14 @@ class _Cost:
         # Elsewhere what is far is packed, if it is read often.
         is_far = not self.packs and abs(stride or machine.far) * self.accesses.widest >= machine.far
         return copies * (machine.gather_far if is_far else machine.gather) * candidate.width
+
+    def beside(self, read: Read, loop: Loop) -> int:
+        """How many elements of a read are side by side, of copies or of a few steps, where lanes are not."""
+        candidate = self.candidate
+        counts = dict(candidate.blocks)
+        if candidate.held(loop):
+            counts[loop.binders[-1]] = loop.trips[-1]
+        return max((n for name, n in counts.items() if candidate.squares(read, name)), default=1)
 
     def is_unaligned(self, read: Read) -> bool:
         """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""

@@ -74,6 +74,8 @@ class CpuMachine:
     """One lane of a vector that is not consecutive in memory."""
     gather_looked_up: float = 2.5
     """That where an index array says which element."""
+    short: float = 1.0
+    """That of a short vector of a few copies, which are read together and transposed."""
     shuffle: float = 2
     """A round in which vectors that are transposed are shuffled."""
     scatter: float = 1.5

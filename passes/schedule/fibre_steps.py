@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Tensor
+from tadc.passes.terms.inspected_arrays import ends_match
 
 USUAL = 12
 """So many steps, about, if nothing is known of the array."""
@@ -14,10 +15,22 @@ USUAL = 12
 
 def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tensor]) -> int | None:
     """About how many values an index has whose bounds are forms at least 0; None where no element of an
-    index array bounds it."""
+    index array bounds it.
+
+    It has as many as bounds that move together leave, else as many as a fibre has, which the array of its
+    upper bound tells.
+    """
     bounds = [form for form in forms if form.coefficient(name)]
-    arrays = {lookup.array for form in bounds for lookup in form.lookups()}
-    return min((_average(tensors.get(array)) for array in arrays), default=None)
+    if not any(form.has_lookups for form in bounds):
+        return None
+    lower = [form for form in bounds if form.coefficient(name) == 1]
+    upper = [form for form in bounds if form.coefficient(name) < 0]
+    apart = (low + high for low in lower for high in upper)
+    together = [max(form.constant + 1, 0) for form in apart if form.is_constant]
+    arrays = {lookup.array for form in upper or bounds for lookup in form.lookups()}
+    if any(map(ends_match, arrays)):
+        return 1
+    return min(together or [_average(tensors.get(array)) for array in arrays], default=USUAL)
 
 
 def _average(array: Tensor | None) -> int:

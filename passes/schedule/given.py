@@ -9,9 +9,10 @@ from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, sweep_of
+from tadc.passes.nest.along import nest_with
 from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest
 from tadc.passes.nest.nest_verifier import verify
-from tadc.passes.nest.plain import going_down, plain_nest
+from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
 from tadc.passes.nest.steps import (
@@ -55,10 +56,10 @@ def given_schedule(source: Source | None, functions: Sequence[MapFunction]) -> G
     found: dict[str, Steps] = {}
     for read, item, function in maps_given(source, functions):
         check_first(read, found.keys() & {tensor.name for tensor in item.tensors}, source)
-        plain, steps = plain_nest(function, item), read.schedule.steps
+        steps = read.schedule.steps
 
-        def made(steps: Steps, plain: Nest = plain) -> Nest:
-            return apply_steps(plain, steps)
+        def made(steps: Steps, item: Map = item, function: MapFunction = function) -> Nest:
+            return apply_steps(nest_with(function, item, steps), steps)
 
         check_steps(read, source, _of_cpu(steps) or problem_of(steps, item), made)
         twice = _twice(steps, made(steps), item)
@@ -220,7 +221,9 @@ def rows_of(item: Map) -> Rows | None:
     marks = item.marks
     sweep = sweep_of(item) if marks.chain is None else marks.sweep
     if sweep is None:
-        return None if marks.chain is None else Rows(item.indices[0], 1 if marks.steps else marks.rows)
+        return (
+            None if marks.chain is None else Rows(item.indices[marks.row], 1 if marks.steps else marks.rows)
+        )
     index, recurrence = item.indices[sweep.index], recurrence_of(item)
     return Rows(going_down(index) if recurrence is not None and index in recurrence.down else index, 1)
 

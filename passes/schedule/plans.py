@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
-from tadc.passes.nest.steps import Join, Rows, Steps, Threads
+from tadc.passes.maps.scattered_maps import Scattered
+from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads, With
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
-from tadc.passes.schedule.thread_division import Division
+from tadc.passes.schedule.thread_division import MULTIPLE, Division
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP
 
@@ -143,6 +145,25 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     return Plan(work, parts, tiling, axes, recurrence=recurrence, rows=rows)
 
 
+def scattered_plan(item: Map, function: MapFunction, found: Scattered) -> Plan:
+    """The plan of a map whose summands are added up block by block of its elements, where each block is one
+    thread's."""
+    (index,), plain = item.indices, Plan(None, (WHOLE,), None, ())
+    names = Names({*function.sizes, index, *indices_bound(item.body)})
+    steps = (Threads((index,), (found.count,)), Scatter(found.fold, index, names.new(f"{index}_block")))
+    if _is_known(item, function):
+        plain = replace(plain, work=probed_operations(item, function.tensors()))
+    return plain.with_steps(steps)
+
+
+def plan_with(rows: Map, entries: Map, function: MapFunction) -> Plan:
+    """The plan of a map over rows with one over the entries of all."""
+    (index,), plain = rows.indices, Plan(None, (WHOLE,), None, ())
+    work = [probed_operations(each, function.tensors()) for each in (rows, entries)]
+    steps = Threads((index,), (MULTIPLE,)), With(tuple(tensor.name for tensor in entries.tensors))
+    return replace(plain, work=sum(work)).with_steps(steps)
+
+
 def _is_known(item: Map, function: MapFunction) -> bool:
     """Whether a map depends on no size whose value is not known."""
     forms = (*item.extents, *all_forms(item.body))
@@ -151,15 +172,16 @@ def _is_known(item: Map, function: MapFunction) -> bool:
 
 def _in_rows(item: Map, rows: int | None) -> Sequence[Affine]:
     """The extents of a map of which so many rows are computed."""
-    return item.extents if rows is None else (Affine.const(rows), *item.extents[1:])
+    row, extents = item.marks.row, item.extents
+    return extents if rows is None else (*extents[:row], Affine.const(rows), *extents[row + 1 :])
 
 
 def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan | None:
     """The plan of a map of a chain, whose rows run so many at a time or more; None where it cannot."""
-    rows = 1 if item.marks.steps else item.marks.rows
+    rows, row = 1 if item.marks.steps else item.marks.rows, item.marks.row
     plan = plan_of(item, function, machine, rows)
     tiling = plan.tiling
-    if plan.parts[0] != WHOLE:
+    if plan.parts[row] != WHOLE:
         return None
     if tiling is not None:
         if tiling.packed is not None and tiling.packed.block is not None:
@@ -167,7 +189,7 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
         if _suffers(item, function, plan.parts, machine, rows):
             return None
         tiling = replace(tiling, stays=True)
-    return replace(plan, tiling=tiling, axes=(item.indices[0],), rows=rows)
+    return replace(plan, tiling=tiling, axes=(item.indices[row],), rows=rows)
 
 
 def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:
@@ -227,7 +249,7 @@ def _suffers(
     item: Map, function: MapFunction, parts: Sequence[Parts], machine: CpuMachine, rows: int
 ) -> bool:
     """Whether elements cost more where only so many rows are computed at a time."""
-    first = item.indices[0]
+    first = item.indices[item.marks.row]
     if item.marks.steps or all(_moves(load.at, first) for load in item.loads()):
         # No two rows read the same.
         return False

@@ -13,6 +13,7 @@ from random import Random
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Map, Tensor
+from tadc.passes.maps.scattered_maps import Scattered, scattered
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.work_counts import Sides, sides, weight_of
 from tadc.passes.terms.costs import ACCESS, LARGE
@@ -31,6 +32,8 @@ def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
 
     Nothing in it may depend on a size whose value is not known.
     """
+    if (found := scattered(item)) is not None:
+        return _scattered_operations(item, found, tensors)
     random = Random(0)
     sizes = [size.constant for size in item.extents]
     count = _Descent(random, tensors).block(item.body)
@@ -42,6 +45,15 @@ def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
         point = {name: random.randrange(size) for name, size in zip(item.indices, sizes, strict=True)}
         total += count(point) + ACCESS
     return elements * total // DESCENTS
+
+
+def _scattered_operations(item: Map, found: Scattered, tensors: Mapping[str, Tensor]) -> int:
+    """Those of a map that adds each summand once, where it belongs."""
+    elements = math.prod(size.constant for size in item.extents)
+    arrays = (tensors[lookup.array] for row in found.bounds for lookup in row.form.lookups())
+    summands = min((array.below.constant - 1 for array in arrays if array.below is not None), default=0)
+    each = sum(weight_of(let.value) for let in item.body.all_lets())
+    return summands * (each + 2 * ACCESS) + elements * ACCESS
 
 
 class _Descent:

@@ -11,7 +11,8 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of
-from tadc.passes.schedule.accesses import Accesses, Loop, shape_bytes
+from tadc.passes.nest.squares import FEWEST, TOGETHER
+from tadc.passes.schedule.accesses import LOOKUP, Accesses, Loop, shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cost import cost, writes_by_turns
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -202,8 +203,7 @@ class _Candidates:
         if accesses.map.marks.parts:
             self.extents = {}
         for lane, extent in self.extents.items():
-            fitting = _width(width, extent)
-            if fitting >= 2:
+            for fitting in _widths(width, extent):
                 for vectors in VECTORS:
                     room = extent is None or extent >= vectors * fitting
                     several = room and (body.inner or writes_by_turns(accesses, self.machine))
@@ -212,9 +212,8 @@ class _Candidates:
                 plain = Candidate(fitting, lane, None, {lane: 1})
                 yield from leaping_candidates(body, plain, extent, EACH * code, self.machine)
         for loop in body.below():
-            if loop.binders and loop.binders[-1] in accesses.unlike:
-                continue
-            if loop.binders and not (loop.bounds and len(loop.binders) > 1):
+            unlike = loop.binders and loop.binders[-1] in accesses.unlike
+            if loop.binders and not unlike and not (loop.bounds and len(loop.binders) > 1):
                 innermost, trips = loop.binders[-1], loop.trips[-1]
                 fitting = _width(width, trips)
                 for parts in VECTORS:
@@ -233,13 +232,22 @@ class _Candidates:
             blocks = BLOCKS[1:] if self.body.inner or _shares_vectors(self.body, candidate, name) else ()
             if own == 1 and any(candidate.squares(read, name) for read in self.body.reads):
                 blocks = (*blocks, candidate.width)
-            for block in blocks:
+            if candidate.width >= TOGETHER and self.is_beside(candidate, name):
+                blocks = (*blocks, *range(FEWEST, TOGETHER + 1))
+            for block in sorted(set(blocks)):
                 made = replace(candidate, blocks={**candidate.blocks, name: block})
                 room = own * block <= most and (extent is None or extent >= block)
                 if room and _fits(self.body, made, self.machine):
                     yield made
         if not self.packs and candidate.fold is not None and candidate.parts == 1:
             yield from self.both(candidate, most)
+
+    def is_beside(self, candidate: Candidate, name: str) -> bool:
+        """Whether elements that a tile reads or writes are side by side along an index, lanes being apart."""
+        is_last = candidate.fold is None and name == self.accesses.names[-1]
+        return is_last or any(
+            candidate.squares(read, name) for loop in self.body.below() for read in loop.reads
+        )
 
     def both(self, candidate: Candidate, most: int) -> Iterator[Candidate]:
         """A candidate with copies along two indices, where reads depend on one of them each."""
@@ -260,8 +268,21 @@ def _width(width: int, extent: int | None) -> int:
     return width if extent is None or extent >= width else 1 << max(extent, 1).bit_length() - 1
 
 
+def _widths(width: int, extent: int | None) -> Iterator[int]:
+    """The widths of vectors of an index: of one that fills no vector but for a lane, all its values too."""
+    fitting = _width(width, extent)
+    if fitting >= 2:
+        yield fitting
+    if extent is not None and fitting < extent < width and extent + 1 == 2 * fitting:
+        yield extent
+
+
 def _shares_vectors(body: Loop, candidate: Candidate, name: str) -> bool:
-    """Whether copies along an index share a vector that is not consecutive in memory."""
+    """Whether copies along an index share a vector that is not consecutive in memory, or elements of an index
+    array."""
+    lookups = (one for one in body.counts if one.name == LOOKUP and candidate.lane in one.names)
+    if any(name not in one.names for one in lookups):
+        return True
     strides = (read.strides.get(candidate.lane, 0) for read in body.reads if name not in read.names)
     return any(stride not in (0, 1, -1) for stride in strides)
 
@@ -273,6 +294,6 @@ def _fits(body: Loop, candidate: Candidate, machine: CpuMachine) -> bool:
             continue
         carried = candidate.results(loop) * loop.results
         reads = (candidate.copies(r.names) for r in loop.reads if candidate.stride(r) != 0)
-        if carried > 1 and carried + max(reads, default=0) + 1 > machine.registers:
+        if carried > 1 and carried + max(max(reads, default=0) + 1, candidate.held(loop)) > machine.registers:
             return False
     return True

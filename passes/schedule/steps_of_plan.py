@@ -9,6 +9,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.plain import going_down
+from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -32,7 +33,6 @@ from tadc.passes.nest.steps import (
     Transpose,
 )
 from tadc.passes.schedule.accesses import Read
-from tadc.passes.schedule.cost import TOGETHER
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
 from tadc.passes.schedule.packing import Panels, along
@@ -375,19 +375,19 @@ class _Steps:
         copied = tiling.packed.copied if tiling.packed else frozenset[str]()
         for let in self.map.body.all_lets():
             if isinstance(let.value, Load) and let.names[0] not in copied:
-                index = self.beside(let.value.at, tiling.width)
-                if index is not None and tiling.blocks[index] == tiling.width:
+                index = self.beside(let.value.at) if tiling.width >= TOGETHER else None
+                if index is not None:
                     self.steps.append(Transpose(let.names[0], self.loops[index].copies))
         if self.loops[lanes].residue and lanes == self.map.indices[-1]:
             self.steps.append(Interleave(self.loops[lanes].residue))
         elif tiling.interleaves and tiling.width >= TOGETHER:
             own = [Affine.var(name) * self.parts[name].factor for name in self.map.indices]
-            index = self.beside(own, TOGETHER)
+            index = self.beside(own)
             if index is not None:
                 self.steps.append(Interleave(self.loops[index].copies))
 
-    def beside(self, forms: Sequence[Affine], least: int) -> str | None:
-        """The index of at least so many copies that are side by side in memory where lanes are not."""
+    def beside(self, forms: Sequence[Affine]) -> str | None:
+        """The index of a few copies that are side by side in memory where lanes are not."""
         if not forms:
             return None
         *others, last = forms
@@ -396,7 +396,7 @@ class _Steps:
         if lanes not in names or lanes in last.variables:
             return None
         for name, count in self.tiling.blocks.items():
-            if count >= least and name not in names and last.coefficient(name) == 1:
+            if count >= FEWEST and name not in names and last.coefficient(name) == 1:
                 return name if name not in (last - Affine.var(name)).variables else None
         return None
 

@@ -91,6 +91,7 @@ class _Front:
             shape=(self.size, *definition.shape),
             indices=(self.index, *definition.indices),
             body=body,
+            pattern=None,  # its first dimension is no longer that of index arrays
         )
 
     def _moved(self, body: Term) -> Term:

@@ -23,6 +23,8 @@ from tadc.passes.terms.index_ranges import Range, ranges_within
 
 #: A load or a store.
 ACCESS = 1
+#: An element that is anywhere in memory costs so much.
+SCATTERED = 4
 WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 EXPENSIVE = 4

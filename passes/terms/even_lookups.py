@@ -1,7 +1,8 @@
 """Index arrays whose values are spread evenly, to count what a program does without their data.
 
 The n-th element of an increasing array of s elements in m is `n*(m - 1) // (s - 1)`, so that all its fibres
-are about equally long; that of an array of ranges is `n*m // s`; any other is `n % m`.
+are about equally long; that of an array of ranges is `n*m // s`; any other is `n % m`, and one more where
+a range ends of what is equal elsewhere.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import Term, Terms, bottom_up, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
+from tadc.passes.terms.inspected_arrays import ends_match
 
 FEW = 8
 """So many elements are taken for a fibre, where the sizes of its array are not known."""
@@ -46,7 +48,8 @@ class EvenLookups:
         """What stands for a lookup."""
         if not isinstance(atom, Lookup):
             return None
-        return _evenly(tuple(map(self.form, atom.at)), atom.below, self.arrays.get(atom.array))
+        found = _evenly(tuple(map(self.form, atom.at)), atom.below, self.arrays.get(atom.array))
+        return found + 1 if ends_match(atom.array) else found
 
 
 def looks_up(roots: Iterable[Term]) -> bool:

@@ -83,8 +83,12 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
 
 def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
     """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
-    low = between_neighbours(name, forms)
-    if low is None:
+    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
+    low, high = lookups.get(1), lookups.get(-1)
+    # What is left of a fibre after its whole parts begins at an element of another array.
+    if low is None or high is None or len(low.at) != len(high.at) or not low.at:
+        return None
+    if high.at[-1] - low.at[-1] != Affine.const(1):
         return None
     total = Affine.const(1)
     for form in low.at:

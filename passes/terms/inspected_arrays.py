@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tadc.frontend.extents import Extent, as_form, extent
+from tadc.frontend.extents import Extent, as_form, count_of, extent
 from tadc.frontend.program import Argument, Inspected, Program
 from tadc.frontend.terms import Term, index_forms, reachable
-from tadc.lattice.affine import Affine, Lookup
+from tadc.lattice.affine import ZERO, Affine, Lookup
 
 
 @dataclass
@@ -60,9 +59,52 @@ class Arrays:
             "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
         )
 
+    def whole(self, ptr: str, length: int) -> Argument:
+        """How many parts of a length are in the ranges between neighbours of an increasing array."""
+        count, form = (as_form(self.below(ptr)) - 1).floordiv(length), Affine.const(length)
+        shape = map(as_form, self[ptr].shape)
+        return self.make("whole", (ptr,), 0, shape, count + 1, increasing=True, form=form)
+
+    def rest(self, ptr: str, length: int) -> Argument:
+        """Where what is left of these ranges after their parts begins."""
+        count, form = as_form(self[ptr].shape[0]) - 1, Affine.const(length)
+        return self.make("rest", (ptr,), 0, (count,), as_form(self.below(ptr)), form=form)
+
+    def start(self, ptr: str, whole: str) -> Argument:
+        """Where these parts begin."""
+        inspected = self[whole].inspected
+        assert inspected is not None
+        assert inspected.form is not None
+        count, below = as_form(self.below(whole)) - 1, as_form(self.below(ptr)) - inspected.form
+        return self.make("start", (ptr, whole), 0, (count,), below, form=inspected.form)
+
     def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
         """The values of a form of lookups."""
         return self.make("values", tuple(of), 0, shape, below, form=form)
+
+    def range(self, of: Sequence[str], like: Sequence[str]) -> tuple[Argument, Argument]:
+        """Where in `perm` of some arrays the elements begin, and end, that are as those of others are."""
+        below, shape = as_form(self.count(of[0])) + 1, tuple(map(as_form, self[like[0]].shape))
+        self.count(like[0])  # the inspector asks for it
+        begin, end = (self.make(kind, (*of, *like), 0, shape, below) for kind in ("before", "until"))
+        return begin, end
+
+    def key(self, of: Sequence[str]) -> tuple[Argument, list[Argument]]:
+        """A number of each tuple of elements that few others have, and its summands by their values.
+
+        Where few tuples have the same first element, their numbers are near, and so are places in memory.
+        """
+        first, *others = of
+        below = as_form(self.count(first)) + 1
+        parts = [self.ptr([first])]
+        for n, name in enumerate(others):
+            parts.append(self.make("spread", (name, first), n, (as_form(self.below(name)),), below))
+        shape = tuple(map(as_form, self[first].shape))
+        place = [Affine.var(f"#{n}") for n in range(len(shape))]
+        summands = (part.lookup([self[name].lookup(place)]) for part, name in zip(parts, of, strict=True))
+        made = (*of, *(part.name for part in parts))
+        most, form = (below - 1) * len(of) + 1, sum(summands, ZERO)
+        return self.make("values", made, 0, shape, most, form=form, name=".".join((*of, "key"))), parts
 
     def below(self, name: str) -> Extent:
         """The number that elements are less than."""
@@ -72,15 +114,15 @@ class Arrays:
 
     def make(
         self, kind: str, of: tuple[str, ...], axis: int, shape: Iterable[Affine], below: Affine,
-        increasing: bool = False, form: Affine | None = None,
+        increasing: bool = False, form: Affine | None = None, name: str = "",
     ) -> Argument:  # fmt: skip
-        """An array of the inspector's."""
-        number = str(axis) if kind == "perm" and len(self[of[0]].shape) > 1 else ""
+        """An array of the inspector's, which has a name of what it is made of where none is given."""
+        number = str(axis) if kind == "spread" or (kind == "perm" and len(self[of[0]].shape) > 1) else ""
         if kind == "values":
             same = (a.inspected for a in self.made.values() if a.inspected and a.inspected.of == of)
             others = [i.form for i in same if i.form is not None]
             number = str(others.index(form) if form is not None and form in others else len(others))
-        name = ".".join((*of, kind + number))
+        name = name or ".".join((*of, kind + number))
         if name in self.given:
             return self.given[name]
         if name not in self.made:
@@ -95,18 +137,16 @@ class Arrays:
         return self.made[name]
 
     def count(self, name: str) -> Extent:
-        """The number of elements of an array: a size of its own where it is no form of sizes."""
-        shape = self[name].shape
-        symbolic = [size for size in shape if not isinstance(size, int)]
-        rest = math.prod(size for size in shape if isinstance(size, int))
-        if not symbolic:
-            return rest
-        if len(symbolic) == 1:
-            return extent(symbolic[0] * rest)
-        size = f"{name}.count"
-        if size not in self.counts:
-            self.counts.append(size)
-        return Affine.var(size)
+        """The number of elements of an array, which is a further size of the program where it has to be."""
+        found = count_of(name, self[name].shape)
+        if found == Affine.var(f"{name}.count") and f"{name}.count" not in self.counts:
+            self.counts.append(f"{name}.count")
+        return found
+
+
+def ends_match(name: str) -> bool:
+    """Whether an array says where a range of `Arrays.range` ends, which mostly has one element."""
+    return ".until" in name
 
 
 def lookups_of(roots: Iterable[Term]) -> Iterator[Lookup]:

@@ -187,7 +187,7 @@ class Simplifier:
         if is_empty((*facts, *domain)):
             return self.algebra.neutral(term.kind)
         rows = [tightened(cleared(self.row(c, facts)), facts) for c in domain]
-        rows = tuple(irredundant(rows, facts))
+        rows = tuple(irredundant(rows, facts, binders))
         body = self.visit(body, facts + rows)
         if is_const(body, 0) and term.kind == "sum":
             return self.algebra.zero

@@ -23,6 +23,7 @@ from tadc.frontend.size_values import needs_values
 from tadc.frontend.terms import tensors_read
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.fibres import with_fibres
+from tadc.passes.maps.long_fibres import PART, cut_fibres
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.operation_counts import Together, Work, count_program
 
@@ -45,7 +46,8 @@ class Temporaries:
 class Cost:
     """Of one program: its work, the bytes of its arguments and results, and its temporaries.
 
-    `windows` say which of these are kept for few steps of a recurrence alone, and why that is enough.
+    `windows` say which of these are kept for few steps of a recurrence alone, and why that is enough; `parts`
+    are further ones, of calls with long fibres, whose parts they hold.
     """
 
     work: Work
@@ -53,6 +55,7 @@ class Cost:
     results: int
     temporaries: Temporaries
     windows: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,6 +98,10 @@ class Statistics:
         for title, cost in (("the value", self.value), ("value and gradients", self.gradients)):
             if cost.windows:
                 lines += [f"of {title} are kept", *(f"  {line}" for line in cost.windows)]
+            if cost.parts:
+                lines.append(
+                    f"of {title} long fibres have parts of {PART:,} elements: {', '.join(cost.parts)}"
+                )
         return "\n".join(lines)
 
 
@@ -138,7 +145,9 @@ def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: O
         cost = cost_of(fused.program, Together(fused.maps, fused.sums))
     room = workspace(interface_of(state, form).temporaries)
     peak = replace(cost.temporaries, peak=room.bytes)
-    return replace(cost, temporaries=peak, windows=tuple(state.windows))
+    cut = cut_fibres(form)
+    parts = [d.name for d in cut.definitions if d.name not in form.shapes()]
+    return replace(cost, temporaries=peak, windows=tuple(state.windows), parts=tuple(parts))
 
 
 def compiled_work(
@@ -171,7 +180,7 @@ def compiled_form(
 
 
 def _compiled(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Compilation:
-    made = replace(options or Options(), mode=mode, wrt=wrt or None, sizes=(), target=CPU)
+    made = replace(options or Options(), mode=mode, wrt=wrt or None, sizes=(), target=CPU, long_fibres=False)
     state = Compilation(made, program.source, program=program)
     compile_until(state, "hoist", first="tad")
     return state

@@ -1,4 +1,4 @@
-"""What calls make of a kernel: versions for their sizes, and versions that take less memory.
+"""What calls make of a kernel: versions for their sizes, for long fibres, and versions that take less memory.
 
 A version takes less memory where large tensors in between are computed again. First the largest is not
 stored, then the next, until all fits; if that is not enough, the same without those that the compiler makes.
@@ -60,6 +60,8 @@ def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
         return
     kernel.limit = options.memory_limit
     kernel.fitting.make = partial(_fitted, f, options)
+    if not options.long_fibres:
+        kernel.cutting.make = partial(_cutting, f, options)
     if kernel.versions is not None:
         kernel.versions.make = partial(_version, f, options)
 
@@ -67,6 +69,11 @@ def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
 def _version(f: Function, options: Options, sizes: Mapping[str, int]) -> Any:
     """The kernel for some sizes. Raises CompileError as `compile`."""
     return f.at(sizes).compiled_for(options).kernel
+
+
+def _cutting(f: Function, options: Options) -> Any:
+    """The kernel that cuts long fibres. Raises CompileError as `compile`."""
+    return f.compiled_for(replace(options, long_fibres=True)).kernel
 
 
 def _fitted(f: Function, options: Options, sizes: Mapping[str, int], free: int) -> Fitted[Any]:

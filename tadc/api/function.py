@@ -355,7 +355,9 @@ class Function:
     def _specialised(self, sizes: Mapping[str, int]) -> Function:
         """The function at values of size symbols; a derivative is taken anew, which may be shorter then."""
         if self.origin is not None:
-            return self.origin.again(sizes)
+            derivative = self.origin.again(sizes)
+            derivative.remember()
+            return derivative
 
         def make() -> Program:
             from tadc.frontend.specialise import specialised
@@ -389,12 +391,12 @@ class Function:
         if self._compiled is None:
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = self.compiled_for(Options())
+                    self._compiled = self.compiled_for(Options(long_fibres=False))
         return self._compiled
 
     def compiled_fused(self) -> Compiled:
         """The kernel for this machine where a product and a sum may be rounded once."""
-        return self.compiled_for(Options(fused=True))
+        return self.compiled_for(Options(fused=True, long_fibres=False))
 
     def compiled_for(self, options: Options) -> Compiled:
         """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""

@@ -21,7 +21,7 @@ def relation(indices: Any, below: int) -> Relation:
     """An index array to pass in the place of `indices`, whose elements are integers from 0 to `below - 1`.
 
     It has a copy of its own, of 32-bit integers, and keeps what calls find out: whether its elements are in
-    range, and where each value stands, which a call with an array that may change finds out each time.
+    range, and where each value stands. Another array is compared with the elements of the last call.
 
     >>> import tadc
     >>> f = tadc.function("size N; dst: index[E] in N; x: f64[E]; y[n: N] = sum{e: dst[e] = n} (x[e])")

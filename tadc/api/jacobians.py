@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tadc.api.function import Function, Origin
-from tadc.api.recipes import find_signature
+from tadc.api.recipes import find_listing, find_signature, keep_listing
 from tadc.api.sparse_kinds import is_sparse
 from tadc.caller.boundary import public, usage
 from tadc.frontend.packages import imported
 from tadc.lattice.affine import Affine, Lookup
 
 if TYPE_CHECKING:
+    from tadc.api.assembly import Assembly
     from tadc.api.compiled import Compiled
-    from tadc.api.entry_lists import CsrPattern
+    from tadc.backend.runtime.host_kernel import Kernel
     from tadc.frontend.program import Program
     from tadc.passes.supports.compress import Kept, Layout
-    from tadc.passes.supports.entries import Entries
+    from tadc.passes.supports.entry_listing import Entries, Listing
 
 
 class Jacobian(Function):
@@ -245,19 +246,33 @@ class Listed(Compressed):
     {'dy_dx_1': 'dy_dx[e, src[e]]'}
     """
 
+    listing: Listing
+
     @staticmethod
     def of(jacobian: Jacobian, what: str) -> Compressed:
         """The function of a Jacobian's entries. Raises UsageError where these cannot be listed."""
         recipe = jacobian.recipe and jacobian.recipe.then("listed", what)
         options = jacobian.options.of_derived
-        made = Listed(lambda: _listed(jacobian)[0], None, None, recipe, None, options)
+        kept = find_listing(recipe)
+        signature = None if kept is None else find_signature(recipe)
+        made = Listed(lambda: _listed(jacobian)[0], None, None, recipe, signature, options)
         made.jacobian = jacobian
+        made.listing = _listed(jacobian)[1] if kept is None or signature is None else kept
+        if signature is None:
+            made.remember()
+            keep_listing(recipe, made.listing)
         return made
 
     @property
-    def tensors(self) -> dict[str, tuple[Entries, ...]]:
+    def tensors(self) -> Mapping[str, tuple[Entries, ...]]:
         """The lists of each Jacobian."""
-        return _listed(self.jacobian)[1]
+        return self.listing.lists
+
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Evaluate, as other functions do. Pairs of places of one value may be left out: they are listed."""
+        if self.listing.pairs and not {*self.listing.paired} & kwargs.keys() and len(args) < len(self.inputs):
+            kwargs = {**kwargs, **self._assembly(args, kwargs).relations}
+        return super().__call__(*args, out=out, **kwargs)
 
     @public
     def coordinates(self, /, *args: Any, **kwargs: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
@@ -265,62 +280,29 @@ class Listed(Compressed):
 
         Takes the inputs of the Jacobian, of which the index arrays and the shapes matter.
         """
-        from tadc.api.entry_lists import elements_of, places_of
+        from tadc.api.entry_lists import places_of
 
-        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
-        arrays = elements_of(self.program.index_arrays().values(), given)
-        sizes = self.sizes(args, kwargs)
+        found = self._assembly(args, kwargs)
         lists = (one for several in self.tensors.values() for one in several)
-        return {entries.name: places_of(entries, arrays, sizes) for entries in lists}
+        return {entries.name: places_of(entries, found.arrays, found.sizes) for entries in lists}
 
     def matrices(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The Jacobians as arrays of SciPy.
+        """The Jacobians as arrays of SciPy."""
+        return self._assembly(args, kwargs).matrices(sparse, args, kwargs)
 
-        Where the index arrays are relations or read-only, how entries are added up is found once.
-        """
-        from tadc.backend.runtime.kept_indices import known
+    def _assembly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Assembly:
+        """What is made of the index arrays: found once where these stay as they are."""
+        from tadc.api.assembly import Assembly, call_key
 
-        values = self.named(args, kwargs)
-        given = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
-        seen = [known(given[a.name]) for a in self.program.index_arrays().values() if a.inspected is None]
-        key = seen, dict(self.sizes(args, kwargs))
-        last = self.__dict__.get("_last")
-        if last is None or None in seen or last[0] != key:
-            last = self.__dict__["_last"] = key, self._patterns(args, kwargs)
-        made: dict[str, Any] = {}
-        for name, (masks, pattern) in last[1].items():
-            lists = zip(self.tensors[name], masks, strict=True)
-            parts = [values[kept.name][mask].reshape(-1) for kept, mask in lists]
-            made[name] = pattern.matrix(sparse, parts)
-        return made
-
-    def _patterns(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, tuple[Any, CsrPattern]]:
-        """For each Jacobian, where its lists have entries, and how these are added up."""
-        import numpy as np
-
-        from tadc.api.entry_lists import CsrPattern
-
-        places = self.coordinates(*args, **kwargs)
-        found: dict[str, tuple[Any, CsrPattern]] = {}
-        for name, lists in self.tensors.items():
-            shape, split = self.shape_of(name, args, kwargs)
-            flat = _product(shape[:split]), _product(shape[split:])
-            wide = np.int32 if max(flat) < 2**31 else np.int64
-            parts: list[list[Any]] = [[np.zeros(0, wide)], [np.zeros(0, wide)]]
-            for entries in lists:
-                mask, at = places[entries.name]
-                parts[0].append(_flattened(at[:split], shape[:split], mask, wide))
-                parts[1].append(_flattened(at[split:], shape[split:], mask, wide))
-            rows, columns = map(np.concatenate, parts)
-            masks = [places[entries.name][0] for entries in lists]
-            # All of a list is taken faster than what a mask says.
-            masks = [Ellipsis if mask.all() else mask for mask in masks]
-            found[name] = masks, CsrPattern.of(rows, columns, flat)
-        return found
+        kernel = cast("Kernel", self._kernel().kernel)
+        last: Assembly | None = self.__dict__.get("_last")
+        if last is None or last.key is None or last.key != call_key(kernel, self.listing, args, kwargs):
+            last = self.__dict__["_last"] = Assembly(kernel, self.listing, args, kwargs)
+        return last
 
 
-def _listed(jacobian: Jacobian) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
-    """The program of the entries of a Jacobian with index arrays, and the lists of them; found once."""
+def _listed(jacobian: Jacobian) -> tuple[Program, Listing]:
+    """The program of the entries of a Jacobian with index arrays, and which they are; found once."""
     found = jacobian.__dict__.get("_entries")
     if found is None:
         from tadc.compiler.nonzeros import NotListed, entries

@@ -51,7 +51,7 @@ def compile(
 
     Where sizes are not known, a call of more than a million operations compiles a version for its own, for
     the first four sets of sizes (`TADC_VERSIONS`); with `sizes=`, no call compiles anything, unless there is
-    too little memory for its tensors.
+    too little memory for its tensors, or one of its index arrays has long fibres.
 
     `materialize` and `memory_limit` say as of `function` which tensors in between are stored, in the place of
     what f says; a derivative is taken anew for that.
@@ -74,7 +74,8 @@ def compile(
     if target == "cpu" and not fast_math and not schedule:
         return made.compiled()
     given = Source(schedule, "<schedule>") if schedule else None
-    return made.compiled_for(Options(target=parse_target(target), fast_math=fast_math, schedule=given))
+    options = Options(target=parse_target(target), fast_math=fast_math, schedule=given)
+    return made.compiled_for(replace(options, long_fibres=options.backend.launches_kernels))
 
 
 @public

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from tadc.compiler.compile_options import Options
     from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.program import Program
+    from tadc.passes.supports.entry_listing import Listing
 
 #: What entries that cannot be read raise: they may be of another version in spite of their key.
 _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 
-_SIGNATURE, _KERNEL = "signature", "kernel"
+_SIGNATURE, _LISTING, _KERNEL = "signature", "listing", "kernel"
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,27 @@ def keep_signature(recipe: Recipe | None, signature: Signature) -> None:
     cache = configured()
     if recipe is not None and cache is not None:
         cache.put(recipe.key(_SIGNATURE), json.dumps(list(vars(signature).values())).encode())
+
+
+def find_listing(recipe: Recipe | None) -> Listing | None:
+    """The lists of entries that were kept."""
+    cache = configured()
+    found = cache.get(recipe.key(_LISTING)) if recipe is not None and cache is not None else None
+    if found is None:
+        return None
+    from tadc.passes.supports.entry_listing import Listing
+
+    try:
+        return Listing.from_json(json.loads(found))
+    except _UNREADABLE:
+        return None
+
+
+def keep_listing(recipe: Recipe | None, listing: Listing) -> None:
+    """Keep the lists of entries that a function of this recipe computes."""
+    cache = configured()
+    if recipe is not None and cache is not None:
+        cache.put(recipe.key(_LISTING), json.dumps(listing.as_json()).encode())
 
 
 def find_kernel(recipe: Recipe | None, options: Options) -> Compiled | None:

@@ -16,10 +16,10 @@ import numpy as np
 
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.host_arrays import Parameter, declared
-from tadc.backend.runtime.inspector import INDEX, owners
+from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, owners
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import symbol_of
+from tadc.frontend.extents import as_form, told_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,33 +52,53 @@ def stored_in(value: Any, blocks: bool) -> Stored:
     coords = tuple(coo.coords) if hasattr(coo, "coords") else (coo.row, coo.col)
 
     def again(values: Any) -> Any:
-        made = type(coo)((values, coords), shape=coo.shape)
+        made = type(coo)((values, tuple(map(np.array, coords))), shape=coo.shape)
+        if value.format == "bsr":
+            return made.tobsr(blocksize=value.blocksize)
         return made if value.format == "coo" else made.asformat(value.format)
 
     return Stored(tuple(coo.shape), coo.data, coords, lambda: list(coords), again)
 
 
 def _compressed(value: Any, by_columns: bool) -> Stored:
-    """Of SciPy's CSR, CSC and BSR."""
-    shape = value.shape
+    """Of SciPy's CSR, CSC and BSR, which may have room behind what they store."""
+    shape, starts = value.shape, value.indptr
+    count = int(starts[-1]) if starts.size else 0
+    indices, data = value.indices[:count], value.data[:count]
     if value.format == "bsr":
         block = value.blocksize
         shape = (shape[0] // block[0], shape[1] // block[1], *block)
 
     def subscripts() -> list[Array]:
-        found = [_owners(value.indptr), value.indices]
+        found = [_owners(starts, shape[by_columns], len(indices), "indptr"), indices]
         return found[::-1] if by_columns else found
 
     def again(values: Any) -> Any:
-        return type(value)((values, value.indices, value.indptr), shape=value.shape)
+        # SciPy sorts in place: another array has places of its own.
+        return type(value)((values, indices.copy(), starts.copy()), shape=value.shape)
 
-    return Stored(tuple(shape), value.data, (value.indices, value.indptr), subscripts, again)
+    return Stored(tuple(shape), data, (indices, starts), subscripts, again)
 
 
-def _owners(starts: Any) -> Array:
-    """Which row or column each element is in."""
-    starts = np.require(starts, INDEX, "C")
-    return owners(starts, int(starts[-1]) if starts.size else 0)
+class _Malformed(Exception):
+    """What says where elements are is wrong in itself: libraries do not look at arrays that were changed."""
+
+
+def _owners(starts: Array, rows: int, count: int, name: str) -> Array:
+    """Which of some rows each of `count` elements is in. Raises _Malformed."""
+    if starts.shape != (rows + 1,):
+        raise _Malformed(f"`{name}` has {starts.size} elements for {rows} rows, must have {rows + 1}")
+    if starts[0] != 0 or starts[-1] != count:
+        raise _Malformed(f"`{name}` is from {starts[0]} to {starts[-1]}, must be from 0 to {count}")
+    falling = np.flatnonzero(starts[1:] < starts[:-1])
+    if falling.size:
+        n = falling[0]
+        before, here = (f"`{name}[{m}]`" for m in (n, n + 1))
+        raise _Malformed(f"{here} is {starts[n + 1]}, less than {before}, which is {starts[n]}")
+    if count >= INDEX_LIMIT:
+        # The kernel says that there are too many.
+        return np.repeat(np.arange(rows), starts[1:] - starts[:-1])
+    return owners(np.require(starts, INDEX, "C"), count)
 
 
 def _of_torch(value: Any, blocks: bool) -> Stored:
@@ -110,7 +130,8 @@ def _of_torch(value: Any, blocks: bool) -> Stored:
         shape = (shape[0] // block[0], shape[1] // block[1], *block)
 
     def subscripts() -> list[Array]:
-        found = [_owners(starts.cpu().numpy()), others.cpu().numpy()]
+        rows = shape[by_columns]
+        found = [_owners(starts.cpu().numpy(), rows, len(others), names[0]), others.cpu().numpy()]
         return found[::-1] if by_columns else found
 
     def again(values: Any) -> Any:
@@ -142,35 +163,53 @@ class SparseCall:
         self.kwargs: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
         self._sizes = frozenset(sizes)
         self._told: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {}
+        given: list[tuple[Parameter, Any, Stored]] = []
         problems: list[Diagnostic] = []
         for name, value in list(self.kwargs.items()):
-            if is_sparse(value):
-                parameter = patterns.get(name)
-                found = _dense_expected(name, inputs) if parameter is None else self._take(parameter, value)
-                problems += [found] if found else []
+            if not is_sparse(value):
+                continue
+            parameter = patterns.get(name)
+            found = _dense_expected(name, inputs) if parameter is None else _stored_for(parameter, value)
+            if isinstance(found, Stored) and parameter is not None:
+                given.append((parameter, value, found))
+            elif isinstance(found, Diagnostic):
+                problems.append(found)
+        self._tell_sizes([(parameter, stored) for parameter, _, stored in given])
+        for parameter, value, stored in given:
+            problem = self._wrong_shape(parameter, stored) or self._take(parameter, value, stored)
+            problems += [problem] if problem else []
         if problems:
             raise ArgumentError(problems)
 
-    def _take(self, parameter: Parameter, value: Any) -> Diagnostic | None:
+    def _tell_sizes(self, given: Sequence[tuple[Parameter, Stored]]) -> None:
+        """Give the sizes that the shapes of sparse arrays tell, where the caller does not."""
+        known = {name: self.kwargs[name] for name in self._sizes if isinstance(self.kwargs.get(name), int)}
+        shapes = [p.pattern.shape for p, _ in given if p.pattern is not None]
+        told_sizes(shapes, [stored.shape for _, stored in given], known)
+        self.kwargs.update({name: size for name, size in known.items() if name in self._sizes})
+        self._known = known
+
+    def _wrong_shape(self, parameter: Parameter, stored: Stored) -> Diagnostic | None:
+        """What is wrong with the shape of a sparse array."""
+        assert parameter.pattern is not None
+        for dimension, (size, extent) in enumerate(zip(stored.shape, parameter.pattern.shape, strict=True)):
+            form = as_form(extent)
+            if form.variables <= self._known.keys() and form.evaluate(self._known) != size:
+                where = f"dimension {dimension} of `{parameter.name}`"
+                message = f"{where} has {size} elements, expected {form.evaluate(self._known)}"
+                return Diagnostic("TAD0503", message, notes=[declared(parameter)])
+        return None
+
+    def _take(self, parameter: Parameter, value: Any, stored: Stored) -> Diagnostic | None:
         """Put what a sparse array stores in its place, and its index arrays; or what is wrong."""
         pattern = parameter.pattern
         assert pattern is not None
-        dense = len(pattern.shape) - len(pattern.at)
-        stored = stored_in(value, blocks=dense == 2)
-        if len(stored.shape) != len(pattern.shape):
-            message = f"`{parameter.name}` has {len(stored.shape)} dimensions, expected {len(pattern.shape)}"
-            return Diagnostic("TAD0503", message, notes=[declared(parameter)])
-        for dimension, (size, extent) in enumerate(zip(stored.shape, pattern.shape, strict=True)):
-            symbol = symbol_of(extent)
-            expected: Any = extent
-            if symbol is not None and symbol in self._sizes:
-                expected = self.kwargs.setdefault(symbol, size)
-            if isinstance(expected, int) and expected != size:
-                where = f"dimension {dimension} of `{parameter.name}`"
-                message = f"{where} has {size} elements, expected {expected}"
-                return Diagnostic("TAD0503", message, notes=[declared(parameter)])
         self.kwargs[parameter.name] = stored.values
-        relations = _relations(value, stored)
+        try:
+            relations = _relations(value, stored)
+        except _Malformed as wrong:
+            message = f"`{parameter.name}` is no sparse array: {wrong}"
+            return Diagnostic("TAD0511", message, notes=[declared(parameter)])
         for name, relation in zip(pattern.at, relations, strict=False):
             if name not in self._told:
                 if name in self.kwargs:
@@ -196,6 +235,17 @@ def sparse_call(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     """A call of a kernel with sparse arrays. Raises ArgumentError."""
     sizes = kernel.sizes
     return SparseCall(kernel.inputs, (*sizes.names, *sizes.fixed) if sizes is not None else (), args, kwargs)
+
+
+def _stored_for(parameter: Parameter, value: Any) -> Stored | Diagnostic:
+    """What a sparse array stores, of as many dimensions as a parameter has; or what is wrong."""
+    assert parameter.pattern is not None
+    expected = len(parameter.pattern.shape)
+    stored = stored_in(value, blocks=expected - len(parameter.pattern.at) == 2)
+    if len(stored.shape) == expected:
+        return stored
+    message = f"`{parameter.name}` has {len(stored.shape)} dimensions, expected {expected}"
+    return Diagnostic("TAD0503", message, notes=[declared(parameter)])
 
 
 def _dense_expected(name: str, inputs: Sequence[Parameter]) -> Diagnostic | None:

@@ -29,7 +29,8 @@ class Options:
     (`always`), or `never`; `memory_limit` is the most bytes of one, of the program too, None for those that
     are made as many as its largest tensor has. `reverse` is how gradients read the states of recurrences.
     `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says; `fused` allows it only
-    to round a product and a sum once.
+    to round a product and a sum once. Without `long_fibres` these are not cut: so is a kernel for calls where
+    there are none.
     """
 
     mode: str = "value"
@@ -45,6 +46,7 @@ class Options:
     chunk: int = 0
     schedule: Source | None = None
     reverse: str = "store"
+    long_fibres: bool = True
 
     def storing(self, materialize: str | None, memory_limit: int | None) -> Options:
         """The options with other tensors in between, as far as either is given."""

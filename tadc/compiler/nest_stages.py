@@ -10,8 +10,8 @@ from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, kernels_of, ma
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernels import Kernel
-    from tadc.passes.maps.map import MapFunction
-    from tadc.passes.schedule.text import Schedule
+    from tadc.passes.maps.map import Map, MapFunction
+    from tadc.passes.schedule.text import MapSchedule, Schedule
 
 
 def _fused(state: Compilation) -> Iterator[MapFunction]:
@@ -60,8 +60,8 @@ def choose_schedule(state: Compilation) -> None:
 
 def make_scheduled_nests(state: Compilation) -> None:
     """The loop nests that the steps of the schedule make of the plain ones, or those of chains, as text."""
+    from tadc.passes.nest.along import nest_with
     from tadc.passes.nest.nest_text import nest_text
-    from tadc.passes.nest.plain import plain_nests
     from tadc.passes.nest.primitives.apply import apply_steps
     from tadc.passes.nest.windowed import windowed
 
@@ -70,10 +70,16 @@ def make_scheduled_nests(state: Compilation) -> None:
         state.scheduled_nests = "\n".join(map(nest_text, nests))
         return
     state.scheduled_nests = "\n".join(
-        nest_text(windowed(apply_steps(nest, made.steps), function.windows))
+        nest_text(windowed(apply_steps(nest_with(function, item, made.steps), made.steps), function.windows))
         for function, schedule in _schedules(state)
-        for nest, made in zip(plain_nests(function), schedule, strict=True)
+        for item, made in _scheduled(function, schedule)
     )
+
+
+def _scheduled(function: MapFunction, schedule: Schedule) -> Iterator[tuple[Map, MapSchedule]]:
+    """The maps of a function that have steps, but for those that run along with others."""
+    maps = {tuple(tensor.name for tensor in item.tensors): item for item in function.maps}
+    return ((maps[made.tensors], made) for made in schedule)
 
 
 def _schedules(state: Compilation) -> Iterator[tuple[MapFunction, Schedule]]:

@@ -10,7 +10,8 @@ from tadc.compiler.derive import read_back
 from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.passes.supports.compress import Layout, compressed_program
-from tadc.passes.supports.entries import Entries, NotListed, listed
+from tadc.passes.supports.entries import NotListed, listed
+from tadc.passes.supports.entry_listing import Listing
 from tadc.passes.supports.pattern import pattern_program
 
 __all__ = ["NotListed", "counts", "entries", "layout", "values"]
@@ -31,8 +32,8 @@ def counts(program: Program, layout: Layout) -> Program:
     return _simplified(compressed_program(pattern_program(program), layout))
 
 
-def entries(program: Program) -> tuple[Program, dict[str, tuple[Entries, ...]]]:
-    """The program of the entries of Jacobians with index arrays, and the lists of each. Raises NotListed."""
+def entries(program: Program) -> tuple[Program, Listing]:
+    """The program of the entries of Jacobians with index arrays, and which they are. Raises NotListed."""
     made, found = listed(program)
     return _simplified(made), found
 

@@ -194,16 +194,19 @@ def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
 def _split(state: Compilation, cut: Cut) -> None:
     """Wavefronts, groups, short rows, parts of long sums and contractions to tensors of their own, where
     there may be tensors in between; sums of sums to one."""
-    from tadc.passes.catalogue import JoinSums, Rows, Separate, Skew, Split, SumSteps
+    from tadc.passes.catalogue import CutFibres, JoinSums, Rows, ScatterSums, Separate, Skew, Split, SumSteps
 
     limit = state.options.memory_limit
     most = -1 if limit is None else limit
     steps = [] if cut.gpu else [SumSteps(_steps_limit(state))]
+    scatter = [] if cut.gpu else [ScatterSums()]
     if state.options.materialize != "never" and limit != 0:
-        state.rewrite(Skew(most), *steps, Split(most), Rows(), cut, JoinSums(), Separate(most))
+        fibres = [CutFibres(limit=most)] if state.options.long_fibres else []
+        parts = [Split(most), Rows(), *fibres, cut, JoinSums(), Separate(most)]
+        state.rewrite(Skew(most), *steps, *parts, *scatter)
         cut.mark(state.module.operation)
     else:
-        state.rewrite(*steps, JoinSums())
+        state.rewrite(*steps, JoinSums(), *scatter)
 
 
 def _rewrite_maps(state: Compilation, *passes: MapPass) -> None:

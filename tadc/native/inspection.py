@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import Temporary
-from tadc.frontend.extents import Extent, Shape, as_form, extent
-from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.frontend.extents import Extent, Shape, as_form, count_of, extent
+from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 from tadc.native.ir_lines import Lines, Value
+
+if TYPE_CHECKING:
+    from tadc.frontend.program import Inspected
 
 #: The functions that are called, with what they take: pointers and numbers.
 DECLARED = {
@@ -27,12 +31,21 @@ DECLARED = {
     "subscripts": "void (ptr, i64, i64, i64, ptr)",
     "taken": "void (ptr, ptr, i64, ptr)",
     "owners": "void (ptr, i64, i64, ptr)",
+    "wholes": "void (ptr, i64, i64, ptr)",
+    "rests": "void (ptr, i64, i64, ptr)",
+    "parts": "void (ptr, ptr, i64, i64, ptr, i64)",
+    "joined": "void (ptr, i64, ptr, i64, ptr)",
+    "ranks": "void (ptr, i64, i64, i64, ptr)",
+    "spread": "void (ptr, i64, i64, ptr, i64)",
 }
 
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 #: Made before the first map, and there until the last.
 _FIRST, _LAST = -1, 1 << 30
+
+
+_Operand: TypeAlias = "str | Shape | Affine | None"
 
 
 @dataclass(frozen=True)
@@ -45,10 +58,11 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a function: a name stands for an array, none for no array, extents for their product."""
+    """A call of a function: a name stands for an array, none for no array, extents for their product, a form
+    of sizes for its value."""
 
     function: str
-    operands: tuple[str | Shape | None, ...]
+    operands: tuple[_Operand, ...]
 
 
 class Inspection:
@@ -61,6 +75,7 @@ class Inspection:
         self._work: list[Parameter] = []
         self._steps: list[_Call | _Form] = []
         self._sorted: dict[tuple[str, ...], str] = {}
+        self._sorted_starts: dict[str, str] = {}
         for parameter in self._made:
             self._make(parameter)
 
@@ -111,6 +126,8 @@ class Inspection:
             for operand in step.operands:
                 if isinstance(operand, tuple):
                     operands.append(f"i64 {lines.product(1, operand, sizes)}")
+                elif isinstance(operand, Affine):
+                    operands.append(f"i64 {lines.form(operand, sizes)}")
                 else:
                     operands.append("ptr null" if operand is None else f"ptr {places[operand]}")
             if step.function == "zero":
@@ -171,7 +188,7 @@ class Inspection:
 
     # -- what is called ---------------------------------------------------------------------------
 
-    def _call(self, function: str, *operands: str | Shape | None) -> None:
+    def _call(self, function: str, *operands: _Operand) -> None:
         self._steps.append(_Call(function, operands))
 
     def _buffer(self, *shape: Extent) -> str:
@@ -199,9 +216,41 @@ class Inspection:
             case "owner":
                 rows = extent(as_form(first.shape[0]) - 1)
                 self._call("owners", first.name, (rows,), parameter.shape, name)
+            case "whole" | "rest":
+                self._call(f"{about.kind}s", first.name, first.shape, _length(about), name)
+            case "start":
+                whole, *_ = others
+                self._call("parts", first.name, whole, first.shape, _length(about), name, parameter.shape)
             case "values":
                 assert about.form is not None
                 self._steps.append(_Form(parameter, about.form))
+            case "before" | "until":
+                self._ranks(parameter, about)
+            case "spread":
+                rows = (self._parameters[others[0]].below or 0,)
+                seed = Affine.const(about.axis)
+                self._call("spread", name, parameter.shape, seed, self._starts(others[0]), rows)
+
+    def _ranks(self, parameter: Parameter, about: Inspected) -> None:
+        """How many tuples of elements are less than others, which come before equal ones, or behind them."""
+        half = len(about.of) // 2
+        count, asked = self._count(about.of[0]), self._count(about.of[half])
+        order: str | None = None
+        for compared, asking in reversed(list(zip(about.of[:half], about.of[half:], strict=True))):
+            below = self._parameters[compared].below or 0
+            starts = self._buffer(extent(as_form(below) + 1))
+            joined, places = (self._buffer(extent(count + asked)) for _ in range(2))
+            pairs = [(compared, count), (asking, asked)]
+            one, two = pairs if about.kind == "until" else pairs[::-1]
+            self._call("joined", *one, *two, joined)
+            self._call("sort", joined, order, count + asked, (below,), starts, places)
+            order = places
+        first = count if about.kind == "until" else ZERO
+        self._call("ranks", order, count + asked, first, asked, parameter.name)
+
+    def _count(self, name: str) -> Affine:
+        """How many elements an array has."""
+        return as_form(count_of(name, self._parameters[name].shape))
 
     def _joint_starts(self, of: Sequence[str], parameter: Parameter) -> None:
         shape = self._parameters[of[0]].shape
@@ -220,6 +269,8 @@ class Inspection:
                 below = parameter.below or 0
                 starts = self._wanted("ptr", of) if len(of) == 1 else None
                 starts = starts or self._buffer(extent(as_form(below) + 1))
+                if len(of) == 1:
+                    self._sorted_starts[array] = starts
                 places = self._wanted("perm", of) if n == 0 and len(parameter.shape) == 1 else None
                 places = places or self._buffer(*parameter.shape)
                 self._call("sort", array, order, parameter.shape, (below,), starts, places)
@@ -228,12 +279,23 @@ class Inspection:
             self._sorted[of] = order
         return self._sorted[of]
 
+    def _starts(self, of: str) -> str:
+        """How many elements are less than 0, 1, …."""
+        self._places((of,))
+        return self._sorted_starts[of]
+
     def _wanted(self, kind: str, of: tuple[str, ...]) -> str | None:
         """An array of a kind that the kernel takes."""
         found = [
             p.name for p in self._made if p.inspected and (p.inspected.kind, p.inspected.of) == (kind, of)
         ]
         return found[0] if found else None
+
+
+def _length(about: Inspected) -> Shape:
+    """Of the parts that are asked for, as a product."""
+    assert about.form is not None
+    return (about.form.constant,)
 
 
 def with_memory(interface: Interface, inspection: Inspection) -> Interface:

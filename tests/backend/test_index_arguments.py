@@ -11,8 +11,9 @@ import pytest
 
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime import index_arguments, kept_indices
+from tadc.backend.runtime import index_arguments, inspector, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.cut_kernels import LongFibres
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.interface import Interface
@@ -171,6 +172,9 @@ def test_a_scalar_index() -> None:
         arguments.complete([np.array(4)])
 
 
+STARTS = np.array([3, 3, 12, 14, 18])
+
+
 def made_of(parameters: list[Parameter], made: list[Parameter], arrays: list[Array]) -> list[Array]:
     arguments = index_arguments.IndexArguments(parameters, made, {})
     return arguments.complete(arrays)[len(arrays) :]
@@ -196,6 +200,33 @@ def test_the_owner_of_an_element() -> None:
     owner = Parameter("o", "i32", (9,), 4, False, Inspected("owner", ("ptr",)))
     (found,) = made_of([Parameter("ptr", "i32", (4,), 10, True)], [owner], [np.array([1, 1, 3, 8])])
     assert found.tolist() == [3, 1, 1, 2, 2, 2, 2, 2, 3]
+
+
+def test_the_parts_of_ranges() -> None:
+    """Ranges of 0, 9, 2 and 4 elements, in parts of 4; none of no range."""
+    length, of = Affine.const(4), ("ptr",)
+    whole = Parameter("w", "i32", (5,), 6, True, Inspected("whole", of, form=length))
+    rest = Parameter("r", "i32", (4,), 21, False, Inspected("rest", of, form=length))
+    start = Parameter("s", "i32", (5,), 17, False, Inspected("start", ("ptr", "w"), form=length))
+    owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
+    found = made_of([Parameter("ptr", "i32", (5,), 21, True)], [whole, rest, start, owner], [STARTS])
+    expected = [0, 0, 2, 2, 3], [3, 11, 12, 18], [3, 7, 14, 0, 0], [1, 1, 3, 4, 4]
+    assert [array.tolist() for array in found] == [*expected]
+    none = [Parameter("ptr", "i32", (0,), 21, True)]
+    whole = Parameter("w", "i32", (0,), 6, True, Inspected("whole", of, form=length))
+    owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
+    assert [len(array) for array in made_of(none, [whole, owner], [STARTS[:0]])] == [0, 5]
+
+
+def test_long_ranges_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_arguments, "LONG", 9)
+    arguments = index_arguments.IndexArguments([Parameter("ptr", "i32", (5,), 21, True)], [], {})
+    kept = Relation(STARTS, 21)
+    with pytest.raises(LongFibres):
+        arguments.complete([kept], cuts=True)
+    assert arguments.again([kept]) is None
+    assert arguments.complete([kept])
+    assert arguments.complete([np.minimum(STARTS, 11)], cuts=True)
 
 
 def test_what_is_made_of_what_was_made() -> None:
@@ -226,50 +257,67 @@ def count_sorts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def test_a_relation_and_a_read_only_array_are_looked_at_once(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+def test_elements_that_stay_are_sorted_once(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, kind: type
 ) -> None:
     calls = count_sorts(monkeypatch)
-    x, dst = np.arange(6.0), np.array([3, 0, 3, 1, 0, 3])
-    fixed = dst.copy()
-    fixed.flags.writeable = False
-    for given in (Relation(dst, 5), fixed, fixed[:]):
+    x, dst = np.arange(6.0), np.array([3, 0, 3, 1, 0, 3], kind)
+    for given in (Relation(dst.copy(), 5), dst):
         for n, times in ((5, 1), (5, 1), (7, 2)):
             np.testing.assert_array_equal(kernel((x, given), {"N": n})[0], expected(x, dst, n))
             assert len(calls) == times
         calls.clear()
+    kernel((x, dst[:]), {"N": 5})
+    assert not calls
 
 
-def test_an_array_that_changes_is_looked_at_each_time(kernel: Kernel) -> None:
-    x, dst = np.arange(6.0), np.zeros(6, np.int32)
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+def test_an_array_that_changes_is_looked_at_again(kernel: Kernel, kind: type) -> None:
+    x, dst = np.arange(6.0), np.zeros(6, kind)
     view = dst[:]
     view.flags.writeable = False
     for value in (1, 2, 3):
-        dst[0] = value
+        dst[value] = value
         for given in (dst, view):
             np.testing.assert_array_equal(kernel((x, given), {"N": 5})[0], expected(x, dst, 5))
+    fixed = np.zeros(6, kind)
+    for value in (1, 2):
+        fixed.flags.writeable = True
+        fixed[:] = value
+        fixed.flags.writeable = False
+        np.testing.assert_array_equal(kernel((x, fixed), {"N": 5})[0], expected(x, fixed, 5))
+    dst[5] = 9
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="is 9"):
+            kernel((x, dst), {"N": 5})
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_what_is_kept_goes_with_the_array(kernel: Kernel, kind: type) -> None:
     gc.collect()
-    before = len(kept_indices._KNOWN)
+    before = len(known_arrays._KNOWN)
     dst = np.zeros(6, kind)
-    dst.flags.writeable = False
-    kernel((np.zeros(6), dst), {"N": 5})
-    assert len(kept_indices._KNOWN) == before + 1
+    kernel((np.zeros(6), dst[:]), {"N": 5})
+    assert len(known_arrays._KNOWN) == before + 1
     del dst
     gc.collect()
-    assert len(kept_indices._KNOWN) == before
+    assert len(known_arrays._KNOWN) == before
 
 
-def test_a_read_only_array_with_another_shape_is_looked_at_again() -> None:
+def test_without_memory_for_a_copy_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_arrays, "_LARGE", 0)
+    monkeypatch.setattr(known_arrays, "free_for", lambda _: 0)
     dst = np.arange(6, dtype=np.int32)
-    dst.flags.writeable = False
-    first = kept_indices.index_array_of(dst)
-    assert kept_indices.index_array_of(dst) is first
-    dst.shape = (2, 3)
-    assert kept_indices.index_array_of(dst) is not first
+    assert known_arrays.index_array_of(dst).array is dst
+    assert known_arrays.known(dst) is None
+
+
+def test_elements_read_in_another_shape_are_looked_at_again() -> None:
+    dst = np.arange(6, dtype=np.int32)
+    first = known_arrays.index_array_of(dst)
+    assert known_arrays.index_array_of(dst) is first
+    assert known_arrays.index_array_of(dst.reshape(2, 3)) is not first
 
 
 def test_a_call_with_a_relation_is_direct(kernel: Kernel) -> None:
@@ -279,3 +327,23 @@ def test_a_call_with_a_relation_is_direct(kernel: Kernel) -> None:
     assert found is not None
     np.testing.assert_array_equal(found[0], [1.0, 2.0])
     assert kernel.again((x, Relation(np.array([1, 0, 1]), 2)), {"N": 2}) is None
+
+
+def test_tuples_are_counted_that_are_less() -> None:
+    random = np.random.default_rng(0)
+    arrays, asked = (random.integers(0, 5, (2, n), np.int32) for n in (30, 40))
+    pairs = sorted(zip(*arrays.tolist(), strict=True))
+    for after_equal, side in ((False, "left"), (True, "right")):
+        found = inspector.ranks(list(arrays), list(asked), [5, 5], after_equal=after_equal)
+        keys = [5 * u + v for u, v in pairs]
+        np.testing.assert_array_equal(found, np.searchsorted(keys, 5 * asked[0] + asked[1], side))  # type: ignore[arg-type]
+
+
+def test_numbers_that_look_random_are_spread_over_the_longest_row() -> None:
+    starts = np.array([0, 2, 102, 103], np.int32)
+    found = inspector.spread(10_000, 1, starts)
+    assert (found.min(), found.max()) == (0, 99)
+    assert np.bincount(found).max() < 160
+    np.testing.assert_array_equal(inspector.spread(20, 1, starts), found[:20])
+    assert not inspector.spread(20, 0, np.zeros(4, np.int32)).any()
+    assert (inspector.spread(20, 0, starts) != found[:20]).any()

@@ -145,7 +145,8 @@ def test_programs_with_index_arrays_agree(name: str) -> None:
     pytest.importorskip("jax")
     workload = next(w for w in SPARSE if w.name == name)
     made = breadth.contenders(workload, "f64", small=True)
-    assert {"tadc", "JAX"} <= set(made) <= {"tadc", *workload.peers}
+    others = {"JAX"} & workload.peers.keys() or {"SciPy and JAX"}
+    assert {"tadc", *others} <= set(made) <= {"tadc", *workload.peers}
 
 
 @pytest.mark.one_in(24)

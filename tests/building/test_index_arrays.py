@@ -84,6 +84,6 @@ def test_wrong_uses() -> None:
         with pytest.raises(tadc.UsageError, match=words):
             make()
     with pytest.raises(tadc.CompileError) as caught:
-        tadc.define("C", [n, m], tadc.exp(A[n, m]), at=(row, col))
+        tadc.define("C", [n], tadc.sum(m, tadc.exp(A[n, m])))
     assert "`A.at[e]`" in str(caught.value)
     assert "test_index_arrays.py" in str(caught.value)

@@ -88,6 +88,9 @@ def test_an_element_is_looked_up_once_in_a_region() -> None:
     assert len(operations(module, "tad.lookup")) == 1
 
 
+KINDS = '"ptr", "perm", "owner", "values", "taken", "before", "until", "spread"'
+
+
 @pytest.mark.parametrize("program", [fibre(), delta()], ids=["fibre", "delta"])
 def test_programs_come_back(program: Program) -> None:
     module = written(program)
@@ -191,13 +194,13 @@ def test_a_set_has_the_lookups_that_its_body_begins_with() -> None:
         ("tad.below = affine_map<(d0) -> (d0)>",
          "'tad.below' is no map of the sizes: affine_map<(d0) -> (d0)>"),
         ('tad.below = affine_map<() -> (3)>, tad.inspected = ["sort", 0, "q"]',
-         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"values\", \"taken\", an axis, "
+         f"'tad.inspected' must list one of {KINDS}, an axis, "
          'and names of arrays, got ["sort", 0, "q"]'),
         ('tad.below = affine_map<() -> (3)>, tad.inspected = ["perm"]',
-         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"values\", \"taken\", an axis, "
+         f"'tad.inspected' must list one of {KINDS}, an axis, "
          'and names of arrays, got ["perm"]'),
         ('tad.below = affine_map<() -> (3)>, tad.inspected = ["values", 0, "q"], tad.values = "[3"',
-         "'tad.inspected' must list one of \"ptr\", \"perm\", \"owner\", \"values\", \"taken\", an axis, "
+         f"'tad.inspected' must list one of {KINDS}, an axis, "
          'and names of arrays, got ["values", 0, "q"]'),
         ("tad.below = affine_map<() -> (3)>, tad.pattern = [affine_map<(d0) -> (d0)>]",
          "'tad.pattern' must list a map of the sizes and names of arrays, got [affine_map<(d0) -> (d0)>]"),

@@ -262,10 +262,37 @@ def test_conditions_without_elements_are_bounds() -> None:
 
 
 def test_conditions_that_cannot_be_rows() -> None:
-    found = problem(GRAPH + "f = sum{e: src[e] != 3} (w[e])")
-    assert (found.code, found.at) == ("TAD0111", "5:12 src[e] != 3")
-    assert found.helps == ("choose in its body: `if {src[e] = 3} then (0) else (…)`",)
     assert problem(GRAPH + "f = sum{e: src[e] = x[0]} (w[e])").code == "TAD0307"
+
+
+@pytest.mark.parametrize("place", ["src[e] % 3", "src[dst[e]] // 2", "(src[e] + dst[e]) // 2"])
+def test_remainders_and_quotients_of_elements_are_in_range(place: str) -> None:
+    stable(
+        GRAPH.replace("dst: index[E] in N", "dst: index[E] in E").replace("x: f64[N]", "x: f64[N + E]")
+        + f"f[e] = w[e] * x[{place}]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "nothing"), [("sum", "0"), ("prod", "1"), ("max", "-(1 / 0)"), ("min", "1 / 0")]
+)
+def test_an_index_may_differ(kind: str, nothing: str) -> None:
+    """A domain has no place for two ranges: the body is chosen."""
+    text = GRAPH + f"f[n: N] = {kind}{{e: dst[e] = n and src[e] != n}} (w[e])"
+    stable(text)
+    choice = f"if {{src[e] = n}} then ({nothing}) else (w[e])"
+    assert printed(text) == f"f[n] = {kind}{{e: dst[e] = n}} ({choice})"
+
+
+def test_elements_that_are_in_range_where_an_index_differs() -> None:
+    """What is looked up at `n - 1` is asked for inside of what says that n is not 0."""
+    choice = "if {n = 0} then (0) else (if {src[n - 1] = 2} then (w[n]) else (0))"
+    text = GRAPH + "f[n: E] = if {src[n - 1] = 2 and n != 0} then (w[n]) else (0)"
+    stable(text)
+    assert printed(text) == f"f[n] = {choice}"
+    text = GRAPH + "f = sum{n: E: n != 0 and src[n - 1] = 2} (w[n])"
+    stable(text)
+    assert printed(text) == f"f = sum{{n}}_0^(E - 1) ({choice})"
 
 
 def test_elements_stand_on_the_left_of_equalities() -> None:
@@ -297,6 +324,8 @@ def test_latex() -> None:
         "f[e] = sum{k: N: i[e] = k + o[e]} (x[k])",
         "f = max{e: i[e] + o[e] < N} (x[i[e]])",
         "f[e: E] = if {i[e] // 2 = o[e] and i[e] > e} then (x[2 * o[e] + 1]) else (x[e])",
+        "f[n: N] = sum{e: E} (if {o[e] = n} then (0) else (if {i[e] != 0 and ptr[i[e] - 1] = n} then (x[e]) "
+        "else (0)))",
     ],
 )
 def test_derivatives_read_back(body: str) -> None:

@@ -37,7 +37,7 @@ def neg(operand: Term) -> Apply:
 
 def text(term: Term) -> str:
     """An expression under `i` in 0..4 and `j` in 0..3."""
-    spelled = Speller(Terms()).spell(term, {}, box(("i", "j"), (5, 4)))
+    spelled = Speller(Terms(), frozenset(), {}).spell(term, {}, box(("i", "j"), (5, 4)))
     return term_text(spelled, ("i", "j"), frozenset({"x", "y"}))
 
 

@@ -69,8 +69,7 @@ def test_at_is_a_name_elsewhere() -> None:
          "f[i, j] = sum{e: col[e] = j and row[e] = i} (if {i > j} then (A[at e]) else (0))"
          " + if {i > j} then (0) else (2)"),
         ("f[i] = sum{j} (select(x[j] > 0, A[i, j], 0))",
-         "f[i] = sum{e: row[e] = i} (select(x[col[e]] > 0, A[at e], 0))"
-         " + sum{j}_0^(M - 1) (select(x[j] > 0, 0, 0))"),
+         "f[i] = sum{e: row[e] = i} (select(x[col[e]] > 0, A[at e], 0))"),
         ("f = sum{e} (A[at e]**2 + exp(A[at e]))", "f = sum{e}_0^(E - 1) (A[at e]**2 + exp(A[at e]))"),
         ("f[n: E - 3] = A[at n + 3] + A[at (3 - n) % 3]", "f[n] = A[at n + 3] + A[at (-n) % 3]"),
     ],
@@ -131,20 +130,51 @@ def test_the_index_of_what_is_stored_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("A[i, j]**2", "A[at e] * W"),
+        ("A[i, j]**3", "A[at e] * (W)**2"),
+        ("sin(A[i, j])", "sin(W) / n"),
+        ("max(A[i, j], 0) * x[j]", "max(W, 0) / n * x[col[e]]"),
+        ("A[i, j] * exp(A[i, j])", "A[at e] * exp(W)"),
+        ("A[i, j] / (1 + A[i, j])", "A[at e] / (1 + W)"),
+        ("select(A[i, j] > 0, A[i, j], 0)", "select(W > 0, A[at e], 0)"),
+    ],
+)
+def test_what_is_not_linear_is_of_the_whole_element(written: str, printed: str) -> None:
+    text = " ".join(part.strip() for part in shown(MORE + f"f[i: N] = sum{{j}} ({written})"))
+    at = "{z0: col[e] = col[z0] and row[z0] = i}"
+    text = (
+        text.replace("( ", "(")
+        .replace(" )", ")")
+        .replace(f"sum{at} (A[at z0])", "W")
+        .replace(f"sum{at} (1)", "n")
+    )
+    assert text == f"f[i] = sum{{e: row[e] = i}} ({printed})"
+
+
+def test_a_constant_element_is_one_number() -> None:
+    assert len(shown(MORE + "f = exp(A[0, 1])")) == 1
+
+
+@pytest.mark.parametrize(
     ("written", "message", "note"),
     [
-        ("f[i: N, j: M] = exp(A[i, j])", "`exp` of an element", "`exp` of it is not"),
-        ("f[i: N] = sum{j} (abs(A[i, j]))", "`abs` of an element", "`abs` is not linear"),
-        ("f[i: N] = sum{j} (x[j] / A[i, j])", "`/` of an element", "`/` is not linear in it"),
-        ("f[i: N] = sum{j} (A[i, j]**2)", "`**` of an element", "`**` is not linear in it"),
-        ("f[i: N] = sum{j} (cos(A[i, j] + x[j]))", "`cos` of an element", "`cos` of it is not"),
-        ("f[i: N] = sum{j} (cos(sum{k} (A[i, j] * u[i, k])))", "`cos` of an element", "is not"),
+        ("f[i: N, j: M] = exp(A[i, j])", "`exp` of an element", "this `exp` is not 0"),
+        ("f[i: N] = sum{j} (x[j] / A[i, j])", "`/` of an element", "this `/` is not 0"),
+        ("f[i: N] = sum{j} (A[i, j]**(-2))", "`**` of an element", "this `**` is not 0"),
+        ("f[i: N] = sum{j} (max(A[i, j], 1))", "`max` of an element", "this `max` is not 0"),
+        ("f[i: N] = sum{j} (cos(A[i, j] + x[j]))", "`cos` of an element", "is not 0"),
+        ("f[i: N] = sum{j} (sin(A[i, j]) + cos(A[i, j]))", "`cos` of an element", "is not 0"),
+        ("f[i: N] = sum{j, k} (A[i, j] * cos(A[k, j]))", "`cos` of an element", "is not 0"),
+        ("f[i: N] = sum{j} (x[j] * cos(A[i, j]))", "`cos` of an element", "is not 0"),
+        ("f[i: N] = sum{j} (cos(sum{k} (A[i, j] * u[i, k])))", "`cos` of an element", "is not 0"),
         ("f[i: N] = max{j} (A[i, j])", "a `max` of elements", "there is a 0 in it"),
         ("f[i: N] = prod{j} (A[i, j] + 1)", "a `prod` of elements", "there is a 0 in it"),
         ("f[i: N] = sum{j} (select(A[i, j] > 0, 1, 0))", "a comparison of an element", "compared too, as 0"),
     ],
 )
-def test_what_is_not_linear_is_refused(written: str, message: str, note: str) -> None:
+def test_what_is_not_0_where_nothing_is_stored_is_refused(written: str, message: str, note: str) -> None:
     found = problem(MORE + written)
     assert found.code == "TAD0214"
     assert found.message == f"{message}{'s' * message.startswith('elements')} of the sparse `A`"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.fuzz.forms import RELATIONS, Form, Lookup, Relation
+from tests.fuzz.forms import RELATIONS, Division, Form, Lookup, Relation
 from tests.fuzz.generate import Generator
 from tests.fuzz.lanes import Lanes, below
 from tests.fuzz.reads import Reads
@@ -142,6 +142,13 @@ class IndexedReads(Reads):
 
     def place(self, kind: str, lanes: Lanes, depth: int, avoid: str | None = None) -> Form | None:
         """A form from 0 to a size less 1, of indices in scope and lookups; None if there is none."""
+        found = self.element(kind, lanes, depth, avoid)
+        if found is not None and self.rng.random() < 0.06:
+            return Form(((Division(self.rng.choice(("//", "%")), found, self.rng.choice((2, 3))), 1),))
+        return found
+
+    def element(self, kind: str, lanes: Lanes, depth: int, avoid: str | None = None) -> Form | None:
+        """A place that is no quotient or remainder."""
         rng = self.rng
         names = [n for n in lanes.env if self.kinds.get(n) == kind and n != avoid]
         if names and (depth == 0 or rng.random() < 0.4):
@@ -155,6 +162,20 @@ class IndexedReads(Reads):
             if len(known) == len(parts):
                 return self.lookup(name, known)
         return size(names[-1]) if names else None
+
+    def before(self, lanes: Lanes) -> tuple[Relation, ...]:
+        """Conditions: of the last an element is there where the first holds. None without one."""
+        rng = self.rng
+        names = [name for name in self.arrays if len(self.arrays[name].shape) == 1 and name != "ptr"]
+        if not names:
+            return ()
+        long, of = ARRAYS[name := rng.choice(names)]
+        place, value = self.place(long, lanes, 1), self.place(of, lanes, 1)
+        if place is None or value is None:
+            return ()
+        first = rng.choice((Relation(">=", place, Form((), 1)), Relation("!=", place, ZERO)))
+        op = rng.choice(("=", "=", *RELATIONS))
+        return first, Relation(op, self.lookup(name, (place.shifted(-1),)), value)
 
     def any_place(self, lanes: Lanes, avoid: str | None = None) -> Form | None:
         """A place below any of the sizes."""
@@ -300,6 +321,8 @@ class Indexed(Generator):
         nodes = [self._bound(symbol, "size") for symbol in long]
         free = self._free(nodes, lanes)
         left = self.indexed.lookup(name, tuple(size(n.name) for n in nodes))
+        if len(nodes) == 1 and rng.random() < 0.12:
+            return self._stride(left, nodes[0], lanes)
         further = [n for n in names if ARRAYS[n][0] == of]
         if further and rng.random() < 0.25:
             then = rng.choice(further)
@@ -308,7 +331,15 @@ class Indexed(Generator):
         if rng.random() < 0.25:
             inner = self._inner(lanes, free)
             where.append(self._condition(self.indexed.form(inner), None, inner))
+        if rng.random() < 0.12:
+            where += self.indexed.before(self._inner(lanes, free))
         return self._with(nodes, free, tuple(where))
+
+    def _stride(self, left: Form, node: Sum, lanes: Lanes) -> Sum:
+        """A sum over the places of an element and a window that begins at twice its value."""
+        window = self._bound("K")
+        where = self._condition(plus(times(left, 2), size(window.name)), None, lanes)
+        return self._with([node, window], [node, window], (replace(where, op="="),))
 
     def _free(self, nodes: list[Sum], lanes: Lanes) -> list[Sum]:
         """The indices of a sum that are not those around it: of two, one may be."""
@@ -332,7 +363,7 @@ class Indexed(Generator):
         right = reads.place(of, lanes, rng.choice((0, 0, 0, 1))) if of else reads.any_place(lanes)
         if right is None:
             right = Form((), rng.randrange(max(1, self.sizes[of])) if of else rng.randint(0, 3))
-        op = "=" if of and rng.random() < 0.85 else rng.choice([op for op in RELATIONS if op != "!="])
+        op = "=" if of and rng.random() < 0.85 else rng.choice(list(RELATIONS))
         offset = rng.choice((0, 0, 0, 0, 0, 1, -1))
         return Relation(op, times(left, rng.choice((1, 1, 1, 1, 2))), right.shifted(offset))
 

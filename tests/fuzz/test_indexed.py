@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz import loops
 from tests.fuzz.compare import Skipped
 from tests.fuzz.evaluate import Evaluator, Flat
-from tests.fuzz.forms import Form, Lookup
+from tests.fuzz.forms import Division, Form, Lookup
 from tests.fuzz.indexed import generate
 from tests.fuzz.indexed_compare import bits
 from tests.fuzz.kinds import KINDS
@@ -72,6 +72,7 @@ def test_every_feature_is_common() -> None:
         *("lookup in a read", "lookup in a condition", "lookup in a guard", "lookup in a bound"),
         *("lookup as a number", "lookup in a lookup", "two in one dimension", "stride", "diagonal"),
         *("matrix", "scalar", "increasing", "several equal", "let", "several outputs"),
+        *("differing indices", "quotient of an element", "the element before"),
         *("no edges", "no nodes", "an empty row", "joined", "none", "max", "min", "logsumexp", "prod"),
     }
 
@@ -97,10 +98,14 @@ def _features(program: SizedProgram, sizes: Sizes) -> Iterator[str]:
             )
             yield from {"two in one dimension"} if len(form.terms) > 1 and lookups else ()
             yield from {"stride" for atom, c in form.terms if c > 1 and atom in lookups}
+            divided = [part for atom, _ in form.terms if isinstance(atom, Division) for part in atom.parts]
+            yield from {"quotient of an element"} if any(map(_holds_one, divided)) else ()
+            yield from {"the element before" for a in lookups for part in a.parts if part.constant == -1}
         if isinstance(node, Read) and any(map(_holds_one, node.indices)):
             yield from {"diagonal"} if len(set(node.indices)) < len(node.indices) else ()
         if isinstance(node, Sum):
             yield from {node.kind, node.style}
+            yield from {"differing indices" for relation in node.where if relation.op == "!="}
 
 
 def _holds_one(form: Form) -> bool:

@@ -70,6 +70,9 @@ LOOKUPS = (
     "src: index[E] in N; x: f64[N]; w: f64[C]\n"
     "y[i: E] = if {i >= 3} then (if {src[i - 3] >= 1} then (exp(x[src[i - 3] - 1])*w[0]) else (x[0])) "
     "else (x[src[i]])",
+    "src: index[E] in N; dst: index[E] in N; w: f64[E]; x: f64[C]\n"
+    "y[n: N] = sum{e: E: e != 0 and dst[e - 1] = n and src[e] >= 1} (if {dst[src[e] % 2] = e} then (0) "
+    "else (if {src[e] != e and e >= 2 and dst[e - 2] = n} then (w[e - 2]**2) else (w[e]*x[0])))",
     "p: index[E] in E; q: index[E, C] in N; x: f64[N, N]\n"
     "y[e: E, c: C] = sum{k}_(max [0; e - 3])^(min [E - 1; e + 3]) (x[q[p[k], c], q[e, c]]**2)",
     "src: index[E] in N; x: f64[N, C]\ny[e: E] = max{c} (x[src[E - 1 - e], c])",

@@ -98,9 +98,28 @@ def _points(found, unknowns, facts, outer) -> Iterator[tuple[int, ...]]:  # type
             yield tuple(v for v in values if v is not None)
 
 
+def test_a_quotient_is_told_by_an_element() -> None:
+    """Were it the other way, the quotient would be a loop, and the element asked for its value."""
+    rows = [equals_zero(at("p", 2 - 2 * at("i", e)) * 2 + 1 - b), *box(["k"], [SIZE]), equals_zero(k.mod(2))]
+    rows += [*box(["e"], [SIZE]), equals_zero(k.floordiv(2) + at("i", e) - 1)]
+    numbers = count()
+    found = solve(["k", "e"], rows, (), lambda prefix: f"{prefix}{next(numbers)}")
+    assert found is not None
+    assert found.kernel == ("e",)
+    assert found.substitution["k"] == 2 - at("i", e) * 2
+
+
 def test_bounds_stay_beside_what_is_asked_of_elements() -> None:
     rows = [at_least_zero(e), at_least_zero(3 - e), at_least_zero(e * 2 - at("p", e))]
     assert irredundant(rows, ()) == rows
+
+
+def test_bounds_of_loops_stay_beside_what_is_asked_of_elements() -> None:
+    """That `i[e]` is `b + 3*k` bounds k, but e is known inside of a loop over k alone."""
+    rows = [at_least_zero(k), at_least_zero(SIZE - 1 - b - 3 * k), equals_zero(at("i", e) - b - 3 * k)]
+    facts = box(["b"], [3])
+    assert irredundant(rows, facts) == rows[-1:]
+    assert irredundant(rows, facts, ["k"]) == rows
 
 
 def test_elements_lie_between_their_bounds() -> None:

@@ -101,3 +101,20 @@ def test_a_program_in_c(tmp_path: Path) -> None:
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
     run(tmp_path, cc, *strict, f"-I{tmp_path}", "main.c", "rows.o", "-o", "main", "-lm")
     assert numbers(run(tmp_path, "./main").stdout).tolist() == [12, 0, 7500, 0, 4]
+
+
+@pytest.mark.sweep
+def test_long_fibres(tmp_path: Path) -> None:
+    """Of which the inspector counts the parts."""
+    text = (
+        "ptr: index[R + 1] in E + 1 increasing; v: f64[E]\ny[r: R] = sum{e}_(ptr[r])^(ptr[r + 1] - 1) (v[e])"
+    )
+    tadc.export(tadc.function(text), tmp_path / "s.so", tmp_path / "s.h", wrt=["v"], prefix="s")
+    made: Any = ctypes.CDLL(str(tmp_path / "s.so"))
+    made.s_scratch.restype = ctypes.c_int64
+    ptr = np.cumsum([0, 5, 4095, 4096, 4097, 0, 3 * 4096 + 7], dtype=np.int32)
+    sizes = tuple(map(ctypes.c_int64, (len(ptr) - 1, int(ptr[-1]))))
+    v, y = np.arange(ptr[-1], dtype=np.float64), np.zeros(len(ptr) - 1)
+    scratch = np.zeros(made.s_scratch(*sizes), np.uint8)
+    assert made.s(*pointers(ptr, v, y, scratch), *sizes) == 0
+    np.testing.assert_array_equal(y, np.diff(np.concatenate([[0], np.cumsum(v)])[ptr]))

@@ -53,7 +53,9 @@ def test_most_of_a_loop_has_no_masks_and_shares_what_copies_share() -> None:
     f = tadc.vjp(tadc.function(ENERGY, sizes={"N": 2000}), "x")
     loops = f.lower().as_text("loops")
     parts = loops.split("scf.for %")
-    whole = [part for part in parts if "math.sqrt" in part and "maskedload" not in part]
+    # Short vectors of coordinates have a mask that is the same at all times.
+    masked = re.compile(r"maskedload %\w+\[.*?\], %(?!cst)")
+    whole = [part for part in parts if "math.sqrt" in part and not masked.search(part)]
     assert len(whole) >= 2
     # Three copies, one for each coordinate, have one root; the division by it too.
     for part in whole:

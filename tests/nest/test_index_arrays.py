@@ -14,7 +14,8 @@ from tadc.passes.nest.nest_reader import read_nest
 from tadc.passes.nest.nest_text import nest_text
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.primitives.apply import apply_steps
-from tadc.passes.nest.steps import Bind, Fits, FoldLanes, Split, Step
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
+from tadc.passes.nest.steps import Bind, Fits, FoldLanes, Scatter, Split, Step, Threads
 from tadc.passes.schedule.choose import plan_alone
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
@@ -95,7 +96,24 @@ nest y(
 }
 """
 
-NESTS = {"messages": MESSAGES, "rows": ROWS, "guarded": GUARDED, "neighbours": NEIGHBOURS}
+BLOCKS = """
+nest y(
+    ptr: i32[4] below E + 1 increasing, at: i32[E] below 11, perm: i32[E] below E, v: f32[E], out y: f32[11]
+) {
+    sizes E
+    known E >= 0
+    for n = 0 to 11 {
+        %2 = sum q where ptr[n // 4] <= q <= ptr[n // 4 + 1] - 1 and at[q] - n = 0 {
+            %0 = v[perm[q]]
+            %1 = %0 * %0
+            give %1
+        }
+        y[n] = %2
+    }
+}
+"""
+
+NESTS = {"blocks": BLOCKS, "messages": MESSAGES, "rows": ROWS, "guarded": GUARDED, "neighbours": NEIGHBOURS}
 
 SIZES = (
     {"N": 21, "M": 13, "E": 90, "C": 37},
@@ -172,6 +190,44 @@ def test_reads_out_of_range_are_found(text: str, message: str) -> None:
     found = verify(read_nest(text))
     assert found
     assert any(message in str(diagnostic.primary) for diagnostic in found), found
+
+
+@pytest.mark.parametrize("ranges", [[(0, 11)], [(0, 4), (4, 11)], [(0, 8), (8, 11)]])
+def test_summands_are_added_where_they_belong_in_their_order(ranges: list[tuple[int, int]]) -> None:
+    """Also where entries of a block belong to none of its elements."""
+    nest = read_nest(BLOCKS)
+    scatter = Scatter("%2", "n", "n_block")
+    plain, made = apply_steps(nest, [scatter]), apply_steps(nest, [Threads(("n",), (4,)), scatter])
+    assert not verify(plain)
+    assert not verify(made)
+    assert read_nest(nest_text(made)) == made
+    arrays = _arrays(nest, {"E": 90})
+    expected = interpret(nest, arrays, {"E": 90}).results["y"]
+    assert np.array_equal(interpret(plain, arrays, {"E": 90}).results["y"], expected)
+    run = compiled(made)
+    for begin, end in ranges:
+        found = run(arrays, {"E": 90, "begin": begin, "end": end})["y"]
+        np.testing.assert_allclose(found[begin:end], expected[begin:end], rtol=1e-6)
+        assert np.isnan(np.delete(found, np.arange(begin, end))).all()
+
+
+SCATTERED_WRONG = {
+    "another value": (BLOCKS, Scatter("%0", "n", "b"), "`%0` is not all"),
+    "no equality": (ROWS, Scatter("%3", "n", "b"), "no equality that tells `n`"),
+    "two blocks": (BLOCKS.replace("n // 4 + 1", "n // 8 + 1"), Scatter("%2", "n", "b"), "no equality"),
+    "a maximum": (BLOCKS.replace("sum q", "max q"), Scatter("%2", "n", "b"), "no equality"),
+}
+
+
+@pytest.mark.parametrize(("text", "step", "message"), SCATTERED_WRONG.values(), ids=SCATTERED_WRONG)
+def test_what_cannot_be_scattered_is_refused(text: str, step: Step, message: str) -> None:
+    with pytest.raises(DoesNotFit, match=message):
+        apply_steps(read_nest(text), [step])
+
+
+def test_ranges_begin_at_blocks() -> None:
+    with pytest.raises(DoesNotFit, match="does not begin at a multiple of 4"):
+        apply_steps(read_nest(BLOCKS), [Threads(("n",), (2,)), Scatter("%2", "n", "b")])
 
 
 def test_what_an_index_array_says_is_asked_for_some_steps_before() -> None:

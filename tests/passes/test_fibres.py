@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tadc
@@ -11,11 +12,20 @@ from tadc.frontend.terms import Reduce, reachable
 SIZES = {"E": 600, "N": 60, "M": 40, "K": 3}
 EDGES = "src: index[E] in N; dst: index[E] in N; x: f64[N]; w: f64[E]; size N;"
 
+PAIR = (
+    "size N; row: index[E] in N; col: index[E] in M; r: index[E] in N; c: index[E] in M;"
+    "A: f64[N, M] at (row, col); B: f64[N, M] at (r, c); x: f64[M];"
+)
+
 PROGRAMS = {
+    "elements of two": f"{PAIR} z[i] = sum{{j}} (A[i, j] * B[i, j] * sin x[j])",
+    "products of two": f"{PAIR} C: at (row, r); C[i, k] = sum{{j}} (A[i, j] * B[k, j] * sin x[j])",
+    "not linear": f"{PAIR} z = sum{{i, j}} (A[i, j]**2 * x[j] + sin(B[i, j]))",
     "messages": f"{EDGES} m[n: N] = sum{{e: dst[e] = n}} (w[e] * sin x[src[e]])",
     "rows": "ptr: index[N + 1] in E + 1 increasing; col: index[E] in M; x: f64[M]; v: f64[E];"
     "y[n: N] = sum{e}_(ptr[n])^(ptr[n + 1] - 1) (v[e] * sin x[col[e]])",
     "stride": "i: index[E] in N; x: f64[2*N + 2]; y[e: E, k: 3] = sin x[2*i[e] + k]",
+    "remainder": "size N; i: index[E] in N; x: f64[7]; y[e: E] = sin x[i[e] % 7]",
     "nested": "i: index[E] in N; p: index[E] in E; x: f64[N + 1]; y[e: E] = sin x[i[p[e]] + 1]",
     "added": "i: index[E] in N; j: index[E] in N; x: f64[2*N]; y[e: E] = sin x[i[e] + j[e]]",
     "corners": "q: index[E, K] in N; x: f64[N]; y[e: E, k: K] = sin x[q[e, k]]",
@@ -51,3 +61,12 @@ def test_names_of_arrays_that_the_inspector_makes() -> None:
     program = compiled_form(tadc.vjp(f, wrt="x").program, "value")
     made = {a.name: a.inspected for a in program.arguments if a.inspected is not None}
     assert {name: about.kind for name, about in made.items()} == {"src.ptr": "ptr", "src.perm": "perm"}
+
+
+def test_sums_of_elements_of_no_array() -> None:
+    """An array of `2*first[n] - n` has no element either, and numbers that these are less than."""
+    f = tadc.function(
+        "size E; size N; first: index[N] in E; a: f64[2*E + N]\n"
+        "g[m: 6] = sum{n: N} (a[2*first[n] - n + N - 1]**2)"
+    )
+    assert tadc.vjp(f)(first=np.zeros(0, int), a=np.zeros(0), dg=np.ones(6), E=0, N=0).shape == (0,)

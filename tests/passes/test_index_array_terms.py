@@ -10,18 +10,23 @@ import pytest
 
 import tadc
 from tadc.dialect.program_reader import tad_functions
+from tadc.frontend.printer import print_program
 from tadc.frontend.program import Argument, Definition, Inspected, Program
-from tadc.frontend.terms import Term, Terms, index_forms, reachable
+from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.polyhedron import implied
+from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.maps.kept import keep
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.rewrites.coordinates import coordinates_of
 from tadc.passes.rewrites.fibre_values import with_fibre_values
+from tadc.passes.rewrites.left_out import taken_apart
 from tadc.passes.rewrites.materialise import materialise_program
 from tadc.passes.terms.batched import batched
 from tadc.passes.terms.checked_reads import reads_out_of_range
 from tadc.passes.terms.expansion import Expander
 from tests.dialect.support import program, written
+from tests.frontend.checking import checked
 
 E, N, e, n = (Affine.var(name) for name in "ENen")
 SRC = Argument("src", "i32", (E,), below=N)
@@ -51,6 +56,51 @@ def test_elements_of_index_arrays_are_no_coordinates() -> None:
     assert coordinates_of(read, shapes, frozenset("EN"), fewer=False) is None
     plain = terms.read("x", [e], "f64")
     assert coordinates_of(plain, shapes, frozenset("EN"), fewer=False) is not None
+
+
+def test_a_piece_of_a_sum_asks_that_elements_are_there() -> None:
+    """Where a condition gives an index its value, its range stands no longer beside its element."""
+    terms = Terms()
+    rows = [*box(["e"], [E]), Constraint(SRC.lookup([e]) - n, equality=True)]
+    piece = terms.guard([Constraint(e - n + 1, equality=True)], terms.read("x", [e], "f64"), terms.const(0))
+    total = terms.reduce(["e"], rows, piece)
+    assert isinstance(total, Reduce)
+    made = taken_apart(terms, total, tuple(box(["n"], [N])), {"src": (E,)}.__getitem__)
+    assert isinstance(made, Guard)
+    assert is_asked(made.conditions, box(["n"], [N]))
+
+
+def test_conditions_in_a_guard_that_stays_ask_that_elements_are_there() -> None:
+    """They hold in a branch of the guard alone, and become rows of the sum around it."""
+    terms = Terms()
+    inner = terms.guard(
+        [Constraint(SRC.lookup([e - 1]) - n, True)], terms.read("x", [n], "f64"), terms.const(0)
+    )
+    body = terms.guard([Constraint(e, equality=True)], terms.const(0), inner)
+    canceller = Canceller(terms, {"src": (E,)}.__getitem__)
+    made = canceller.visit(terms.reduce(["e"], box(["e"], [E]), body), box(["n"], [N]))
+    assert isinstance(made, Reduce)
+    assert any(row.equality for row in made.domain)
+    assert is_asked(made.domain, box(["n"], [N]))
+
+
+def test_text_asks_that_elements_are_there_where_a_sum_begins() -> None:
+    """Rows of an inner sum may be what says so."""
+    terms, k = Terms(), Affine.var("k")
+    p = Argument("p", "i32", (N,), below=N)
+    rows = [Constraint(p.lookup([SRC.lookup([e]) + 1]) - n, True), *box(["e", "k"], [E, E])]
+    rows += [Constraint(SRC.lookup([k]) - SRC.lookup([e]), True), Constraint(N - 2 - SRC.lookup([k]))]
+    made = of_nodes(terms, terms.reduce(["e", "k"], rows, terms.read("x", [SRC.lookup([k])], "f64")))
+    text = print_program(replace(made, arguments=(*made.arguments, p)))
+    assert "e: p[src[e] + 1] = n and N >= src[e] + 2} (" in text
+    assert print_program(checked(text)) == text
+
+
+def is_asked(rows: Domain, facts: Domain) -> bool:
+    """Whether rows without elements of index arrays say that the elements in the others are there."""
+    asked = [row for row in rows if not any(row.form.lookups())]
+    places = [place for row in rows for atom in row.form.lookups() for place in atom.at]
+    return all(implied(side, (*asked, *facts)) for place in places for side in (place, E - 1 - place))
 
 
 TEXT = """\

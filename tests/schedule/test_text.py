@@ -41,6 +41,8 @@ map c, d.2
     split j3 64 again -> j4, j5
     split i3 3 -> i4, i5
     cut %3 k 128 -> k0
+    scatter %3 i -> i_block
+    with d.2
     unroll i1, k
     jam i4
     lane i5

@@ -127,6 +127,16 @@ def test_a_hit_for_given_sizes(compilations: list[str]) -> None:
     assert compilations == ["llvm"]
 
 
+def test_a_hit_for_given_sizes_of_a_derivative(compilations: list[str]) -> None:
+    """Nor are it and what it is derived of differentiated again."""
+    x = np.arange(1.0, 4.0)
+    for expected in (["opt", "opt", "opt", "opt", "llvm"], []):
+        compilations.clear()
+        hessian = tadc.hessian(tadc.function("x: f64[N]; f = sum{i} (x[i]**3)"))
+        np.testing.assert_array_equal(hessian.at({"N": 3})(x), np.diag(6 * x))
+        assert compilations == expected
+
+
 def test_a_hit_once_a_value(compilations: list[str]) -> None:
     x = np.arange(12.0)
     check_same(lambda: tadc.function(PER_VALUE), compilations, x=x, W=3)

@@ -93,8 +93,78 @@ def test_an_array_whose_places_change_is_looked_at_again(product: tadc.Function)
         given.indices[:] = np.roll(given.indices, 1)
 
 
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize(
+    ("starts", "text"),
+    [
+        ([0, 10**7, 3, 3], "less than `indptr"),
+        ([0, -3, 3, 3], "less than `indptr"),
+        ([0, 2, 1, 3], r"`indptr\[2\]` is 1, less than `indptr\[1\]`, which is 2"),
+        ([0, 1, 2, 99], "is from 0 to 99, must be from 0 to 3"),
+        ([1, 1, 2, 3], "is from 1 to 3"),
+        ([0, 3], "has 2 elements for 3 rows, must have 4"),
+    ],
+)
+def test_starts_that_were_changed(product: tadc.Function, kind: Any, starts: list[int], text: str) -> None:
+    given = kind(np.diag([1.0, 2, 3]))
+    np.testing.assert_allclose(product(given, np.ones(3)), [1, 2, 3])
+    given.indptr = np.array(starts, given.indptr.dtype)
+    with pytest.raises(tadc.ArgumentError, match=text):
+        product(given, np.ones(3))
+
+
+def test_results_have_places_of_their_own(product: tadc.Function) -> None:
+    given, before = A.copy(), A.indices.copy()
+    found = tadc.vjp(product)(given, X, np.ones(5)).dA
+    found.indices[:] = 0
+    np.testing.assert_array_equal(given.indices, before)
+
+
+def test_room_behind_what_is_stored(product: tadc.Function) -> None:
+    given = sparse.csr_array((5, 7))
+    given.indptr, given.indices, given.data = A.indptr, np.append(A.indices, 3), np.append(A.data, 9.0)
+    np.testing.assert_allclose(product(given, X), DENSE @ X)
+    assert tadc.vjp(product)(given, X, np.ones(5)).dA.nnz == A.nnz
+
+
+def test_blocks_of_one_size_come_back(product: tadc.Function) -> None:
+    given = sparse.bsr_array(np.ones((6, 4)), blocksize=(3, 2))
+    made = tadc.vjp(product)(given, X[:4], np.ones(6)).dA
+    assert (type(made), made.blocksize) == (sparse.bsr_array, (3, 2))
+
+
+def test_sizes_are_told_by_forms_in_the_shape() -> None:
+    f = tadc.function(
+        "row: index[E] in N + 1; col: index[E] in 2*M; A: f64[N + 1, 2*M] at (row, col); y: f64[N]\n"
+        "z[i] = sum{j} (A[i + 1, j] * y[i])"
+    )
+    np.testing.assert_array_equal(f(sparse.csr_array(np.ones((4, 6))), np.ones(3)), [6.0] * 3)
+    with pytest.raises(tadc.ArgumentError, match="dimension 1 of `A` has 5 elements, expected 4"):
+        f(sparse.csr_array(np.ones((4, 5))), np.ones(3))
+
+
+def test_a_batch_of_gradients_is_what_is_stored(product: tadc.Function) -> None:
+    dz = RANDOM.normal(size=(3, 5))
+    found = tadc.batched(tadc.vjp(product), "dz")(A, X, dz)
+    coo = A.tocoo()
+    np.testing.assert_allclose(found.dA, dz[:, coo.row] * X[coo.col])
+    np.testing.assert_allclose(found.dx, dz @ DENSE)
+
+
 def test_no_element_is_stored(product: tadc.Function) -> None:
     np.testing.assert_array_equal(product(sparse.csr_array((5, 7)), X), np.zeros(5))
+
+
+def test_products_with_what_stores_nothing() -> None:
+    f = tadc.function(
+        f"{PLACES}; A: f64[N, M] at (row, col)\n"
+        "r2: index[F] in N; c2: index[F] in M; B: f64[N, M] at (r2, c2)\n"
+        "z[i: N, k: N] = sum{j} (A[i, j] * B[k, j] + sin(A[i, j]) * B[i, j])"
+    )
+    for one, other in ((A, 0 * A), (A, sparse.csr_array((5, 7))), (sparse.csr_array((5, 7)), A)):
+        assert not f(one, other).any()
+    assert f(sparse.csr_array((0, 7)), sparse.csr_array((0, 7))).shape == (0, 0)
+    np.testing.assert_allclose(f(A, A), DENSE @ DENSE.T + (np.sin(DENSE) * DENSE).sum(1)[:, None])
 
 
 def test_jacobians_of_functions_of_sparse_arrays(product: tadc.Function) -> None:

@@ -16,6 +16,7 @@ from tadc.passes.nest.primitives import (
     memory_use,
     prefetch,
     reductions,
+    scattered,
     staging,
     visited_points,
 )
@@ -42,6 +43,7 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.InBlocks: lambda nest, step: replace(nest, block=step.threads),
     st.When: divided_ranges.when,
     Cut: reductions.cut,
+    st.Scatter: scattered.scatter,
     st.FoldLanes: reductions.fold_lanes,
     st.FoldThreads: reductions.fold_threads,
     st.Leap: reductions.leap,
@@ -51,6 +53,8 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.Interleave: memory_use.interleave,
     st.Points: visited_points.points,
     st.Prefetch: prefetch.prefetch,
+    # The plain nest is made so.
+    st.With: lambda nest, step: nest,
     # Where loads can be transposed, code is made so.
     st.Transpose: lambda nest, step: nest,
 }

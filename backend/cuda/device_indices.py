@@ -1,0 +1,87 @@
+"""The index arrays of a call, where all of them lie on a GPU: checked there, and others made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tadc.backend.cuda.device_arrays import View, same_stream, view_of
+from tadc.backend.cuda.device_inspector import DeviceInspector, has_kernels
+from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.frontend.extents import as_form
+
+if TYPE_CHECKING:
+    from tadc.backend.cuda.device import Device
+    from tadc.backend.runtime.host_arrays import Parameter
+
+#: What is made on the GPU, and of how many arrays at most; the CPU makes what is not.
+_KINDS = {"ptr": 2, "perm": 64, "taken": 64, "owner": 1}
+
+
+class DeviceIndices:
+    """The index arrays that a kernel takes in calls with certain sizes, and those that are made of them."""
+
+    def __init__(
+        self, inputs: Sequence[Parameter], made: Sequence[Parameter], sizes: Mapping[str, int]
+    ) -> None:
+        """`inputs` is what a call passes; extents may be forms of the sizes."""
+        self._given = [(n, p) for n, p in enumerate(inputs) if p.below is not None]
+        self._made = [p.at(sizes) for p in made]
+        bounded = [*inputs, *made]
+        self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
+        abouts = [p.inspected for p in made if p.inspected is not None]
+        self.is_known = all(len(about.of) <= _KINDS.get(about.kind, 0) for about in abouts)
+
+    def are_there(self, arrays: Sequence[Any]) -> bool:
+        """Whether all index arrays lie on the GPU, and all that is made of them can be made there."""
+        on_gpu = self.is_known and all(isinstance(arrays[n], View) for n, _ in self._given)
+        return on_gpu and has_kernels()
+
+    def complete(self, arrays: Sequence[Any], device: Device, stream: int) -> list[View] | None:
+        """What is made, on a stream; None where an element is no index, or less than the one before.
+
+        What is wrong is then for the CPU to say.
+        """
+        self._wait(arrays, device, stream)
+        on, found = DeviceInspector(device, stream), dict[str, Any]()
+        for n, parameter in self._given:
+            array = found[parameter.name] = arrays[n]
+            if on.largest(array) >= min(self._below[parameter.name], INDEX_LIMIT):
+                return None
+            if parameter.increasing and on.falls(array):
+                return None
+        kept: dict[tuple[str, ...], Any] = {}
+        for parameter in self._made:
+            found[parameter.name] = self._one(on, parameter, found, kept)
+        return [view_of(found[parameter.name]) for parameter in self._made]
+
+    def _one(
+        self, on: DeviceInspector, parameter: Parameter, found: Mapping[str, Any], kept: dict[Any, Any]
+    ) -> Any:
+        about = parameter.inspected
+        assert about is not None
+        of = [found[name] for name in about.of]
+        if about.kind == "owner":
+            return on.owners(of[0], self._below[about.of[0]] - 1)
+        by = about.of[1:] if about.kind == "taken" else about.of
+        if by not in kept:
+            below = [self._below[name] for name in by]
+            kept[by] = on.sorted_places([found[name] for name in by], below)
+        starts, places = kept[by]
+        match about.kind:
+            case "taken":
+                return on.taken(of[0], places)
+            case "perm":
+                return on.subscripts(places, of[0].shape, about.axis)
+            case _ if len(of) == 1:
+                return starts
+            case _:
+                return on.joint_starts(of, [self._below[name] for name in by], places)
+
+    def _wait(self, arrays: Sequence[Any], device: Device, stream: int) -> None:
+        """Let the stream wait for what computes the arrays."""
+        for n, _ in self._given:
+            other = arrays[n].stream
+            if other is not None and not same_stream(other, stream):
+                with device.current() as driver:
+                    driver.wait_for(stream, other)

@@ -1,0 +1,50 @@
+"""Machine code that adds numbers where index arrays say: `backend/cpu/added.ll`."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tadc.backend.runtime.addresses import addresses
+from tadc.backend.runtime.inspector import INDEX
+from tadc.backend.runtime.workspace import new_array
+
+if TYPE_CHECKING:
+    from tadc.backend.cpu.linking import Library
+    from tadc.backend.runtime.host_arrays import Array
+
+#: LLVM's types of numbers.
+_TYPES = {"float32": "float", "float64": "double"}
+
+
+@cache
+def _library() -> Library:
+    from tadc.backend.cpu.kept_code import linked
+
+    text = (Path(__file__).parent.parent / "cpu" / "added.ll").read_text()
+    parts = [re.sub(r"\bT\b", kind, text).replace("NAME", name) for name, kind in _TYPES.items()]
+    return linked("\n".join(parts), [f"tadc_added_{name}" for name in _TYPES], level=2)
+
+
+@cache
+def _function(name: str) -> Callable[..., Any]:
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+    return kind(_library()[f"tadc_added_{name}"])
+
+
+def added(values: Array, slots: Array, count: int) -> Array:
+    """So many sums, each of the values at its slot in their order; both arrays are contiguous."""
+    sums: Array = new_array((count,), values.dtype, count * values.itemsize)
+    sums.fill(0)
+    if slots.dtype == INDEX:
+        from_values, from_slots, to = addresses((values, slots, sums))
+        _function(values.dtype.name)(from_values, from_slots, values.size, to)
+    else:
+        np.add.at(sums, slots, values)
+    return sums

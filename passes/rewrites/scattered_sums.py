@@ -1,0 +1,152 @@
+"""Sums over fibres of what is far apart, in blocks of elements whose summands are read in order.
+
+    dx[b] = sum{q}_(col.ptr[b])^(col.ptr[b + 1] - 1) (v[col.perm[q]] * dy[row.col.taken[q]])
+
+reads each element of `v` from a line of its own, which is in no cache near. Elements of `dx` are taken in
+blocks that stay near instead, with the entries of all their fibres, those of `k[e] = col[e]//64`:
+
+    dx[b] = sum{q: col.k.taken[q] = b}_(k.ptr[b//64])^(k.ptr[b//64 + 1] - 1) (v[k.perm[q]] * …)
+
+The equality tells b by q: with the loops interchanged (`nest/primitives/scattered.py`) the entries of a block
+are read once, in the order of their places, and each is added to its element. An element has its summands in
+the same order as before, and belongs to one block, which one thread computes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, reachable
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.inspected_arrays import Arrays
+
+LEAST_ELEMENTS = 4096
+"""Where elements are fewer, additions to one wait for each other."""
+
+FAR = 2 << 20
+"""Of a tensor of more bytes the lines are in no cache near when the next fibre reads them."""
+
+NEAR = 2 << 20
+"""A block of elements has so many bytes at most."""
+
+LEAST_BLOCKS = 4
+"""So many threads have work. Each block reads again most lines of what its entries read."""
+
+MULTIPLE = 64
+"""Blocks begin at multiples of it: no two threads write one line."""
+
+
+def with_scattered_sums(program: Program) -> Program:
+    """The program with such sums in blocks; the index arrays that they need are further arguments."""
+    if program.sizes or not program.index_arrays():
+        return program
+    arrays = Arrays(program)
+    found = program.with_bodies(_Sum(program, arrays, d).scattered() for d in program.definitions)
+    return found if found is program else replace(found, arguments=arrays.used_by(found))
+
+
+@dataclass
+class _Sum:
+    """The sum that a definition is, if it is one."""
+
+    program: Program
+    arrays: Arrays
+    definition: Definition
+
+    def scattered(self) -> Term:
+        """The body with the sum in blocks; the body itself where that does not pay."""
+        made, body = self.definition, self.definition.body
+        if not isinstance(body, Reduce) or body.kind != "sum" or len(body.binders) != 1:
+            return body
+        if len(made.indices) != 1 or made.order is not None or body.type != made.type:
+            return body
+        lookup = _fibre(body, made.indices[0])
+        about = self.arrays[lookup.array].inspected if lookup is not None else None
+        if about is None or about.kind != "ptr" or len(about.of) != 1:
+            return body
+        return self.in_blocks(body, about.of[0]) if self.pays(body, about.of[0]) else body
+
+    def pays(self, body: Reduce, source: str) -> bool:
+        """Whether there are many fibres, and they read what no cache near holds at places all over it."""
+        (elements,) = self.definition.shape
+        assert isinstance(elements, int)
+        if self.arrays[source].increasing or elements < LEAST_ELEMENTS:
+            return False
+        return not holds_reduction(body.body, {}) and any(
+            self.bytes(read) > FAR for read in self.far(body.body, source)
+        )
+
+    def far(self, body: Term, source: str) -> Iterator[Read]:
+        """The reads at places of the elements of an index array."""
+        for term in reachable([body]):
+            if isinstance(term, Read):
+                arrays = {lookup.array for form in term.indices[-1:] for lookup in form.lookups()}
+                abouts = (self.arrays[name].inspected for name in arrays)
+                if any(about and (about.kind, about.of) == ("perm", (source,)) for about in abouts):
+                    yield term
+
+    def bytes(self, read: Read) -> int:
+        """The bytes of the tensor that a read is of."""
+        shapes = {each.name: each.shape for each in (*self.program.arguments, *self.program.definitions)}
+        assert read.type is not None
+        return math.prod(size for size in shapes[read.tensor] if isinstance(size, int)) * ELEMENT[read.type]
+
+    def in_blocks(self, body: Reduce, source: str) -> Term:
+        """The sum over the entries of the block of its element."""
+        terms, arrays, count = self.program.terms, self.arrays, self.block()
+        (elements,), (index,) = self.definition.shape, self.definition.indices
+        assert isinstance(elements, int)
+        shape = _numbers(arrays[source])
+        at = [Affine.var(f"#{axis}") for axis in range(len(shape))]
+        block = arrays[source].lookup(at).floordiv(count)
+        below = Affine.const(-(-elements // count))
+        blocks = arrays.values([source], block, list(map(Affine.const, shape)), below).name
+        ptr = arrays.ptr([blocks])
+        (q,), _, inner = terms.open(body)
+        place, own = Affine.var(q), Affine.var(index).floordiv(count)
+        rows = (
+            Constraint(place - ptr.lookup([own])),
+            Constraint(ptr.lookup([own + 1]) - 1 - place),
+            Constraint(arrays.taken(source, blocks).lookup([place]) - Affine.var(index), equality=True),
+        )
+
+        def moved(atom: str | Floor | Lookup) -> Affine | None:
+            about = arrays[atom.array].inspected if isinstance(atom, Lookup) else None
+            if not isinstance(atom, Lookup) or about is None or about.of[-1:] != (source,):
+                return None
+            if about.kind == "perm" and len(about.of) == 1:
+                return arrays.perm([blocks], about.axis).lookup(atom.at)
+            return arrays.taken(about.of[0], blocks).lookup(atom.at) if about.kind == "taken" else None
+
+        inner = terms.rewrite_forms(inner, frozenset((q,)), lambda form: form.replace(moved))
+        return terms.reduce([q], rows, inner, hints=["q"], span=body.span)
+
+    def block(self) -> int:
+        """How many elements a block has."""
+        (elements,) = self.definition.shape
+        assert isinstance(elements, int)
+        size = elements * ELEMENT[self.definition.type]
+        blocks = max(LEAST_BLOCKS, -(-size // NEAR))
+        return -(-elements // (blocks * MULTIPLE)) * MULTIPLE
+
+
+def _fibre(node: Reduce, index: str) -> Lookup | None:
+    """The element of an index array that a sum runs from, up to the next one, if its domain says no more."""
+    (name,), place = node.binders, Affine.var(node.binders[0])
+    for row in node.domain:
+        lower = next((atom for atom, _ in (place - row.form).terms), None)
+        if isinstance(lower, Lookup) and lower.at == (Affine.var(index),) and name not in lower.variables:
+            upper = Lookup(lower.array, (lower.at[0] + 1,), lower.below)
+            bounds = (Constraint(place - Affine.atom(lower)), Constraint(Affine.atom(upper) - 1 - place))
+            if set(node.domain) == set(bounds):
+                return lower
+    return None
+
+
+def _numbers(argument: Argument) -> list[int]:
+    """The extents of an array where all are numbers."""
+    return [size for size in argument.shape if isinstance(size, int)]

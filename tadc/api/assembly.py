@@ -1,0 +1,105 @@
+"""Calls whose results are lists of entries, with the same index arrays: what is listed, and sums of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tadc.api.entry_lists import CsrPattern, ask_for, elements_of, flattened, places_of
+from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.host_arrays import bind
+from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.known_arrays import known
+from tadc.frontend.extents import shape_at
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.host_kernel import Kernel
+    from tadc.passes.supports.entry_listing import Listing
+
+
+class Assembly:
+    """What is made once of the index arrays of a call.
+
+    `arrays` are the elements of those that say where entries are, `sizes` the values of size symbols, and
+    `relations` the pairs of places of one value, which the kernel takes besides.
+    """
+
+    def __init__(
+        self, kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Raises ArgumentError for what is wrong with the arguments."""
+        self.kernel, self.listing = kernel, listing
+        self.key = call_key(kernel, listing, args, kwargs)
+        inputs = [p for p in kernel.inputs if p.name not in listing.paired]
+        named, symbols = dict(kwargs), kernel.sizes
+        fixed = {} if symbols is None else symbols.fixed
+        names = () if symbols is None else (*symbols.names, *fixed)
+        given = {name: int(named.pop(name)) for name in names if name in named}
+        values = bind(inputs, args, named, names)
+        made = [p for p in kernel.made if p.inspected and not {*p.inspected.of} & {*listing.paired}]
+        told = {*(pairs.count for pairs in listing.pairs), *(p.count for p in kernel.made if p not in made)}
+        free = [name for name in names if name not in told and name not in fixed]
+        left = SizeSymbols(free, [*inputs, *made], fixed=fixed)
+        self.sizes = {**left.values([value.shape for value in values], given), **fixed}
+        checked = IndexArguments(inputs, (), self.sizes).complete(values)
+        by_name = {p.name: value for p, value in zip(inputs, checked, strict=True)}
+        self.arrays = elements_of(listing, by_name, self.sizes)
+        self.relations = {
+            name: Relation(self.arrays[name], max(int(self.arrays[name].max(initial=0)) + 1, 1))
+            for name in listing.paired
+        }
+
+    @cached_property
+    def patterns(self) -> dict[str, CsrPattern]:
+        """How the lists of each Jacobian become a matrix."""
+        listing, sizes = self.listing, self.sizes
+        count = sum(prod(shape_at(one.shape, sizes)) for several in listing.lists.values() for one in several)
+        ask_for(count, f"{count} entries")
+        found: dict[str, CsrPattern] = {}
+        for name, lists in listing.lists.items():
+            form, split = listing.shapes[name]
+            shape = shape_at(form, sizes)
+            places: list[tuple[Any, Any, Any]] = []
+            for entries in lists:
+                mask, at = places_of(entries, self.arrays, sizes)
+                rows, columns = (
+                    flattened(at[:split], shape[:split], mask),
+                    flattened(at[split:], shape[split:], mask),
+                )
+                places.append((mask, rows, columns))
+            found[name] = CsrPattern.of(places, (prod(shape[:split]), prod(shape[split:])))
+        return found
+
+    def matrices(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The Jacobians at a call with these index arrays, as arrays of SciPy."""
+        outputs = {p.name: p for p in self.kernel.outputs}
+        values: dict[str, Any] = {}
+        out: dict[str, Any] = {}
+        for name, pattern in self.patterns.items():
+            lists = [outputs[entries.name].at(self.sizes) for entries in self.listing.lists[name]]
+            values[name] = pattern.room(lists[0].dtype if lists else np.dtype(np.float64))
+            for one, offset in zip(lists, pattern.offsets, strict=False):
+                shape = shape_at(one.shape, {})
+                out[one.name] = values[name][offset : offset + prod(shape)].reshape(shape)
+        self.kernel(args, {**kwargs, **self.relations}, out)
+        return {name: pattern.matrix(sparse, values[name]) for name, pattern in self.patterns.items()}
+
+
+def call_key(kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What calls have in common for which the same is made; None where their index arrays may change."""
+    given = {**dict(zip((p.name for p in kernel.inputs), args, strict=False)), **kwargs}
+    seen = [known(given.get(name)) for name in listing.arrays]
+    if None in seen:
+        return None
+    sizes = () if kernel.sizes is None else kernel.sizes.names
+    rest = [
+        (name, int(value) if name in sizes else np.shape(value))
+        for name, value in given.items()
+        if name not in listing.arrays
+    ]
+    return seen, sorted(rest)

@@ -1,0 +1,97 @@
+"""Sums over fibres in blocks of elements, and maps over entries along with sums over rows: what they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.passes.rewrites import scattered_sums
+
+PRODUCT = """ptr: index[N + 1] in E + 1 increasing
+col: index[E] in M
+v: f32[E]
+x: f32[M]
+y[i: N] = sum{e}_(ptr[i])^(ptr[i + 1] - 1) (v[e]*x[col[e]])"""
+
+
+def _arrays(n: int, m: int, e: int) -> dict[str, Any]:
+    """Rows of which some are empty, and entries before the first and after the last one."""
+    random = np.random.default_rng(n)
+    ptr = np.sort(random.integers(e // 8, e - e // 8, n + 1)).astype(np.int32)
+    col = random.integers(0, m, e).astype(np.int32)
+    v, x, dy = (random.uniform(-1, 1, size).astype(np.float32) for size in (e, m, n))
+    return {"ptr": ptr, "col": col, "v": v, "x": x, "dy": dy}
+
+
+def _expected(arrays: dict[str, Any]) -> list[Any]:
+    ptr, col, (v, x, dy) = arrays["ptr"], arrays["col"], (arrays[n].astype(float) for n in ("v", "x", "dy"))
+    y, dv, dx = np.zeros(len(dy)), np.zeros(len(v)), np.zeros(len(x))
+    for i in range(len(dy)):
+        own = slice(ptr[i], ptr[i + 1])
+        y[i], dv[own] = v[own] @ x[col[own]], dy[i] * x[col[own]]
+        np.add.at(dx, col[own], dy[i] * v[own])
+    return [y, dv, dx]
+
+
+def _gradients() -> Any:
+    return tadc.value_and_vjp(tadc.function(PRODUCT), wrt=["v", "x"])
+
+
+MORE = [
+    pytest.param(*sizes, marks=pytest.mark.sweep) for sizes in ((1, 97, 40), (30, 9, 50), (2000, 700, 900))
+]
+
+
+@pytest.mark.parametrize(("n", "m", "e"), [(300, 500, 4000), *MORE])
+def test_values_are_the_same_in_blocks(n: int, m: int, e: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bits too, whatever the blocks are, and where each fibre is added up by itself."""
+    monkeypatch.setenv("TADC_CACHE", "0")
+    sizes, arrays, found = {"N": n, "M": m, "E": e}, _arrays(n, m, e), list[list[Any]]()
+    for least, blocks in ((1 << 40, 1), (1, 1), (1, 7)):
+        monkeypatch.setattr(scattered_sums, "LEAST_ELEMENTS", least)
+        monkeypatch.setattr(scattered_sums, "LEAST_BLOCKS", blocks)
+        monkeypatch.setattr(scattered_sums, "MULTIPLE", 1)
+        monkeypatch.setattr(scattered_sums, "FAR", 0)
+        found.append([np.asarray(result) for result in tadc.compile(_gradients(), sizes=sizes)(**arrays)])
+    assert "scatter" in _gradients().lower(sizes=sizes).schedule
+    for expected, result in zip(_expected(arrays), found[0], strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+    for other in found[1:]:
+        assert all(map(np.array_equal, found[0], other))
+
+
+def test_large_programs_are_in_blocks_and_the_same_by_two_threads() -> None:
+    sizes, arrays = {"N": 9_000, "M": 5_000, "E": 600_000}, _arrays(9_000, 5_000, 600_000)
+    gradients = _gradients()
+    schedule = gradients.lower(sizes=sizes).schedule
+    assert "threads i 64\n    with dv" in schedule
+    assert "scatter" in schedule
+    before, found = tadc.get_num_threads(), list[list[Any]]()
+    compiled = tadc.compile(gradients, sizes=sizes)
+    try:
+        for threads in (1, 2):
+            tadc.set_num_threads(threads)
+            found.append([np.asarray(result) for result in compiled(**arrays)])
+    finally:
+        tadc.set_num_threads(before)
+    assert all(map(np.array_equal, *found))
+    for expected, result in zip(_expected(arrays), found[0], strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_schedule_says_what_runs_along() -> None:
+    """It reads back; without the step both maps have loops of their own, and give the same bits."""
+    sizes, arrays = {"N": 40, "M": 30, "E": 300}, _arrays(40, 30, 300)
+    gradients = _gradients()
+    along = gradients.lower(sizes=sizes).schedule
+    assert "with dv" in along
+    first, *others = (
+        [np.asarray(result) for result in tadc.compile(gradients, sizes=sizes, schedule=text)(**arrays)]
+        for text in (along, "map y\n    threads i 64\n")
+    )
+    assert all(map(np.array_equal, first, others[0]))
+    with pytest.raises(tadc.CompileError, match="not computed of the entries of its rows"):
+        tadc.compile(gradients, sizes=sizes, schedule="map y\n    with dx\n")
