@@ -39,6 +39,7 @@ EXAMPLES = {
     "tad-cancel-deltas": "stride.mlir",
     "tad-element-values": "messages.tad",
     "tad-fibres": "edges.tad",
+    "tad-other-factors": "product.mlir",
     "tad-pack-lookups": "messages.tad",
     "tad-scatter": "columns.mlir",
     "tad-simplify": "implied-guard.mlir",

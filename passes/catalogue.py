@@ -48,6 +48,7 @@ from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.index_powers import powers_as_products
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.nested_sums import join_nested_sums
+from tadc.passes.rewrites.other_factors import with_other_factors
 from tadc.passes.rewrites.packed_lookups import packed_program
 from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.recomputed import without_large_tensors
@@ -304,6 +305,21 @@ class Fibres(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Loop over fibres."""
         return with_fibres(program)
+
+
+@register("tad-other-factors", "no product over a fibre leaves out one element after the other")
+@dataclass
+class OtherFactors(TermPass):
+    """Products of all elements of a fibre but one, as gradients have, to products of those before and behind.
+
+    `prod{z: d[z] = d[e]} (if {z = e} then (1) else (x[z]))` for each e takes the square of the length of a
+    fibre. What is before an element is a recurrence along the places that the inspector has sorted, and so
+    is what is behind it. Nothing is divided.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Look for such products."""
+        return with_other_factors(program)
 
 
 @register("tad-pack-lookups", "elements of index arrays are read in the order of loops over fibres")

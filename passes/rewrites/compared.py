@@ -145,9 +145,9 @@ class _Storing(Mover):
         tests = [choice.select for choice in place.around if isinstance(choice, Test)]
         return term.free.union(*(test.lhs.free | test.rhs.free for test in tests))
 
-    def box(self, term: Term, place: Place) -> Box | None:
+    def box(self, term: Term, place: Place, anywhere: bool = False) -> Box | None:
         """A range of `N - K` values may be of less than none: its tensor has `N` elements."""
-        found = super().box(term, place)
+        found = super().box(term, place, anywhere)
         return found and replace(found, shape=tuple(map(self._extent, found.shape)))
 
     def _extent(self, size: Extent) -> Extent:

@@ -7,16 +7,17 @@ term `sum{e: dst[e] = dst[k]} (w[e])` is `z[dst[k]]`: it depends on k by way of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
-from tadc.frontend.terms import Domain, Guard, Term, Terms, index_forms, operands
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.frontend.terms import Domain, Guard, Term, Terms
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.rewrites.places import Place, Rows
+from tadc.passes.terms.element_terms import forms_of, over_elements
 
 
 @dataclass(frozen=True)
@@ -68,33 +69,12 @@ class KnownValues:
             found = self.held.get(number, ())
             reads = (self.read(h, forms, self.facts(place)) for h in found if h.definition.type == type)
             read = next((read for read in reads if read is not None), None)
-            inside = self.over_elements(term, elements) if read is None and self.has_lookups else None
+            inside = None
+            if read is None and self.has_lookups:
+                inside = over_elements(self.terms, term, self.sizes, elements)
             if inside is None:
                 return read
             term = inside
-
-    def over_elements(self, term: Term, elements: dict[str, Affine]) -> Term | None:
-        """A term over elements of index arrays in the place of the indices that it depends on by way of these
-        alone, which are added to `elements` by their new names; None where there are none."""
-        names = term.free - self.sizes
-        lookups = dict.fromkeys(
-            lookup
-            for form in _forms(term)
-            for lookup in form.lookups()
-            if lookup.variables <= term.free and not lookup.variables.isdisjoint(names)
-            if not any(part.has_lookups for part in lookup.at)
-        )
-        new = {lookup: f"?e{len(elements) + n}" for n, lookup in enumerate(lookups)}
-
-        def element(atom: str | Floor | Lookup) -> Affine | None:
-            return Affine.var(new[atom]) if isinstance(atom, Lookup) and atom in new else None
-
-        made = self.terms.rewrite_forms(term, names, lambda form: form.replace(element))
-        inside = frozenset[str]().union(*(lookup.variables for lookup in lookups)) & names
-        if not inside or not made.free.isdisjoint(inside):
-            return None
-        elements |= {name: Affine.atom(lookup).substitute(elements) for lookup, name in new.items()}
-        return made
 
     def read(self, held: _Held, forms: Sequence[Affine], facts: Domain) -> Term | None:
         """The element of one tensor, if it is proven to be in range and to hold this."""
@@ -126,7 +106,7 @@ class KnownValues:
         With it, in the order in which a walk meets them, the indices and what is added to them.
         """
         if term.number not in self.forms:
-            shifts = _shifts(list(dict.fromkeys(_forms(term))), term.free - self.sizes)
+            shifts = _shifts(list(dict.fromkeys(forms_of(term))), term.free - self.sizes)
             mapping = {name: Affine.var(f"?{n}") - shift for n, (name, shift) in enumerate(shifts.items())}
             self.forms[term.number] = self.terms.substitute(term, mapping).number, tuple(shifts.items())
         return self.forms[term.number]
@@ -149,15 +129,3 @@ def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
             left = ((form.variables & names) - found.keys() for form in forms)
             found[min(next(filter(None, left)))] = 0
     return found
-
-
-def _forms(root: Term) -> Iterable[Affine]:
-    """All index forms of a term, in an order that does not depend on names."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        term = stack.pop()
-        if term.number not in seen:
-            seen.add(term.number)
-            yield from index_forms(term)
-            stack += reversed(operands(term))

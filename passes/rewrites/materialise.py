@@ -51,6 +51,7 @@ from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, SCATTERED, Costs, points, width
+from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
 
@@ -322,11 +323,14 @@ class _Body:
             return None
         masked = all(choice.is_mask for choice in self.places[at].around if isinstance(choice, Test))
         anywhere = self.derivative and self.activity.passes_on_zero(term, masked)
+        anywhere = anywhere or not self.activity.has_derivative(term)
         return self.mover.move(term, self.places[at], self.owner, self.new, uses, anywhere)
 
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
         all indices around it, so that its cotangent is summed up before it is passed on."""
+        if leaves_out_several(term):
+            return False
         if self.only is not None and not (self.only(term) or self.scattered(at, term)):
             return False
         if not self.derivative or isinstance(term, Reduce):
@@ -339,7 +343,11 @@ class _Body:
         place, needed = self.places[at], is_element or self.needed.get((at, term.number), False)
         ranges = {i: place.ranges[i] for i in place.indices if i not in place.told}
         own = [found for i, found in ranges.items() if i in term.free]
-        again = points(ranges) // max(math.prod(map(width, own)), 1)
+        count = math.prod(map(width, ranges.values())) if has_fibres(term) else points(ranges)
+        again = count // max(math.prod(map(width, own)), 1)
+        if self.mover.of_fibre(term) and (needed or not self.derivative):
+            # Whatever the average says: a fibre may have nearly all of the elements.
+            return MANY
         if self.keeps and self.is_kept(at, term):
             return max(again, MANY)
         if self.mode == "always":

@@ -36,10 +36,12 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
+from tadc.passes.rewrites.everywhere import is_everywhere
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import all_proven
 from tadc.passes.terms.costs import ELEMENT, EXPENSIVE, LARGE, points, weight
+from tadc.passes.terms.element_terms import OfElement, of_fibre
 from tadc.passes.terms.names import Names
 
 #: Evaluations of each element that a tensor saves which is larger than all that the program has.
@@ -128,8 +130,9 @@ class Mover:
         self.shapes = self.program.shapes()
         self.largest = max(map(about, self.shapes.values()), default=0)
         self.sizes = frozenset(self.program.sizes)
-        self.has_lookups = bool(self.program.index_arrays())
+        self.arrays = self.program.index_arrays()
         self.literals: dict[int, ElementType | None] = {}
+        self.fibres: dict[int, OfElement | None] = {}
         # Many terms stand under the same few choices.
         self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
 
@@ -161,7 +164,9 @@ class Mover:
         it.
         """
         type = term.type or self.literal
-        box = self.box(term, place)
+        if known := self._known_of_fibre(term, place):
+            return known
+        box = self.box(term, place, anywhere)
         if box is None or not self.fits(box.shape, type, uses):
             return None
         body = self._guarded(box, place, anywhere or not self.strict)
@@ -194,9 +199,55 @@ class Mover:
         new.append(definition)
         return self._read(self.made[key], box.at, order)
 
-    def box(self, term: Term, place: Place) -> Box | None:
-        """The box around the coordinates of a term, or its indices; None where one of them has no range."""
-        return self._coordinates(term, place) or self._indices(term, place)
+    def box(self, term: Term, place: Place, anywhere: bool = False) -> Box | None:
+        """The box around the coordinates of a term, or its indices; None where one of them has no range.
+
+        The values of an element whose fibre it adds up are a coordinate; before a derivative, if it may be
+        evaluated `anywhere`, or is for each element there is.
+        """
+        found = self.of_fibre(term)
+        if found is not None and self.strict and not anywhere:
+            array = self.arrays[found.element.array]
+            found = found if is_everywhere(found, place, array.shape, self.size_facts) else None
+        made = None if found is None else self._fibre(found, place)
+        return made or self._coordinates(term, place) or self._indices(term, place)
+
+    def of_fibre(self, term: Term) -> OfElement | None:
+        """A term over the element of an index array whose fibre it adds up, if it is one of it."""
+        if not self.arrays:
+            return None
+        if term.number not in self.fibres:
+            self.fibres[term.number] = of_fibre(self.program.terms, term, self.sizes)
+        return self.fibres[term.number]
+
+    def _known_of_fibre(self, term: Term, place: Place) -> Term | None:
+        """The element of a tensor that has a value for each of the fibres of an index array."""
+        found = self.of_fibre(term)
+        box = None if found is None else self._fibre(found, place)
+        if box is None:
+            return None
+        order = _appearing(box.term, len(box.shape))
+        known = self.made.get(self._key(box.term, order, box.shape)) if len(order) == len(box.shape) else None
+        if known is None or known.definition.name == self.inside:
+            return None
+        return self._read(known, box.at, order)
+
+    def _fibre(self, found: OfElement, place: Place) -> Box | None:
+        """The box of the values of an element whose fibre a term adds up; None where one of its other indices
+        has no range."""
+        rest = found.term.free - self.sizes - {found.name}
+        own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in rest]
+        ranges = [r for i, _ in own if (r := place.ranges[i]) is not None]
+        if len(ranges) < len(rest):
+            return None
+        starts = [Affine.var(f"?{n}") + r.low for n, r in enumerate(ranges, 1)]
+        shift = {found.name: Affine.var("?0")} | {i: form for (i, _), form in zip(own, starts, strict=True)}
+        plain = self.program.terms.substitute(found.term, shift)
+        lows = [Affine.var(i) - r.low for (i, _), r in zip(own, ranges, strict=True)]
+        at = [Affine.atom(found.element), *lows]
+        shape = (extent(found.element.below), *(extent(r.extent) for r in ranges))
+        hints = ["", *(h for _, h in own)]
+        return Box(at, hints, shape, {}, plain, anywhere=True)
 
     def _coordinates(self, term: Term, place: Place) -> Box | None:
         """The box around the coordinates of a term that has them, where no derivative follows.
@@ -240,7 +291,7 @@ class Mover:
         }
         wanted -= told.keys()
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
-        if self.has_lookups:
+        if self.arrays:
             # What an index array says the place of is read from anywhere: in whole rows, if it stands first.
             said = _in_lookups(term, place)
             own.sort(key=lambda pair: pair[0] not in said)

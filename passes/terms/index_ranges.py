@@ -100,6 +100,15 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
     return Range(ZERO, ZERO, total, frozenset[str]().union(*(form.variables for form in low.at)) - sizes)
 
 
+def between_neighbours(name: str, forms: Sequence[Affine]) -> Lookup | None:
+    """The first of two neighbours in an index array between which an index runs; None where it does not."""
+    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
+    low, high = lookups.get(1), lookups.get(-1)
+    if low is None or high is None or low.array != high.array or not low.at:
+        return None
+    return low if high.at[-1] - low.at[-1] == Affine.const(1) else None
+
+
 def _bound(name: str, form: Affine, k: int) -> Lookup | None:
     """The lookup that a row bounds an index by."""
     rest = form - Affine.var(name) * k

@@ -91,6 +91,7 @@ def hoist(state: Compilation) -> None:
         ElementValues,
         Factor,
         Fibres,
+        OtherFactors,
         PackLookups,
         Recompute,
         Simplify,
@@ -99,7 +100,10 @@ def hoist(state: Compilation) -> None:
     options = state.options
     limit = -1 if options.memory_limit is None else options.memory_limit
     if state.form is None or state.form.index_arrays():
-        state.rewrite(ElementValues(options.materialize, limit), Fibres(), Simplify())
+        state.rewrite(ElementValues(options.materialize, limit), Fibres())
+        if options.materialize != "never":
+            state.rewrite(OtherFactors())
+        state.rewrite(Simplify())
     recompute = Recompute(limit, options.materialize != "auto")
     if options.materialize == "never":
         # The program as it is written, but for what it has no room for.

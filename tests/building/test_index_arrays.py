@@ -76,7 +76,7 @@ def test_wrong_uses() -> None:
         (lambda: tadc.argument("B", "f64", N, at="row"), "an index array says where"),
         (lambda: tadc.argument("B", "f64", N, at=[x]), "an index array says where"),
         (lambda: tadc.index_array("B", N, n), "cannot depend on an index"),
-        (lambda: tadc.index_array("B", N, 3.5), "a size is an integer"),
+        (lambda: tadc.index_array("B", N, cast("Any", 3.5)), "a size is an integer"),
         (
             lambda: tadc.define("f", [n], tadc.let("h", [n, m], x[n], at=(row, col))[n, n]),
             "sparse and no result",
