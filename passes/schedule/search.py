@@ -243,9 +243,12 @@ class _Candidates:
             yield from self.both(candidate, most)
 
     def is_beside(self, candidate: Candidate, name: str) -> bool:
-        """Whether elements that a tile reads or writes are side by side along an index, lanes being apart."""
-        is_last = candidate.fold is None and name == self.accesses.names[-1]
-        return is_last or any(
+        """Whether elements that a tile reads are side by side along an index, lanes being apart, or those of
+        rows that it writes, which fill no vector."""
+        extent = self.extents.get(name)
+        is_short = extent is not None and extent < candidate.width
+        is_row = candidate.fold is None and name == self.accesses.names[-1] and is_short
+        return is_row or any(
             candidate.squares(read, name) for loop in self.body.below() for read in loop.reads
         )
 

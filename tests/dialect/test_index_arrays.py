@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_an_element_is_looked_up_once_in_a_region() -> None:
     assert len(operations(module, "tad.lookup")) == 1
 
 
-KINDS = '"ptr", "perm", "owner", "values", "taken", "before", "until", "spread"'
+KINDS = ", ".join(f'"{kind}"' for kind in get_args(get_type_hints(Inspected)["kind"]))
 
 
 @pytest.mark.parametrize("program", [fibre(), delta()], ids=["fibre", "delta"])
