@@ -68,8 +68,8 @@ _FOLDER = Path(__file__).parent / "cpu"
 
 #: Functions that have calls of others alone: splits, chains, the entry.
 _CALLERS = re.compile(
-    r"^define (?:internal void @(?:tadc_\w+|[\w.]+\.(?:split|spread|turns|range|rows|steps))|void @\w+)"
-    r"\(.*?^}\n",
+    r"^define (?:internal void @(?:tadc_\w+|[\w.]+\.(?:split|spread|turns|range|places|rows|steps))"
+    r"|void @\w+)\(.*?^}\n",
     re.M | re.S,
 )
 _DECLARED = re.compile(rf"^declare void @([\w.]+)\.({'|'.join(_KINDS)})\(([^\n]*)\)[^\n]*\n", re.M)
@@ -124,9 +124,10 @@ def _definitions(name: str, types: list[str], kind: _Kind) -> str:
     """The split of a function, or its turns; arguments but for those of a range have these types, of 8 bytes
     each.
 
-    It puts them in an array, out of which `NAME.range` takes them again on each thread.
+    It puts them in an array, out of which `NAME.range` or `NAME.places` takes them again on each thread.
     """
     spreads = kind.name == "spread"
+    part = f"{name}.{'places' if spreads else 'range'}"
     kept = [f"{type} %a{n}" for n, type in enumerate(types)]
     kept += ["i64 %elements", "i64 %multiple", "ptr %starts"] if spreads else []
     left = AS_IT_IS_IN_TEXT if len(types) > MANY else ""
@@ -135,10 +136,10 @@ def _definitions(name: str, types: list[str], kind: _Kind) -> str:
     store = [f"  store {each}, ptr %p{n}" for n, each in enumerate(kept)]
     load = [f"  %{each.split('%')[1]} = load {each.split()[0]}, ptr %p{n}" for n, each in enumerate(kept)]
     each, whole = kind.typed(kind.each), kind.typed(kind.whole)
-    call = f"call void @{kind.by}(ptr @{name}.range, ptr %arguments, {whole})"
+    call = f"call void @{kind.by}(ptr @{part}, ptr %arguments, {whole})"
     return "\n".join(
         [
-            f"define internal void @{name}.range(ptr %arguments, {each}){left} {{",
+            f"define internal void @{part}(ptr %arguments, {each}){left} {{",
             *at,
             *load,
             *(
@@ -158,7 +159,7 @@ def _definitions(name: str, types: list[str], kind: _Kind) -> str:
             f"  call void @{name}({given}{', '.join(f'i64 {word}' for word in kind.alone)})",
             "  ret void",
             "several:",
-            *(_PLACES.format(name=name) if spreads else f"  {call}").split("\n"),
+            *(_PLACES.format(part=part) if spreads else f"  {call}").split("\n"),
             "  ret void",
             "}",
             "",
@@ -186,4 +187,4 @@ _PLACES = f"""\
   %steps = sub i32 %last, %first
   %steps.wide = zext i32 %steps to i64
   %places = add i64 %steps.wide, %elements
-  call void @{PARALLEL}(ptr @{{name}}.range, ptr %arguments, i64 %places, i64 1, i64 %operations)"""
+  call void @{PARALLEL}(ptr @{{part}}, ptr %arguments, i64 %places, i64 1, i64 %operations)"""

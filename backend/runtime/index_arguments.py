@@ -55,8 +55,14 @@ class IndexArguments:
         self._made = tuple(p.at(sizes) for p in made)
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
-        #: Of what increases, that which may have long ranges.
-        self._long = tuple(p.name for p in bounded if p.increasing and self._below[p.name] > LONG)
+        #: Of what increases, that which may have long ranges. Those of blocks of values are as long as asked.
+        blocks = {p.name for p in made if p.inspected and _is_of_blocks(p.inspected)}
+        self._long = tuple(
+            p.name
+            for p in bounded
+            if p.increasing and self._below[p.name] > LONG
+            if p.inspected is None or blocks.isdisjoint(p.inspected.of)
+        )
 
     def complete(self, inputs: Sequence[Any], cuts: bool = False) -> list[Array]:
         """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
@@ -111,6 +117,12 @@ class IndexArguments:
         if parameter.increasing and found.falls:
             return _falling(parameter, given)
         return None
+
+
+def _is_of_blocks(about: Inspected) -> bool:
+    """Whether values are numbers of blocks, `src[e] // 1024`."""
+    terms = about.form.terms if about.form is not None else ()
+    return len(terms) == 1 and isinstance(terms[0][0], Floor)
 
 
 def _placed(inputs: Sequence[Any], places: Sequence[int], found: Sequence[IndexArray]) -> list[Array]:

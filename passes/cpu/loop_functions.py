@@ -200,12 +200,17 @@ class _Loops:
             forms = {name: calls.forms[sizes.get(name, name)] for name in self.maps.sizes}
             extents = [extent.substitute(forms) for extent in made.seen.extents]
             operands += Ranges(plan, made.seen.indices, extents).arguments(calls.entry, calls.point)
-            starts = starts_of(item, plan.axes[0], self.maps.tensors()) if len(plan.axes) == 1 else None
+            starts = None if plan.axes[1:] or plan.joins else self.starts(item, made)
             if starts is not None:
                 operands.append(calls.given[self.places[starts][0]])
             kind = "split" if starts is None else "spread"
             name = self.split(f"{name}.{kind}", operands, work, calls)
         calls.call(name, operands)
+
+    def starts(self, item: Map, made: Made) -> str | None:
+        """The array that says how long the rows of a map are, whose loops were made for an equal one."""
+        axes = [own for own, n in zip(item.indices, made.seen.indices, strict=True) if n in made.plan.axes]
+        return starts_of(item, axes[0], self.maps.tensors()) if axes else None
 
     def call_with(self, number: int, plan: Plan, calls: Calls) -> None:
         """Call the loops of a map over rows with one over entries in them."""

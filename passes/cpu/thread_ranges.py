@@ -29,8 +29,6 @@ def grain_in_steps(item: Map, plan: Plan) -> int:
 
 def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None:
     """The increasing array whose n-th range is as long as a reduction for the n-th value of an index."""
-    if axis not in item.indices:
-        return None  # It is of several that are joined.
     after, extent = (Affine.var(axis) + 1,), item.extents[item.indices.index(axis)]
     for let in item.body.all_lets():
         for row in let.value.rows if isinstance(let.value, Fold) else ():

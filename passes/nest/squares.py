@@ -117,14 +117,14 @@ def has_squares(tile: Tile) -> bool:
 
 def along_copies(forms: Sequence[Affine], tile: Tile, least: int) -> str | None:
     """The variable of at least so many copies that are side by side in memory where lanes are not."""
-    if not forms:
-        return None
     return next((n for n, count in tile.copies.items() if count >= least and are_beside(forms, n)), None)
 
 
 def are_beside(forms: Sequence[Affine], name: str) -> bool:
     """Whether elements are side by side in memory along a variable, where lanes are further apart than short
     vectors are long."""
+    if not forms:
+        return False
     *others, last = forms
     names = frozenset[str]().union(*(form.variables for form in others))
     are_apart = LANE in names or abs(last.coefficient(LANE)) > TOGETHER
