@@ -422,7 +422,7 @@ class Function:
 
         made = self.at({} if sizes is None else sizes)
         options = replace(made.options, target=lowering_target(target), fast_math=fast_math)
-        return Lowered(made.program, options, made.origin and made.origin.derived_from())
+        return Lowered(made.program, options.for_calls, made.origin and made.origin.derived_from())
 
 
 def checked_storage(materialize: str | None, memory_limit: int | str | None) -> tuple[str | None, int | None]:

@@ -75,7 +75,7 @@ def compile(
         return made.compiled()
     given = Source(schedule, "<schedule>") if schedule else None
     options = Options(target=parse_target(target), fast_math=fast_math, schedule=given)
-    return made.compiled_for(replace(options, long_fibres=options.backend.launches_kernels))
+    return made.compiled_for(options.for_calls)
 
 
 @public

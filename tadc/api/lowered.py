@@ -24,7 +24,7 @@ class Lowered:
     derivative also `diff` and `cancel`, which made it.
 
     >>> import tadc
-    >>> low = tadc.function("x: f64[3]; f[i] = 2*x[i]").lower()
+    >>> low = tadc.function("x: f64[30]; f[i] = 2*x[i]").lower()
     >>> low
     <tadc.Lowered (f) for cpu>
     >>> "scf.for" in low.as_text("loops")

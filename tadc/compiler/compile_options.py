@@ -48,6 +48,11 @@ class Options:
     reverse: str = "store"
     long_fibres: bool = True
 
+    @property
+    def for_calls(self) -> Options:
+        """Those of a kernel for calls from Python, which have another where there are long fibres."""
+        return replace(self, long_fibres=self.backend.launches_kernels)
+
     def storing(self, materialize: str | None, memory_limit: int | None) -> Options:
         """The options with other tensors in between, as far as either is given."""
         changed = {"materialize": materialize, "memory_limit": memory_limit}

@@ -139,7 +139,7 @@ def directions(values: Mapping[str, Any], front: tuple[int, ...] = ()) -> Arrays
     return {name: random.normal(size=(*front, *np.shape(x))) for name, x in values.items()}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_tangents_and_cotangents(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
@@ -158,7 +158,7 @@ def test_tangents_and_cotangents(name: str) -> None:
         close(found[f"d{n}"], gradients[n])
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_jacobians_and_hessians(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
@@ -176,7 +176,7 @@ def test_jacobians_and_hessians(name: str) -> None:
         close(value, products[n])
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_batches_of_index_arrays(name: str) -> None:
     """Of all inputs; the gradient of a batch, and a batch of gradients."""

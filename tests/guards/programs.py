@@ -85,6 +85,9 @@ LOOKUP_SIZES = ({"N": 5, "E": 23, "C": 35}, {"N": 40, "E": 70, "C": 3}, {"N": 1,
 def _by_hand() -> Iterator[Guarded]:
     for number, text in enumerate(BY_HAND):
         yield Guarded(str(number), text, {}, order=2 if number else 1)
+
+
+def _lookups() -> Iterator[Guarded]:
     for number, text in enumerate(LOOKUPS):
         for sizes in LOOKUP_SIZES:
             own = {name: size for name, size in sizes.items() if re.search(rf"\b{name}\b", text)}
@@ -184,6 +187,7 @@ def _index(first: int, count: int) -> Iterator[Guarded]:
 #: What makes the programs of a source; those that are random, from so many seeds.
 SOURCES: Mapping[str, Callable[[], Iterator[Guarded]]] = {
     "hand": _by_hand,
+    "lookups": _lookups,
     "conformance": _conformance,
     "examples": _examples,
     "bench": _bench,

@@ -31,12 +31,13 @@ ctypes.string_at(fenced.address, 4001)
     assert (done.stdout, done.returncode) == ("so far\n", -signal.SIGSEGV), done.stderr
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("source", ["hand", "lookups"])
 @pytest.mark.parametrize(("machine", "dtype"), [("avx512", "f32"), ("avx2", "f64")])
-def test_programs_by_hand(machine: str, dtype: str) -> None:
+def test_programs_by_hand(source: str, machine: str, dtype: str) -> None:
     if not runs_here(machine):
         pytest.skip(f"this machine cannot run code for {machine}")
-    report = run("pages", "hand", machine, dtype)
+    report = run("pages", source, machine, dtype)
     assert not report.failures
     assert report.count > report.programs
 

@@ -45,6 +45,7 @@ def test_integers_of_any_type_are_taken(kind: Any) -> None:
     alike(MESSAGES(src, DST, X, W), plain(SRC, DST, X, W))
 
 
+@pytest.mark.sweep
 def test_derivatives_of_any_order() -> None:
     alike(jax.grad(total(MESSAGES), (0, 1))(X, W), jax.grad(total(plain), (0, 1))(X, W))
     alike(jax.hessian(total(MESSAGES))(X, W), jax.hessian(total(plain))(X, W))
@@ -211,6 +212,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_and_their_gradients(name: str) -> None:
     text, args, reference = PROGRAMS[name]
