@@ -35,7 +35,7 @@ from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
-from tadc.lattice.polyhedron import cleared, in_place, irredundant
+from tadc.lattice.polyhedron import cleared, implied, in_place, irredundant, negation
 
 _Names = dict[str, Affine]
 
@@ -144,12 +144,11 @@ class Speller:
     def _guard(self, term: Guard, names: _Names, facts: Domain) -> Term:
         rows = [row.substitute(names) for row in term.conditions]
         rows = [row for row in rows if not (row.form.is_constant and row.holds({}))]
+        rows = in_place(rows, self.shapes.__getitem__, facts)
         then = self.spell(term.then, names, (*facts, *rows))
         if not rows:
             return then
-        outside = facts
-        if len(rows) == 1 and not rows[0].equality:
-            outside = (*facts, Constraint(-rows[0].form - 1))
+        outside = (*facts, *negation(rows, facts))
         return self.terms.guard(rows, then, self.spell(term.otherwise, names, outside))
 
     def _reduce(self, term: Reduce, names: _Names, facts: Domain) -> Term:
@@ -223,9 +222,12 @@ class Speller:
             for row in in_place(here, self.shapes.__getitem__, known):
                 if row in here:
                     bounds.append(faced(row))
-                elif row.form.has_lookups:
-                    around = (rows for name, rows in reversed(loops) if name in row.form.variables)
-                    next(around, outside).append(faced(row))
+                    continue
+                around = next((rows for name, rows in reversed(loops) if name in row.form.variables), outside)
+                if not row.form.has_lookups:
+                    # The text of a range says it once: `e <= E - 2` says `e <= E - 1` too.
+                    around[:] = [b for b in around if b.equality or not _is_said(b.form, (*facts, row))]
+                around.append(faced(row))
         return _Group(tuple(loops), group.inside, outside)
 
     def _boxed(
@@ -331,6 +333,11 @@ class _Group:
     def rows(self) -> Domain:
         """What holds inside of it."""
         return (*self.outside, *(row for _, bounds in self.loops for row in bounds), *self.inside)
+
+
+def _is_said(form: Affine, rows: Sequence[Constraint]) -> bool:
+    """Whether rows imply one without elements of index arrays, which others may need."""
+    return not form.has_lookups and implied(form, rows)
 
 
 def _is_signed(value: int | float) -> bool:

@@ -96,6 +96,53 @@ def test_text_asks_that_elements_are_there_where_a_sum_begins() -> None:
     assert print_program(checked(text)) == text
 
 
+def at_places_said_by_others() -> list[tuple[list[Constraint], str, str]]:
+    """Rows of which one says, by an element as deep or deeper, that the other's is there; how a sum over them
+    reads, and a guard."""
+    p, q = Argument("p", "i32", (N,), below=N), Argument("q", "i32", (N,), below=E)
+    src = SRC.lookup([e])
+    return [
+        (
+            [Constraint(p.lookup([n + 1]) - src, True), Constraint(p.lookup([src]) - n - 2)],
+            "if {N >= n + 2} then (sum{e: p[n + 1] = src[e] and p[src[e]] >= n + 2} (",
+            "if {N >= n + 2 and p[n + 1] = src[e] and p[src[e]] >= n + 2}",
+        ),
+        (
+            [Constraint(q.lookup([n + 1]) - e, True), Constraint(p.lookup([n]) - n - 2)],
+            "if {p[n] >= n + 2} then (sum{e: q[n + 1] = e} (",
+            "if {N >= n + 2 and q[n + 1] = e and p[n] >= n + 2}",
+        ),
+        (
+            [Constraint(SRC.lookup([e + 1]) - n, True), Constraint(q.lookup([src]) - e - 2)],
+            "sum{e: E - 1: src[e + 1] = n and q[src[e]] >= e + 2} (",
+            "if {E >= e + 2 and src[e + 1] = n and q[src[e]] >= e + 2}",
+        ),
+        (
+            [Constraint(SRC.lookup([e - 1]) - n, True), Constraint(e - 1 - p.lookup([src]))],
+            "sum{e: src[e - 1] = n and e > p[src[e]]}_1^(E - 1) (",
+            "if {e >= 1 and src[e - 1] = n and e > p[src[e]]}",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("rows", "domain", "guard"), at_places_said_by_others())
+def test_text_asks_that_elements_are_there_before_conditions(
+    rows: list[Constraint], domain: str, guard: str
+) -> None:
+    """Rows of a set hold together; in the text, conditions count only where shallower ones hold."""
+    terms = Terms()
+    read, zero = terms.read("x", [SRC.lookup([e])], "f64"), terms.const(0)
+    arguments = (SRC, X, Argument("p", "i32", (N,), below=N), Argument("q", "i32", (N,), below=E))
+    within, inside = box(["e"], [E]), terms.guard(rows, read, zero)
+    for body, words in (
+        (terms.reduce(["e"], [*within, *rows], read), domain),
+        (terms.reduce(["e"], within, inside), guard),
+    ):
+        text = print_program(replace(of_nodes(terms, body), arguments=arguments))
+        assert words in text
+        assert print_program(checked(text)) == text
+
+
 def is_asked(rows: Domain, facts: Domain) -> bool:
     """Whether rows without elements of index arrays say that the elements in the others are there."""
     asked = [row for row in rows if not any(row.form.lookups())]
