@@ -91,7 +91,7 @@ class IndexArguments:
                 relations[n] = Relation.of(found[p.name], self._below[p.name])
             raise LongFibres(relations)
         arrays = [found[p.name].array for p in self._made]
-        first.calls[self] = others, arrays
+        first.keep_call(self, (others, arrays))
         return [*_placed(inputs, self.places, [first, *others]), *arrays]
 
     def again(self, inputs: Sequence[Any]) -> list[Array] | None:
@@ -151,7 +151,7 @@ class _Inspection:
             assert array.shape == self.parameter.shape, (array.shape, self.parameter.shape)
             below = self.parameter.below
             assert isinstance(below, int)
-            found = self.of[0].keep(key, IndexArray(array, largest=below - 1))
+            found = self.of[0].keep_with(self.of[1:], key, IndexArray(array, largest=below - 1))
         return found
 
     @property
@@ -175,7 +175,8 @@ class _Inspection:
         key = "sorted", self.below[skipped:], self.of[skipped + 1 :]
         found = first.made.get(key)
         if found is None:
-            found = first.keep(key, sorted_places(self.arrays[skipped:], self.below[skipped:]))
+            made = sorted_places(self.arrays[skipped:], self.below[skipped:])
+            found = first.keep_with(self.of[skipped + 1 :], key, made)
         return found
 
     def _ptr(self) -> Array:

@@ -13,8 +13,9 @@ import numpy as np
 
 from tadc.backend.runtime.inspector import Array, admitted, falls, longest
 
-#: Of one index array, so many others that were made of it are kept.
-_MADE = 64
+#: Of one index array, so many others that were made of it alone are kept, so many that were made of it and
+#: others, which these keep from being freed, and the arguments of so many plans.
+_MADE, _MADE_WITH, _PLANS = 64, 8, 8
 
 
 class IndexArray:
@@ -32,6 +33,8 @@ class IndexArray:
         self._longest: int | None = None
         #: What the inspector made of it, by what that depends on.
         self.made: dict[Hashable, Any] = {}
+        #: The keys of what was made with others, the last ones last.
+        self.joint: list[Hashable] = []
         #: The arguments that plans of kernels take besides, by the plan.
         self.calls: dict[Hashable, Any] = {}
 
@@ -55,6 +58,21 @@ class IndexArray:
             self.made = {}
         self.made[key] = made
         return made
+
+    def keep_with(self, others: tuple[IndexArray, ...], key: Hashable, made: Any) -> Any:
+        """What was made of it and others, which is kept by a key for the last ones."""
+        if not others:
+            return self.keep(key, made)
+        self.joint.append(key)
+        if len(self.joint) > _MADE_WITH:
+            self.made.pop(self.joint.pop(0), None)
+        return self.keep(key, made)
+
+    def keep_call(self, plan: Hashable, arguments: Any) -> None:
+        """Keep the arguments that a plan takes besides."""
+        if len(self.calls) >= _PLANS:
+            self.calls = {}
+        self.calls[plan] = arguments
 
 
 class Relation:

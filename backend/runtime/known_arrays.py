@@ -14,21 +14,31 @@ import numpy as np
 
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.free_memory import free_for
-from tadc.backend.runtime.inspector import INDEX, Array, is_same
+from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, Array, is_same
 from tadc.backend.runtime.kept_indices import IndexArray, Relation
 
 #: Before so many bytes are copied, memory is asked for, which what is sorted takes several times.
 _LARGE, _TIMES = 1 << 26, 4
 
+#: NumPy's flags C_CONTIGUOUS and ALIGNED.
+_AS_IT_IS = 0x0101
+
+#: So many parts of other arrays are kept at once.
+_VIEWS = 16
+
 #: What was made of arrays that still exist, by where their elements are and how they are read.
 _KNOWN: dict[Hashable, tuple[weakref.ref[Array], IndexArray]] = {}
+#: Those that are views, the last ones last.
+_RECENT: dict[Hashable, None] = {}
 
 
 def known(value: Any) -> IndexArray | None:
     """What is kept of a relation, or of a contiguous array whose elements are those of the last call."""
     if value.__class__ is Relation:
         return value.kept
-    found = _KNOWN.get(_key(value)) if value.__class__ is np.ndarray else None
+    if value.__class__ is not np.ndarray or value.flags.num & _AS_IT_IS != _AS_IT_IS:
+        return None
+    found = _KNOWN.get(_key(value))
     return found[1] if found is not None and is_same(value, found[1].array) else None
 
 
@@ -41,12 +51,24 @@ def index_array_of(value: Relation | Array) -> IndexArray:
     if value.nbytes > _LARGE and free_for(_TIMES * value.nbytes) is not None:
         return IndexArray(value)
     made = IndexArray(value.copy() if value.dtype == INDEX else value)
+    if made.largest >= INDEX_LIMIT:
+        return made  # Its elements are not those of the array.
     owner = value
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     key = _key(value)
-    _KNOWN[key] = weakref.ref(owner, lambda _: _KNOWN.pop(key, None)), made
+    _KNOWN[key] = weakref.ref(owner, lambda _: _forget(key)), made
+    if owner is not value:
+        _RECENT.pop(key, None)
+        _RECENT[key] = None
+        if len(_RECENT) > _VIEWS:
+            _forget(next(iter(_RECENT)))
     return made
+
+
+def _forget(key: Hashable) -> None:
+    _KNOWN.pop(key, None)
+    _RECENT.pop(key, None)
 
 
 def _key(array: Array) -> Hashable:

@@ -34,7 +34,6 @@ class Assembly:
     ) -> None:
         """Raises ArgumentError for what is wrong with the arguments."""
         self.kernel, self.listing = kernel, listing
-        self.key = call_key(kernel, listing, args, kwargs)
         inputs = [p for p in kernel.inputs if p.name not in listing.paired]
         named, symbols = dict(kwargs), kernel.sizes
         fixed = {} if symbols is None else symbols.fixed
@@ -47,6 +46,7 @@ class Assembly:
         left = SizeSymbols(free, [*inputs, *made], fixed=fixed)
         self.sizes = {**left.values([value.shape for value in values], given), **fixed}
         checked = IndexArguments(inputs, (), self.sizes).complete(values)
+        self.key = call_key(kernel, listing, args, kwargs)
         by_name = {p.name: value for p, value in zip(inputs, checked, strict=True)}
         self.arrays = elements_of(listing, by_name, self.sizes)
         self.relations = {

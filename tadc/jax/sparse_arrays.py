@@ -12,7 +12,7 @@ from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import symbol_of
+from tadc.frontend.extents import as_form, told_sizes
 
 
 class SparseArrays:
@@ -33,8 +33,8 @@ class SparseArrays:
         names = [p.name for p in inputs if p.name not in places]
         self.args = tuple(args[len(names) :])
         self.kwargs: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
-        #: The sizes that sparse arrays tell.
-        self.told: dict[str, int] = {}
+        #: The sizes that are given by name, and those that sparse arrays tell.
+        self.told = {name: self.kwargs[name] for name in untold if isinstance(self.kwargs.get(name), int)}
         self._of: dict[str, Any] = {}
         problems: list[Diagnostic] = []
         for parameter in inputs:
@@ -50,14 +50,14 @@ class SparseArrays:
         """Put what a sparse array stores in its place, and its index arrays; or what is wrong."""
         pattern, notes = parameter.pattern, [declared(parameter)]
         assert pattern is not None
+        told_sizes([pattern.shape], [value.shape], self.told)
         for dimension, (size, extent) in enumerate(zip(value.shape, pattern.shape, strict=True)):
-            symbol = symbol_of(extent)
-            expected: Any = extent if symbol is None else self.told.setdefault(symbol, size)
-            if isinstance(expected, int) and expected != size:
+            form = as_form(extent)
+            expected = form.evaluate(self.told) if form.variables <= self.told.keys() else size
+            if expected != size:
                 where = f"dimension {dimension} of `{parameter.name}`"
                 return Diagnostic("TAD0503", f"{where} has {size} elements, expected {expected}", notes=notes)
-            if symbol is not None and symbol in untold:
-                self.kwargs.setdefault(symbol, size)
+        self.kwargs.update((name, self.told[name]) for name in untold if name in self.told)
         self.kwargs[parameter.name] = value.data
         for n, name in enumerate(pattern.at):
             other = self._of.setdefault(name, value)

@@ -11,7 +11,7 @@ import pytest
 
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime import index_arguments, inspector, known_arrays
+from tadc.backend.runtime import index_arguments, inspector, kept_indices, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.cut_kernels import LongFibres
 from tadc.backend.runtime.host_arrays import Parameter
@@ -303,6 +303,43 @@ def test_what_is_kept_goes_with_the_array(kernel: Kernel, kind: type) -> None:
     del dst
     gc.collect()
     assert len(known_arrays._KNOWN) == before
+
+
+@pytest.mark.parametrize(
+    "strided", [lambda a: a[::2], lambda a: a[5::-1], lambda a: np.broadcast_to(a[:1], 6)]
+)
+def test_what_begins_at_the_same_place_is_not_the_same(kernel: Kernel, strided: Any) -> None:
+    x, dst = np.arange(6.0), np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0, 1])
+    for start in (0, 5):
+        kernel((x, dst[start : start + 6]), {"N": 5})
+    given = strided(dst)
+    np.testing.assert_array_equal(kernel((x, given), {"N": 5})[0], expected(x, given, 5))
+
+
+def test_few_parts_of_an_array_are_kept() -> None:
+    dst = np.arange(200, dtype=np.int32)
+    before = len(known_arrays._KNOWN)
+    for n in range(100):
+        known_arrays.index_array_of(dst[n : n + 50])
+    assert len(known_arrays._KNOWN) <= before + known_arrays._VIEWS
+
+
+def test_an_array_that_was_mended(kernel: Kernel) -> None:
+    x, dst = np.arange(3.0), np.array([2**32 + 1, 0, 2])
+    with pytest.raises(ArgumentError, match="4294967297"):
+        kernel((x, dst), {"N": 5})
+    dst[0] = 1
+    np.testing.assert_array_equal(kernel((x, dst), {"N": 5})[0], expected(x, dst, 5))
+
+
+def test_few_arrays_are_kept_by_another() -> None:
+    first = kept_indices.IndexArray(np.arange(4, dtype=np.int32))
+    for n in range(50):
+        other = kept_indices.IndexArray(np.arange(4, dtype=np.int32))
+        first.keep_with((other,), (n, other), np.zeros(1))
+        first.keep_call(n, [other])
+    assert len(first.made) <= 8
+    assert len(first.calls) <= 8
 
 
 def test_without_memory_for_a_copy_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,8 @@ def stored() -> sparse.BCOO:
 def test_a_sparse_array() -> None:
     x = RANDOM.normal(size=7)
     alike(jax.jit(PRODUCT.jax)(stored(), x), DENSE @ x)
+    with pytest.raises(tadc.ArgumentError, match="dimension 0 of `A` has 5 elements, expected 9"):
+        PRODUCT.jax(A=stored(), x=x, N=9)
 
 
 @pytest.mark.sweep

@@ -95,3 +95,17 @@ def test_a_schedule_says_what_runs_along() -> None:
     assert all(map(np.array_equal, first, others[0]))
     with pytest.raises(tadc.CompileError, match="not computed of the entries of its rows"):
         tadc.compile(gradients, sizes=sizes, schedule="map y\n    with dx\n")
+
+
+def test_what_was_made_in_the_order_of_fibres_stays_there() -> None:
+    """A gradient reads a tensor whose elements stand in that order, at no element of an index array."""
+    m, e = 30_000, 600_000
+    text = "d: index[E] in M; w: f64[E]; u: f64[E]; z: f64[M]\n"
+    text += "y[n: M] = logsumexp{e: d[e] = n} (w[e]*sin(u[e])*z[d[e]])"
+    random = np.random.default_rng(0)
+    d = random.integers(0, m, e)
+    w, u, z, dy = (random.normal(size=size) for size in (e, e, m, m))
+    found = tadc.compile(tadc.vjp(tadc.function(text)), sizes={"M": m, "E": e})(d=d, w=w, u=u, z=z, dy=dy)
+    terms = w * np.sin(u) * z[d]
+    shares = np.exp(terms) / np.bincount(d, np.exp(terms), m)[d]
+    np.testing.assert_allclose(found.dz, np.bincount(d, dy[d] * shares * w * np.sin(u), m), atol=1e-12)
