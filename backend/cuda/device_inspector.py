@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES
-from tadc.backend.cuda.device_arrays import DeviceArray
+from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tadc.backend.cuda.device import Device
     from tadc.backend.cuda.device_arrays import View
 
@@ -164,6 +166,19 @@ class DeviceInspector:
     def _fill(self, one: DeviceArray) -> None:
         """The number of the only thread, 0, to the only element."""
         self._launch("numbers", [one], [], 1)
+
+    def on_host(self, array: Placed) -> NDArray[np.int32]:
+        """A copy of an array on the host. Waits for it."""
+        made = np.empty(array.shape, _INDEX)
+        if made.nbytes:
+            with self.device.current() as driver:
+                driver.copy_out(made.ctypes.data, array.address, made.nbytes, self.stream)
+                driver.synchronize(self.stream)
+        return made
+
+    def placed(self, array: NDArray[np.int32]) -> DeviceArray:
+        """A copy of an array of the host."""
+        return DeviceArray(copied_in(array, self.device, self.stream), array.shape, array.dtype)
 
     def _most(self, array: Placed) -> int:
         count = prod(array.shape)

@@ -84,7 +84,7 @@ class IndexArguments:
             assert parameter.inspected is not None
             of = [found[name] for name in parameter.inspected.of]
             below = [self._below[name] for name in parameter.inspected.of]
-            found[parameter.name] = _Inspection(parameter, tuple(of), tuple(below)).made()
+            found[parameter.name] = Inspection(parameter, tuple(of), tuple(below)).made()
         if cuts and any(found[name].longest >= LONG for name in self._long):
             relations = list(inputs)
             for n, p in zip(self.places, self._given, strict=True):
@@ -133,7 +133,7 @@ def _placed(inputs: Sequence[Any], places: Sequence[int], found: Sequence[IndexA
 
 
 @dataclass(frozen=True)
-class _Inspection:
+class Inspection:
     """A static parameter that is made of some index arrays, whose elements are below some bounds."""
 
     parameter: Parameter

@@ -40,9 +40,7 @@ def _gradients() -> Any:
     return tadc.value_and_vjp(tadc.function(PRODUCT), wrt=["v", "x"])
 
 
-MORE = [
-    pytest.param(*sizes, marks=pytest.mark.sweep) for sizes in ((1, 97, 40), (30, 9, 50), (2000, 700, 900))
-]
+MORE = [pytest.param(*sizes, marks=pytest.mark.sweep) for sizes in ((30, 9, 50), (2000, 700, 900))]
 
 
 @pytest.mark.parametrize(("n", "m", "e"), [(300, 500, 4000), *MORE])
