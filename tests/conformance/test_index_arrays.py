@@ -158,7 +158,7 @@ def test_tangents_and_cotangents(name: str) -> None:
         close(found[f"d{n}"], gradients[n])
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_jacobians_and_hessians(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
