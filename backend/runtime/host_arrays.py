@@ -36,8 +36,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 
-#: NumPy's flags C_CONTIGUOUS and ALIGNED.
-_AS_IT_IS = 0x0101
+#: NumPy's flags C_CONTIGUOUS and ALIGNED: elements are read as they are.
+AS_IT_IS = 0x0101
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def bind(
             type(value) is np.ndarray
             and value.dtype is parameter.dtype
             and (value.shape == parameter.shape if parameter.is_static else parameter.fits(value.shape))
-            and value.flags.num & _AS_IT_IS == _AS_IT_IS
+            and value.flags.num & AS_IT_IS == AS_IT_IS
         ):
             arrays.append(value)
             continue

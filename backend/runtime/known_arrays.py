@@ -14,14 +14,12 @@ import numpy as np
 
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.free_memory import free_for
+from tadc.backend.runtime.host_arrays import AS_IT_IS
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, Array, is_same
 from tadc.backend.runtime.kept_indices import IndexArray, Relation
 
 #: Before so many bytes are copied, memory is asked for, which what is sorted takes several times.
 _LARGE, _TIMES = 1 << 26, 4
-
-#: NumPy's flags C_CONTIGUOUS and ALIGNED.
-_AS_IT_IS = 0x0101
 
 #: So many parts of other arrays are kept at once.
 _VIEWS = 16
@@ -36,7 +34,7 @@ def known(value: Any) -> IndexArray | None:
     """What is kept of a relation, or of a contiguous array whose elements are those of the last call."""
     if value.__class__ is Relation:
         return value.kept
-    if value.__class__ is not np.ndarray or value.flags.num & _AS_IT_IS != _AS_IT_IS:
+    if value.__class__ is not np.ndarray or value.flags.num & AS_IT_IS != AS_IT_IS:
         return None
     found = _KNOWN.get(_key(value))
     return found[1] if found is not None and is_same(value, found[1].array) else None

@@ -386,8 +386,7 @@ class _Body:
         """Whether a term is worth a tensor that is kept from call to call, one that stays in the caches."""
 
         def is_given(node: Term, below: Sequence[bool]) -> bool:
-            lookups = (lookup for form in index_forms(node) for lookup in form.lookups())
-            return any(below) or isinstance(node, Read) or any(True for _ in lookups)
+            return any(below) or isinstance(node, Read) or any(form.has_lookups for form in index_forms(node))
 
         if self.costs.term(term, self.places[at].ranges) < TRANSCENDENTAL or bottom_up(
             term, self.given, is_given

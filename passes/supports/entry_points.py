@@ -182,7 +182,7 @@ class Point:
         between = not self.definition.is_output
         # Those with lookups first: a diagonal then is one of what is looked up. In between it is one of
         # elements, as these are fewer, and each of them is then a factor of others.
-        for row in sorted(equalities, key=lambda row: any(True for _ in row.form.lookups()) == between):
+        for row in sorted(equalities, key=lambda row: row.form.has_lookups == between):
             for name in names:
                 told = _told(row.form, name)
                 if told is not None and not (between and names is self.own and self.is_lone(row)):

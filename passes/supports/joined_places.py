@@ -45,7 +45,7 @@ def halves(row: Constraint, indices: Iterable[str]) -> tuple[Affine, Affine] | N
         for other in [names for names in parts if names & met]:
             term, met = term + parts.pop(other), met | other
         parts[met] = term
-    if not row.equality or len(parts) != 2 or not any(True for _ in row.form.lookups()):
+    if not row.equality or len(parts) != 2 or not row.form.has_lookups:
         return None
     first, second = parts.values()
     return (first + rest, -second) if first.terms[0][1] > 0 else (-first - rest, second)
