@@ -137,6 +137,18 @@ def reachable(roots: Iterable[Term]) -> Iterator[Term]:
             stack += operands(term)
 
 
+def in_text_order(root: Term, below: Callable[[Term], Sequence[Term]] = operands) -> Iterator[Term]:
+    """Every node that `below` leads to, once, each before those below it, from left to right."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        term = stack.pop()
+        if term.number not in seen:
+            seen.add(term.number)
+            yield term
+            stack += reversed(below(term))
+
+
 V = TypeVar("V")
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, operands, reachable
+from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, in_text_order, operands, reachable
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
@@ -93,14 +93,7 @@ def _contractions(program: Program, definition: Definition) -> list[Reduce]:
 
 def _evaluated(root: Term) -> Iterator[Term]:
     """What an element evaluates under no choice, and in no reduction but its own."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        term = stack.pop()
-        if term.number not in seen:
-            seen.add(term.number)
-            yield term
-            stack += reversed(operands(term)) if isinstance(term, Apply) else ()
+    return in_text_order(root, lambda term: operands(term) if isinstance(term, Apply) else ())
 
 
 def _is_contraction(term: Reduce, definition: Definition) -> bool:

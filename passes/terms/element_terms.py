@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from tadc.frontend.terms import Guard, Reduce, Term, Terms, index_forms, operands, reachable
+from tadc.frontend.terms import Guard, Reduce, Term, Terms, in_text_order, index_forms, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.passes.terms.index_ranges import between_neighbours
 
@@ -99,11 +99,4 @@ def leaves_out_several(term: Term) -> bool:
 
 def forms_of(root: Term) -> Iterable[Affine]:
     """All index forms of a term, in an order that does not depend on names."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        term = stack.pop()
-        if term.number not in seen:
-            seen.add(term.number)
-            yield from index_forms(term)
-            stack += reversed(operands(term))
+    return (form for term in in_text_order(root) for form in index_forms(term))
