@@ -178,7 +178,9 @@ class SparseCall:
                 problems.append(found)
         self._tell_sizes([(parameter, stored) for parameter, _, stored in given])
         for parameter, value, stored in given:
-            problem = self._wrong_shape(parameter, stored) or self._take(parameter, value, stored)
+            problem = wrong_shape(parameter, stored.shape, self._known) or self._take(
+                parameter, value, stored
+            )
             problems += [problem] if problem else []
         if problems:
             raise ArgumentError(problems)
@@ -190,17 +192,6 @@ class SparseCall:
         told_sizes(shapes, [stored.shape for _, stored in given], known)
         self.kwargs.update({name: size for name, size in known.items() if name in self._sizes})
         self._known = known
-
-    def _wrong_shape(self, parameter: Parameter, stored: Stored) -> Diagnostic | None:
-        """What is wrong with the shape of a sparse array."""
-        assert parameter.pattern is not None
-        for dimension, (size, extent) in enumerate(zip(stored.shape, parameter.pattern.shape, strict=True)):
-            form = as_form(extent)
-            if form.variables <= self._known.keys() and form.evaluate(self._known) != size:
-                where = f"dimension {dimension} of `{parameter.name}`"
-                message = f"{where} has {size} elements, expected {form.evaluate(self._known)}"
-                return Diagnostic("TAD0503", message, notes=[declared(parameter)])
-        return None
 
     def _take(self, parameter: Parameter, value: Any, stored: Stored) -> Diagnostic | None:
         """Put what a sparse array stores in its place, and its index arrays; or what is wrong."""
@@ -231,6 +222,18 @@ class SparseCall:
         if parameter.pattern is None or parameter.pattern.at[0] not in self._told:
             return array
         return self._told[parameter.pattern.at[0]][2](array)
+
+
+def wrong_shape(parameter: Parameter, shape: Sequence[int], known: Mapping[str, int]) -> Diagnostic | None:
+    """What is wrong with the shape of a sparse array, as far as sizes are known."""
+    assert parameter.pattern is not None
+    for dimension, (size, extent) in enumerate(zip(shape, parameter.pattern.shape, strict=True)):
+        form = as_form(extent)
+        if form.variables <= known.keys() and form.evaluate(known) != size:
+            where = f"dimension {dimension} of `{parameter.name}`"
+            message = f"{where} has {size} elements, expected {form.evaluate(known)}"
+            return Diagnostic("TAD0503", message, notes=[declared(parameter)])
+    return None
 
 
 def sparse_call(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> SparseCall:

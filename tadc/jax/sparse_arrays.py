@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from jax.experimental import sparse
 
+from tadc.api.sparse_arguments import wrong_shape
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import as_form, told_sizes
+from tadc.frontend.extents import told_sizes
 
 
 class SparseArrays:
@@ -51,12 +52,8 @@ class SparseArrays:
         pattern, notes = parameter.pattern, [declared(parameter)]
         assert pattern is not None
         told_sizes([pattern.shape], [value.shape], self.told)
-        for dimension, (size, extent) in enumerate(zip(value.shape, pattern.shape, strict=True)):
-            form = as_form(extent)
-            expected = form.evaluate(self.told) if form.variables <= self.told.keys() else size
-            if expected != size:
-                where = f"dimension {dimension} of `{parameter.name}`"
-                return Diagnostic("TAD0503", f"{where} has {size} elements, expected {expected}", notes=notes)
+        if (wrong := wrong_shape(parameter, value.shape, self.told)) is not None:
+            return wrong
         self.kwargs.update((name, self.told[name]) for name in untold if name in self.told)
         self.kwargs[parameter.name] = value.data
         for n, name in enumerate(pattern.at):
