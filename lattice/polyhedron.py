@@ -227,7 +227,8 @@ def _before_elements(rows: Sequence[Constraint], loops: frozenset[str]) -> list[
     hold the fewest in each other."""
     if not any(row.form.has_lookups for row in rows):
         return []
-    depths = {row: _depth(row.form) for row in rows}
+    # What is known outside of all loops bounds them as a number does.
+    depths = {row: _depth(row.form, frozenset() if row.equality else loops) for row in rows}
     for depth in sorted(set(depths.values()))[:-1]:
         deeper = (row for row in rows if depths[row] > depth)
         at = (form for row in deeper for atom in row.form.lookups() for form in atom.at)
@@ -237,12 +238,13 @@ def _before_elements(rows: Sequence[Constraint], loops: frozenset[str]) -> list[
     return []
 
 
-def _depth(form: Affine) -> int:
-    """How many elements of index arrays stand in each other."""
+def _depth(form: Affine, loops: frozenset[str] = frozenset()) -> int:
+    """How many elements of index arrays stand in each other; of loops, if these are given, those alone that
+    a loop changes."""
     inner = (
-        max(map(_depth, atom.parts)) + isinstance(atom, Lookup)
+        max(_depth(part, loops) for part in atom.parts) + isinstance(atom, Lookup)
         for atom, _ in form.terms
-        if not isinstance(atom, str)
+        if not isinstance(atom, str) and not (loops and atom.variables.isdisjoint(loops))
     )
     return max(inner, default=0)
 

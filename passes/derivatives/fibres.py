@@ -157,7 +157,7 @@ class _Sum:
             places = group[0].lookup.variables & self.own
             apart = tuple(row for row in self.rows if row.form.variables.isdisjoint(places))
             asked = asked_at_a_place(group, self.arrays, (*self.facts, *apart))
-            if asked is None or (best is not None and not any(_holds_lookup(row) for row in apart)):
+            if asked is None or (best is not None and not any(row.form.has_lookups for row in apart)):
                 continue
             best = group, asked
         if best is None:
@@ -287,8 +287,7 @@ class _Sum:
         """The same with a loop over some indices around one over the others; None if nothing bounds them."""
         if not self.bounds(names):
             return None
-        rows = [row for row in self.rows if row.form.variables & self.own <= names and not _holds_lookup(row)]
-        own = [row for row in rows if row.form.variables & names]
+        own = [row for row in self.known_of(names) if row.form.variables & names]
         left = tuple(row for row in self.rows if row not in own)
         rest = [name for name in self.binders if name not in names]
         inner = self.reduction(rest, left, self.body)
@@ -311,9 +310,15 @@ class _Sum:
 
     def bounds(self, names: frozenset[str]) -> bool:
         """Whether rows bound some indices from both sides by what they and what is known say."""
-        rows = [row for row in self.rows if row.form.variables & self.own <= names and not _holds_lookup(row)]
+        rows = self.known_of(names)
         signs = ({k > 0 for row in rows if (k := row.form.coefficient(name))} for name in names)
         return all(len(found) == 2 for found in signs)
+
+    def known_of(self, names: frozenset[str]) -> list[Constraint]:
+        """The rows of no other index, and of no element that one says the place of."""
+        return [
+            r for r in self.rows if r.form.variables & self.own <= names and not _lookups(r.form, self.own)
+        ]
 
     def joined(self) -> Term | None:
         """`i[e] + j[e] = b`: an index array of the sums."""
@@ -439,10 +444,6 @@ def _lookups(form: Affine, own: frozenset[str]) -> list[Lookup]:
         elif isinstance(atom, Floor):
             found.update(dict.fromkeys(_lookups(atom.numerator, own)))
     return list(found)
-
-
-def _holds_lookup(row: Constraint) -> bool:
-    return row.form.has_lookups
 
 
 def _distance(known: Equation) -> int:

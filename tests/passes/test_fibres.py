@@ -7,7 +7,7 @@ import pytest
 
 import tadc
 from tadc.analysis.statistics import compiled_form, compiled_work
-from tadc.frontend.terms import Reduce, reachable
+from tadc.frontend.terms import Guard, Reduce, reachable
 
 SIZES = {"E": 600, "N": 60, "M": 40, "K": 3}
 EDGES = "src: index[E] in N; dst: index[E] in N; x: f64[N]; w: f64[E]; size N;"
@@ -70,3 +70,14 @@ def test_sums_of_elements_of_no_array() -> None:
         "g[m: 6] = sum{n: N} (a[2*first[n] - n + N - 1]**2)"
     )
     assert tadc.vjp(f)(first=np.zeros(0, int), a=np.zeros(0), dg=np.ones(6), E=0, N=0).shape == (0,)
+
+
+def test_an_element_of_a_remainder_of_an_element() -> None:
+    """The quotient is a loop, which has both bounds though the elements imply one; inside is the fibre of `i`."""
+    f = tadc.function("p: index[N] in M; i: index[E] in N; x: f64[M]; y[e: E] = x[p[i[e] % 2]]**2")
+    p, i, x = np.array([1, 0, 1]), np.array([2, 0, 1, 2]), np.array([2.0, 3.0])
+    gradient = tadc.vjp(f)
+    assert gradient(p=p, i=i, x=x, dy=np.ones(4)).tolist() == [4.0, 18.0]
+    bodies = [d.body for d in compiled_form(gradient.program, "value").definitions]
+    rows = [row for term in reachable(bodies) if isinstance(term, Guard) for row in term.conditions]
+    assert not [str(row) for row in rows if row.equality and row.form.has_lookups]
