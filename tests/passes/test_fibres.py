@@ -73,7 +73,7 @@ def test_sums_of_elements_of_no_array() -> None:
 
 
 def test_an_element_of_a_remainder_of_an_element() -> None:
-    """The quotient is a loop, which has both bounds though the elements imply one; inside is the fibre of `i`."""
+    """The quotient is a loop, which has both bounds though the elements imply one, around a fibre of `i`."""
     f = tadc.function("p: index[N] in M; i: index[E] in N; x: f64[M]; y[e: E] = x[p[i[e] % 2]]**2")
     p, i, x = np.array([1, 0, 1]), np.array([2, 0, 1, 2]), np.array([2.0, 3.0])
     gradient = tadc.vjp(f)
