@@ -211,7 +211,11 @@ class _Sum:
         else:
             at = tuple(self.arrays.perm(names, axis).lookup([place]) for axis in range(len(lookups[0].at)))
         left = tuple(row for row in self.rows if not any(row is each.row for each in known))
-        given = {each.lookup: each.known for each in known}
+        given = {
+            each: Affine.atom(replace(each, at=at))
+            for row in left for each in row.form.lookups() if each.at == lookups[0].at
+        }  # fmt: skip
+        given |= {each.lookup: each.known for each in known}
         equal = tuple(Constraint(x - y, equality=True) for x, y in zip(lookups[0].at, at, strict=True))
         rows, body = self.put(given, left, self.body)
         inner = self.solved(self.binders, (*rows, *equal), body, (*bounds, *conditions))

@@ -81,3 +81,15 @@ def test_an_element_of_a_remainder_of_an_element() -> None:
     bodies = [d.body for d in compiled_form(gradient.program, "value").definitions]
     rows = [row for term in reachable(bodies) if isinstance(term, Guard) for row in term.conditions]
     assert not [str(row) for row in rows if row.equality and row.form.has_lookups]
+
+
+def test_elements_of_two_arrays_at_a_place_that_is_an_element() -> None:
+    """Each step takes something apart: what is asked at the place is asked of the places with the key."""
+    f = tadc.function(
+        "i: index[E] in N; j: index[E] in N; p: index[N] in E; x: f64[E]\n"
+        "y[n: N] = sum{e: i[p[i[e]]] = n and j[p[i[e]]] = 1} (x[e]**2)"
+    )
+    random = np.random.default_rng(0)
+    i, j, p, x = *random.integers(0, 3, (2, 9)), random.integers(0, 9, 3), random.normal(size=9)
+    want = [np.sum(x[(i[p[i]] == n) & (j[p[i]] == 1)] ** 2) for n in range(3)]
+    np.testing.assert_allclose(f(i=i, j=j, p=p, x=x), want)
