@@ -24,7 +24,7 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.frontend.printable import box_sizes, printable, told_apart
+from tadc.frontend.printable import over_box, printable, told_apart
 from tadc.frontend.printer import Hints, Item, Job, Scope, assembled, bind, scope_of
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
@@ -261,7 +261,7 @@ def _reduce(term: Reduce, scope: Scope) -> list[Item]:
     names = [str(inner.names[name]) for name in term.binders]
     ranging, held = told_apart(term.binders, term.domain)
     if len(names) > 1:
-        sizes = box_sizes(term.binders, ranging) or ()
+        sizes, held = over_box(term.binders, term.domain) or ((), held)
         ends = [("0", form_latex(form_text(size.substitute(scope.names) - 1))) for size in sizes]
     else:
         level = level_of(names[0], [row.substitute(inner.names) for row in ranging])

@@ -59,19 +59,24 @@ def ranged(name: str, lower: Sequence[Affine], upper: Sequence[Affine]) -> list[
     return [cleared(at_least_zero(row)) for row in rows]
 
 
-def box_sizes(binders: Sequence[str], domain: Iterable[Constraint]) -> list[Affine] | None:
-    """The sizes of indices over a box that starts at 0; None if they are over another set."""
-    sizes: list[Affine] = []
-    rows = set(domain)
+def over_box(binders: Sequence[str], domain: Iterable[Constraint]) -> tuple[list[Affine], Domain] | None:
+    """The sizes of indices over a box that starts at 0, and what text says of them as conditions beside it,
+    which is nothing but elements of index arrays for one index; None if they are over another set."""
+    ranging, held = told_apart(binders, domain)
+    own, sizes = frozenset(binders), list[Affine]()
     for name in binders:
-        variable = Affine.var(name)
-        above = [row for row in rows if row.form.coefficient(name) == -1]
-        if at_least_zero(variable) not in rows or len(above) != 1:
+        least = at_least_zero(Affine.var(name))
+        above = [row for row in ranging if row.form.coefficient(name) == -1]
+        above = [row for row in above if row.form.variables & own == {name}]
+        above = above if len(above) < 2 else [row for row in above if _is_limit(row, name)]
+        if least not in ranging or len(above) != 1:
             return None
-        sizes.append(above[0].form + variable + 1)
-        rows -= {at_least_zero(variable), above[0]}
-    own = set(binders)
-    return None if rows or any(size.variables & own for size in sizes) else sizes
+        sizes.append(above[0].form + least.form + 1)
+        ranging = [row for row in ranging if row not in (least, *above)]
+    beside = all(
+        row.form.variables & own and not any(_is_limit(row, name) for name in own) for row in ranging
+    )
+    return (sizes, (*ranging, *held)) if beside and (not ranging or (held and len(binders) > 1)) else None
 
 
 def is_told(name: str, size: Affine, term: Reduce, shapes: Mapping[str, Shape]) -> bool:
@@ -236,8 +241,11 @@ class Speller:
         """One reduction over a box around the set, the rest of it behind a guard; None without a box."""
         own = set(hints)
         ranging, held = told_apart(list(hints), rows)
-        sizes = box_sizes(list(hints), ranging)
-        if sizes is not None and all(size.variables <= self.sizes for size in sizes):
+        rows += tuple(
+            row for row in in_place(held, self.shapes.__getitem__, (*facts, *rows)) if row not in rows
+        )
+        box = over_box(list(hints), rows)
+        if box is not None and all(size.variables <= self.sizes for size in box[0]):
             body = self.spell(term.body, names, (*facts, *rows))
             return self.terms.reduce(list(hints), rows, body, kind=term.kind, hints=list(hints.values()))
         sides: list[Constraint] = []
@@ -252,9 +260,12 @@ class Speller:
             sides += [at_least_zero(variable), at_least_zero(max(upper - lower, -1) - variable)]
             moved[name] = variable + lower
         left = [row.substitute(moved) for row in ranging if not any(_is_limit(row, name) for name in hints)]
-        sides += [faced(row.substitute(moved)) for row in held]
         inside = [row for row in left if row.form.variables & own]
         outside = [row for row in left if not row.form.variables & own]
+        if held:
+            # Where elements are looked up only where other conditions hold, text says all of these at once.
+            sides += [*inside, *(faced(row.substitute(moved)) for row in held)]
+            inside = []
         inner = {name: form.substitute(moved) for name, form in names.items()}
         body = self.spell(term.body, inner, (*facts, *outside, *sides, *inside))
         nothing = self._constant(REDUCTIONS[term.kind].nothing)

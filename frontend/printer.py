@@ -27,7 +27,7 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.frontend.printable import box_sizes, is_told, printable, told_apart
+from tadc.frontend.printable import is_told, over_box, printable, told_apart
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.recurrences import type_of_others
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
@@ -226,10 +226,11 @@ def _reduce(term: Reduce, scope: Scope) -> list[Item]:
     names = [str(inner.names[name]) for name in term.binders]
     body = Job(term.body, SUM, inner)
     ranging, held = told_apart(term.binders, term.domain)
-    where = held_text([row.substitute(inner.names) for row in held])
-    sizes = box_sizes(term.binders, ranging) if held or len(names) > 1 else None
+    box = over_box(term.binders, term.domain) if held or len(names) > 1 else None
     # Else the size depends on an index, and is stated as a bound.
-    if sizes is not None and not any(size.variables & scope.names.keys() for size in sizes):
+    if box is not None and not any(size.variables & scope.names.keys() for size in box[0]):
+        sizes, held = box
+        where = held_text([row.substitute(inner.names) for row in held])
         told = [
             bool(held) and is_told(binder, size, term, scope.shapes)
             for binder, size in zip(term.binders, sizes, strict=True)
@@ -237,6 +238,7 @@ def _reduce(term: Reduce, scope: Scope) -> list[Item]:
         texts = ["" if known else f": {form_text(size)}" for known, size in zip(told, sizes, strict=True)]
         specs = ", ".join(map("".join, zip(names, texts, strict=True)))
         return [f"{term.kind}{{{specs}{f': {where}' if held else ''}}} (", body, ")"]
+    where = held_text([row.substitute(inner.names) for row in held])
     indices = f"{names[0]}: {where}" if held else names[0]
     level = level_of(names[0], [row.substitute(inner.names) for row in ranging])
     return [f"{term.kind}{{{indices}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
