@@ -24,7 +24,9 @@ from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_listing import Entries, Listing
-from tadc.passes.supports.entry_points import Part, Point, always
+from tadc.passes.supports.entry_points import Point
+from tadc.passes.supports.entry_unknowns import Part, always
+from tadc.passes.supports.entry_windows import outside_lookups
 from tadc.passes.supports.handed_on import renamed, told_by_others, without_index
 from tadc.passes.supports.listed_program import Listed, NotListed
 from tadc.passes.supports.sets import elsewhere
@@ -195,13 +197,13 @@ class _Reader:
         return bottom_up(term, self.known, node)
 
     def tells(self, row: Constraint) -> bool:
-        """Whether a row tells an own index by others, or has a lookup by one."""
-        inner = {name for atom in row.form.inner_atoms() for name in atom.variables}
-        linear = {atom for atom, k in row.form.terms if isinstance(atom, str) and abs(k) == 1} - inner
+        """Whether a row may tell an own index by others, or has a lookup by one."""
         others = row.form.variables - set(self.lists.made.program.sizes)
-        if row.equality:
-            return bool(linear & self.own) and (len(others) > 1 or row.form.has_lookups)
-        return bool(inner & self.own)
+        inner = {name for lookup in row.form.lookups() for name in lookup.variables}
+        told = outside_lookups(row.form) & self.own - inner
+        if told and (len(others) > 1 or row.form.has_lookups):
+            return True
+        return not row.equality and bool(inner & self.own)
 
     def parts(self, term: Term) -> list[Part]:
         """The addends."""

@@ -4,59 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 
-from tadc.frontend.extents import Extent, Shape, as_form, extent
-from tadc.frontend.program import Definition
-from tadc.frontend.terms import Domain, Term
-from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup, box
-from tadc.lattice.polyhedron import implied
-from tadc.passes.supports.compress import box_rows
+from tadc.frontend.extents import Extent
+from tadc.lattice.affine import Affine, Constraint, Lookup, box
+from tadc.passes.supports.entry_unknowns import Unknowns, always
 from tadc.passes.supports.joined_places import Join, halves, join_of, pair_arrays
-from tadc.passes.supports.listed_program import Listed, NotListed
 
 #: An index of so many values is one of elements, not one inside of them.
 MANY = 256
 
 
-@dataclass(frozen=True)
-class Part:
-    """A sum of values over the points of some indices: an addend of a term."""
-
-    binders: tuple[str, ...]
-    rows: Domain
-    value: Term
-
-    def over(self, binders: Sequence[str], rows: Domain) -> Part:
-        """The sum over more indices."""
-        return Part((*binders, *self.binders), (*rows, *self.rows), self.value)
-
-
-class Point:
+class Point(Unknowns):
     """A part of a tensor's elements, its equalities solved for indices of the tensor."""
-
-    def __init__(self, lists: Listed, definition: Definition, part: Part) -> None:
-        self.lists, self.definition = lists, definition
-        self.extents = dict(zip(definition.indices, definition.shape, strict=True))
-        self.own = list(definition.indices)
-        self.binders = list(part.binders)
-        self.rows: Domain = part.rows
-        self.at: tuple[Affine, ...] = tuple(map(Affine.var, definition.indices))
-        self.value = part.value
-        self.indices: tuple[str, ...] = ()
-        self.shape: Shape = ()
-
-    def settled(self) -> tuple[Domain, Term]:
-        """The rows and the value, where bound indices that are told are what tells them."""
-        while self.solve(self.binders):
-            pass
-        return self.rows, self.value
 
     def solved(self) -> Point:
         """The point, whose indices are those of the tensor that are left, and those that its place needs."""
-        while self.step():
-            pass
+        self.tell()
         self.need_fewer()
         used = self.indices_in(self.at).union(self.own)
         used |= self.pairing(used)
@@ -81,10 +45,6 @@ class Point:
         self.name(tuple(dims))
         self.shape = tuple(dims.values())
         return self
-
-    def indices_in(self, forms: Sequence[Affine]) -> set[str]:
-        """The indices that forms have, sizes left out."""
-        return {name for form in forms for name in form.variables if name in self.own or name in self.binders}
 
     def need_fewer(self) -> None:
         """Say the place by fewer indices, where what is looked up by some is looked up by others too."""
@@ -169,126 +129,3 @@ class Point:
         self.rows = tuple(row.substitute(mapping) for row in self.rows)
         self.value = self.lists.terms.substitute(self.value, mapping)
         self.indices = tuple(names)
-
-    # -- solving -----------------------------------------------------------------------------------
-
-    def step(self) -> bool:
-        """Solve one equality, for a bound index where one can be told, or a range of rows."""
-        return self.solve(self.binders) or self.solve(self.own) or self.range_of_owner()
-
-    def solve(self, names: Sequence[str]) -> bool:
-        """Solve one equality for one of some indices."""
-        equalities = [row for row in self.rows if row.equality]
-        between = not self.definition.is_output
-        # Those with lookups first: a diagonal then is one of what is looked up. In between it is one of
-        # elements, as these are fewer, and each of them is then a factor of others.
-        for row in sorted(equalities, key=lambda row: row.form.has_lookups == between):
-            for name in names:
-                told = _told(row.form, name)
-                if told is not None and not (between and names is self.own and self.is_lone(row)):
-                    self.substitute(name, told, row)
-                    return True
-        return False
-
-    def is_lone(self, row: Constraint) -> bool:
-        """Whether the bound indices that a row has to do with tell one index of the tensor and no other: sums
-        over them, of one element, are fewer than their values."""
-        bound, before = row.form.variables.intersection(self.binders), frozenset[str]()
-        met = row.form.variables
-        while bound != before:
-            before = bound
-            met = met.union(*(r.form.variables for r in self.rows if not bound.isdisjoint(r.form.variables)))
-            bound = met.intersection(self.binders)
-        placed = any(not bound.isdisjoint(form.variables) for form in self.at)
-        return bool(bound) and not placed and len(met.intersection(self.own)) == 1
-
-    def substitute(self, name: str, told: Affine, *rows: Constraint) -> None:
-        """Put a form in the place of an index; these rows say it."""
-        mapping = {name: told}
-        left = [row.substitute(mapping) for row in self.rows if row not in rows]
-        if name in self.own:
-            self.own.remove(name)
-            left += box_rows([told], [self.extents[name]])
-        else:
-            self.binders.remove(name)
-        self.rows = tuple(left)
-        self.at = tuple(form.substitute(mapping) for form in self.at)
-        self.value = self.lists.terms.substitute(self.value, mapping)
-
-    def range_of_owner(self) -> bool:
-        """`ptr[i] <= e <= ptr[i + 1] - 1` says that i is the owner of e, and tells it."""
-        between = not self.definition.is_output
-        for row in self.rows:
-            if between and self.is_lone(row):
-                continue
-            for atom, k in row.form.terms if not row.equality else ():
-                if not isinstance(atom, Lookup) or k != -1 or len(atom.at) != 1:
-                    continue
-                place, (index,) = row.form + Affine.atom(atom), atom.at
-                end = Affine.atom(Lookup(atom.array, (index + 1,), atom.below)) - 1 - place
-                other = Constraint(end)
-                owner = self.lists.owner(atom.array) if other in self.rows else None
-                if owner is None:
-                    continue
-                told = owner.lookup([place])
-                name = next((n for n in (*self.binders, *self.own) if index == Affine.var(n)), None)
-                if name is not None and name not in place.variables:
-                    self.substitute(name, told, row, other)
-                    self.rows = (*self.rows, *box_rows([place], owner.shape))
-                    return True
-                if not index.variables.isdisjoint((*self.own, *self.binders)) and any(
-                    True for _ in index.lookups()
-                ):
-                    left = tuple(r for r in self.rows if r not in (row, other))
-                    same = Constraint(told - index, equality=True)
-                    self.rows = (*left, same, *box_rows([place], owner.shape))
-                    return True
-        return False
-
-    def extent(self, name: str, asked: tuple[str, ...] = ()) -> Extent:
-        """How many values a bound index may have, from 0 on; `asked` depend on it. Raises NotListed."""
-        variable, facts = Affine.var(name), self.lists.program.size_facts()
-        own = box(self.own, [self.extents[n] for n in self.own])
-        if implied(variable, (*self.rows, *own, *facts)):
-            for row in self.rows:
-                if (
-                    row.equality
-                    or row.form.coefficient(name) != -1
-                    or name in (row.form + variable).variables
-                ):
-                    continue
-                most = self.most(row.form + variable, (*asked, name))
-                if most is not None:
-                    return extent(most + 1)
-        raise NotListed(f"nothing bounds an index of `{self.definition.name}` by sizes")
-
-    def most(self, form: Affine, asked: tuple[str, ...]) -> Affine | None:
-        """A form of sizes that one is never more than; None where that is not seen."""
-        total = Affine.const(form.constant)
-        for atom, k in form.terms:
-            match atom:
-                case str() if atom in self.extents:
-                    total += (as_form(self.extents[atom]) - 1) * k if k > 0 else ZERO
-                case str() if atom in self.lists.program.sizes:
-                    total += Affine.var(atom) * k
-                case str() if atom not in asked and k > 0:
-                    total += (as_form(self.extent(atom, asked)) - 1) * k
-                case Lookup():
-                    total += (atom.below - 1) * k if k > 0 else ZERO
-                case _:
-                    return None
-        return total
-
-
-def _told(form: Affine, name: str) -> Affine | None:
-    """The value of an index that an equality tells; None where it stands inside of atoms, or has a factor."""
-    k = form.coefficient(name)
-    if abs(k) != 1:
-        return None
-    rest = form - Affine.var(name) * k
-    return None if name in rest.variables else rest * -k
-
-
-def always(row: Constraint, facts: Sequence[Constraint]) -> bool:
-    """Whether a row holds wherever some others do."""
-    return all(implied(form, facts) for form in ((row.form, -row.form) if row.equality else (row.form,)))

@@ -1,0 +1,277 @@
+"""Indices of a tensor told by equalities and windows: where a part of its elements is other than 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tadc.frontend.extents import Extent, Shape, as_form, extent
+from tadc.frontend.program import Definition
+from tadc.frontend.terms import Domain, Term
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup, box
+from tadc.lattice.polyhedron import implied
+from tadc.passes.supports.compress import box_rows
+from tadc.passes.supports.entry_windows import Window, windows, with_quotients
+from tadc.passes.supports.listed_program import Listed, NotListed
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sum of values over the points of some indices: an addend of a term."""
+
+    binders: tuple[str, ...]
+    rows: Domain
+    value: Term
+
+    def over(self, binders: Sequence[str], rows: Domain) -> Part:
+        """The sum over more indices."""
+        return Part((*binders, *self.binders), (*rows, *self.rows), self.value)
+
+
+class Unknowns:
+    """A part of a tensor's elements, and what its rows tell of the indices."""
+
+    def __init__(self, lists: Listed, definition: Definition, part: Part) -> None:
+        self.lists, self.definition = lists, definition
+        self.extents = dict(zip(definition.indices, definition.shape, strict=True))
+        self.own = list(definition.indices)
+        self.binders = list(part.binders)
+        self.rows: Domain = part.rows
+        self.at: tuple[Affine, ...] = tuple(map(Affine.var, definition.indices))
+        self.value = part.value
+        #: What says that told indices are in range.
+        self.inside: Domain = ()
+        #: Indices of windows, which nothing tells.
+        self.offsets: list[str] = []
+        self.quotients: dict[str, Floor] = {}
+        self.indices: tuple[str, ...] = ()
+        self.shape: Shape = ()
+
+    def settled(self) -> tuple[Domain, Term]:
+        """The rows and the value, where bound indices that are told are what tells them."""
+        while self.solve(self.binders):
+            pass
+        return self.rows, self.value
+
+    def tell(self) -> None:
+        """Tell all indices that rows tell."""
+        own = frozenset(self.own)
+        self.rows, self.quotients = with_quotients(self.rows, own, self.lists.terms.fresh)
+        self.binders += self.quotients
+        while self.step() or self.without_quotient():
+            pass
+        self.rows += self.inside
+
+    def step(self) -> bool:
+        """Solve one equality, for a bound index where one can be told, or a range of rows, or a window."""
+        bound = [name for name in self.binders if name not in self.offsets]
+        return self.solve(bound) or self.solve(self.own) or self.range_of_owner() or self.offset()
+
+    def solve(self, names: Sequence[str]) -> bool:
+        """Solve one equality for one of some indices."""
+        equalities = [row for row in self.rows if row.equality]
+        between = not self.definition.is_output
+        # Those with lookups first: a diagonal then is one of what is looked up. In between it is one of
+        # elements, as these are fewer, and each of them is then a factor of others.
+        for row in sorted(equalities, key=lambda row: row.form.has_lookups == between):
+            name = self.longest([name for name in names if _told(row.form, name) is not None])
+            if name is not None and not (between and names is self.own and self.is_lone(row)):
+                told = _told(row.form, name)
+                assert told is not None
+                self.substitute(name, told, row)
+                return True
+        return False
+
+    def indices_in(self, forms: Sequence[Affine]) -> set[str]:
+        """The indices that forms have, sizes left out."""
+        return {name for form in forms for name in form.variables if name in self.own or name in self.binders}
+
+    def longest(self, names: Sequence[str]) -> str | None:
+        """Of these indices the one of most values, the first of those of which that is not seen."""
+        found, facts = next(iter(names), None), self.lists.program.size_facts()
+        for name in names[1:]:
+            assert found is not None
+            more, fewer = self.count(name), self.count(found)
+            if more is not None and fewer is not None and not implied(fewer - more, facts):
+                number = fewer.is_constant and not more.is_constant
+                found = name if number or implied(more - fewer, facts) else found
+        return found
+
+    def count(self, name: str) -> Affine | None:
+        """How many values an index may have; None where nothing bounds it."""
+        try:
+            return as_form(self.extents[name] if name in self.own else self.extent(name))
+        except NotListed:
+            return None
+
+    def offset(self) -> bool:
+        """Tell an index by a window, which has fewer places than there are values of it."""
+        for window in windows(self.rows, self.lists.program.sizes):
+            if window.width == ZERO and len(window.rows) > 1:
+                left = tuple(row for row in self.rows if row not in window.rows)
+                self.rows = (*left, Constraint(window.form, equality=True))
+                return True
+            name = self.told_by(window)
+            if name is None:
+                continue
+            found = window.of(name)
+            assert found is not None
+            factor, least, width = found
+            if width != ZERO:
+                more = self.lists.terms.fresh("s")
+                self.binders.append(more)
+                self.offsets.append(more)
+                self.rows += box([more], [extent(width + 1)])
+                least += Affine.var(more)
+            self.substitute(name, least, *(window.rows if factor == 1 else ()))
+            return True
+        return False
+
+    def told_by(self, window: Window) -> str | None:
+        """An index that a window tells, and that has more values than are in it; None where there is none."""
+        if not self.definition.is_output and self.is_lone(window.rows[0]):
+            return None
+        # A remainder tells nothing of what it is the remainder of.
+        if any(window.form == _rest(name, floor) for name, floor in self.quotients.items()):
+            return None
+        names: list[str] = []
+        for name in (*self.own, *self.binders):
+            found = window.of(name)
+            is_needed = name in self.own or name in self.quotients or name in self.indices_in(self.at)
+            if found is None or name in self.offsets or not is_needed:
+                continue
+            _, least, width = found
+            if (self.indices_in([least]) or least.has_lookups) and self.is_fewer(width + 1, self.count(name)):
+                names.append(name)
+        least = min((abs(window.form.coefficient(name)) for name in names), default=1)
+        return self.longest([name for name in names if abs(window.form.coefficient(name)) == least])
+
+    def is_fewer(self, one: Affine, other: Affine | None) -> bool:
+        """Whether one extent is less than another, as far as it is seen: numbers are less than sizes."""
+        if other is None or one.is_constant != other.is_constant:
+            return other is None or one.is_constant
+        return not implied(one - other, self.lists.program.size_facts())
+
+    def without_quotient(self) -> bool:
+        """Put a floor back where nothing told its quotient, nor needs it."""
+        for name, floor in self.quotients.items():
+            if name not in self.indices_in((*self.at, floor.numerator)):
+                rest = _rest(name, floor)
+                rows = (Constraint(rest), Constraint(floor.denominator - 1 - rest))
+                self.substitute(name, floor.numerator.floordiv(floor.denominator), *rows)
+                return True
+        return False
+
+    def is_lone(self, row: Constraint) -> bool:
+        """Whether the bound indices that a row has to do with tell one index of the tensor and no other: sums
+        over them, of one element, are fewer than their values."""
+        bound, before = row.form.variables.intersection(self.binders), frozenset[str]()
+        met = row.form.variables
+        while bound != before:
+            before = bound
+            met = met.union(*(r.form.variables for r in self.rows if not bound.isdisjoint(r.form.variables)))
+            bound = met.intersection(self.binders)
+        placed = any(not bound.isdisjoint(form.variables) for form in self.at)
+        return not bound <= self.quotients.keys() and not placed and len(met.intersection(self.own)) == 1
+
+    def substitute(self, name: str, told: Affine, *rows: Constraint) -> None:
+        """Put a form in the place of an index; these rows say it."""
+        mapping = {name: told}
+        left = [row.substitute(mapping) for row in self.rows if row not in rows]
+        self.inside = tuple(row.substitute(mapping) for row in self.inside)
+        if name in self.own:
+            self.own.remove(name)
+            self.inside += box_rows([told], [self.extents[name]])
+        else:
+            self.binders.remove(name)
+        self.rows = tuple(left)
+        self.quotients = {
+            q: Floor(floor.numerator.substitute(mapping), floor.denominator)
+            for q, floor in self.quotients.items()
+            if q != name
+        }
+        self.at = tuple(form.substitute(mapping) for form in self.at)
+        self.value = self.lists.terms.substitute(self.value, mapping)
+
+    def range_of_owner(self) -> bool:
+        """`ptr[i] <= e <= ptr[i + 1] - 1` says that i is the owner of e, and tells it."""
+        between = not self.definition.is_output
+        for row in self.rows:
+            if between and self.is_lone(row):
+                continue
+            for atom, k in row.form.terms if not row.equality else ():
+                if not isinstance(atom, Lookup) or k != -1 or len(atom.at) != 1:
+                    continue
+                place, (index,) = row.form + Affine.atom(atom), atom.at
+                end = Affine.atom(Lookup(atom.array, (index + 1,), atom.below)) - 1 - place
+                other = Constraint(end)
+                owner = self.lists.owner(atom.array) if other in self.rows else None
+                if owner is None:
+                    continue
+                told = owner.lookup([place])
+                name = next((n for n in (*self.binders, *self.own) if index == Affine.var(n)), None)
+                if name is not None and name not in place.variables:
+                    self.substitute(name, told, row, other)
+                    self.inside += box_rows([place], owner.shape)
+                    return True
+                if not index.variables.isdisjoint((*self.own, *self.binders)) and any(
+                    True for _ in index.lookups()
+                ):
+                    left = tuple(r for r in self.rows if r not in (row, other))
+                    same = Constraint(told - index, equality=True)
+                    self.rows = (*left, same)
+                    self.inside += box_rows([place], owner.shape)
+                    return True
+        return False
+
+    def extent(self, name: str, asked: tuple[str, ...] = ()) -> Extent:
+        """How many values a bound index may have, from 0 on; `asked` depend on it. Raises NotListed."""
+        variable, facts = Affine.var(name), self.lists.program.size_facts()
+        own = box(self.own, [self.extents[n] for n in self.own])
+        rows = (*self.rows, *self.inside)
+        if implied(variable, (*rows, *own, *facts)):
+            for row in rows:
+                k = row.form.coefficient(name)
+                rest = row.form - variable * k
+                if row.equality or k >= 0 or name in rest.variables:
+                    continue
+                most = self.most(rest, (*asked, name))
+                if most is not None:
+                    return extent(most.floordiv(-k) + 1)
+        raise NotListed(f"nothing bounds an index of `{self.definition.name}` by sizes")
+
+    def most(self, form: Affine, asked: tuple[str, ...]) -> Affine | None:
+        """A form of sizes that one is never more than; None where that is not seen."""
+        total = Affine.const(form.constant)
+        for atom, k in form.terms:
+            match atom:
+                case str() if atom in self.extents:
+                    total += (as_form(self.extents[atom]) - 1) * k if k > 0 else ZERO
+                case str() if atom in self.lists.program.sizes:
+                    total += Affine.var(atom) * k
+                case str() if atom not in asked and k > 0:
+                    total += (as_form(self.extent(atom, asked)) - 1) * k
+                case Lookup():
+                    total += (atom.below - 1) * k if k > 0 else ZERO
+                case _:
+                    return None
+        return total
+
+
+def _told(form: Affine, name: str) -> Affine | None:
+    """The value of an index that an equality tells; None where it stands inside of atoms, or has a factor."""
+    k = form.coefficient(name)
+    if abs(k) != 1:
+        return None
+    rest = form - Affine.var(name) * k
+    return None if name in rest.variables else rest * -k
+
+
+def always(row: Constraint, facts: Sequence[Constraint]) -> bool:
+    """Whether a row holds wherever some others do."""
+    return all(implied(form, facts) for form in ((row.form, -row.form) if row.equality else (row.form,)))
+
+
+def _rest(name: str, floor: Floor) -> Affine:
+    """The remainder, by the quotient."""
+    return floor.numerator - Affine.var(name) * floor.denominator
