@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Guard, Read, Reduce, Term, bottom_up, operands
+from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, operands
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.supports.compress import box_rows
@@ -230,6 +231,12 @@ class _Reader:
                     rest = self.parts(otherwise)
                     found += [part.over((), other) for other in elsewhere(rows) for part in rest]
                 return found
+            case Select(relation=relation, lhs=lhs, rhs=rhs) if not self.holds(lhs) and not self.holds(rhs):
+                choose, zero = partial(self.algebra.select, relation, lhs, rhs), self.algebra.zero
+                return [
+                    *self.each(self.parts(term.then), lambda value: choose(value, zero)),
+                    *self.each(self.parts(term.otherwise), lambda value: choose(zero, value)),
+                ]
             case Reduce(kind="sum"):
                 names, domain, body = self.terms.open(term)
                 return [part.over(names, domain) for part in self.parts(body)]

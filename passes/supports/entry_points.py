@@ -10,6 +10,7 @@ from tadc.frontend.extents import Extent
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.passes.supports.entry_unknowns import Unknowns, always
 from tadc.passes.supports.joined_places import Join, halves, join_of, pair_arrays
+from tadc.passes.terms.occupied import occupied
 
 #: An index of so many values is one of elements, not one inside of them.
 MANY = 256
@@ -36,6 +37,8 @@ class Point(Unknowns):
         summed = tuple(row for row in self.rows if not row.form.variables.isdisjoint(inner))
         self.value = self.lists.algebra.sum(inner, summed, self.value)
         self.rows = tuple(row for row in self.rows if row not in summed)
+        # A sum over no point is no entry.
+        self.rows += occupied(inner, summed, (*facts, *self.rows)) or ()
         # A box of all pairs has many more points than there are entries.
         while (join := join_of(self.rows, dims)) is not None:
             dims = self.joined(join, dims)

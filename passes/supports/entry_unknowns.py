@@ -11,7 +11,8 @@ from tadc.frontend.terms import Domain, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.supports.compress import box_rows
-from tadc.passes.supports.entry_windows import Window, windows, with_quotients
+from tadc.passes.supports.entry_windows import Window, outside_lookups, windows, with_quotients
+from tadc.passes.supports.joined_places import are_joined
 from tadc.passes.supports.listed_program import Listed, NotListed
 
 
@@ -78,7 +79,8 @@ class Unknowns:
             if name is not None and not (between and names is self.own and self.is_lone(row)):
                 told = _told(row.form, name)
                 assert told is not None
-                self.substitute(name, told, row)
+                self.drop((row,))
+                self.substitute(name, told)
                 return True
         return False
 
@@ -106,59 +108,84 @@ class Unknowns:
 
     def offset(self) -> bool:
         """Tell an index by a window, which has fewer places than there are values of it."""
-        for window in windows(self.rows, self.lists.program.sizes):
+        sizes = self.lists.program.sizes
+        for window in (*windows(self.rows, sizes), *windows(self.inside, sizes)):
             if window.width == ZERO and len(window.rows) > 1:
-                left = tuple(row for row in self.rows if row not in window.rows)
-                self.rows = (*left, Constraint(window.form, equality=True))
+                self.drop(window.rows)
+                self.rows += (Constraint(window.form, equality=True),)
                 return True
-            name = self.told_by(window)
-            if name is None:
+            if not self.definition.is_output and self.is_lone(next(iter(window.rows))):
                 continue
-            found = window.of(name)
-            assert found is not None
-            factor, least, width = found
-            if width != ZERO:
-                more = self.lists.terms.fresh("s")
-                self.binders.append(more)
-                self.offsets.append(more)
-                self.rows += box([more], [extent(width + 1)])
-                least += Affine.var(more)
-            self.substitute(name, least, *(window.rows if factor == 1 else ()))
-            return True
+            name = self.told_by(window)
+            if name is not None:
+                found = window.of(name)
+                assert found is not None
+                factor, least, width = found
+                if factor == 1:
+                    self.drop(window.rows)
+                self.substitute(name, least + (self.below(width + 1) if width != ZERO else 0))
+                return True
+            if window.width != ZERO and self.joins(window):
+                self.drop(window.rows)
+                more = self.below(window.width + 1)
+                self.rows += (Constraint(window.form - more, equality=True),)
+                return True
         return False
+
+    def joins(self, window: Window) -> bool:
+        """Whether a window says which places of two lookups are near."""
+        facts = (*self.lists.program.size_facts(), *box(self.own, [self.extents[n] for n in self.own]))
+        says = any(row in self.rows and not always(row, facts) for row in window.rows)
+        return says and are_joined(window.form, (*self.own, *self.binders))
+
+    def below(self, size: Affine) -> Affine:
+        """A new bound index of so many values."""
+        name = self.lists.terms.fresh("s")
+        self.binders.append(name)
+        self.offsets.append(name)
+        self.rows += box([name], [extent(size)])
+        return Affine.var(name)
+
+    def drop(self, rows: Domain) -> None:
+        """Leave rows out."""
+        self.rows = tuple(row for row in self.rows if row not in rows)
+        self.inside = tuple(row for row in self.inside if row not in rows)
 
     def told_by(self, window: Window) -> str | None:
         """An index that a window tells, and that has more values than are in it; None where there is none."""
-        if not self.definition.is_output and self.is_lone(window.rows[0]):
-            return None
         # A remainder tells nothing of what it is the remainder of.
         if any(window.form == _rest(name, floor) for name, floor in self.quotients.items()):
             return None
+        placed = self.indices_in(self.at)
         names: list[str] = []
         for name in (*self.own, *self.binders):
             found = window.of(name)
-            is_needed = name in self.own or name in self.quotients or name in self.indices_in(self.at)
-            if found is None or name in self.offsets or not is_needed:
+            if found is None or name in self.offsets or name not in placed.union(self.quotients):
                 continue
             _, least, width = found
-            if (self.indices_in([least]) or least.has_lookups) and self.is_fewer(width + 1, self.count(name)):
+            # Sums over indices that are nowhere else stay sums.
+            summed = outside_lookups(least).intersection(self.binders) - placed
+            tells = least.has_lookups or (self.indices_in([least]) and not summed)
+            seen = all(row in self.inside for row in window.rows)
+            if tells and self.is_fewer(width + 1, self.count(name), seen):
                 names.append(name)
         least = min((abs(window.form.coefficient(name)) for name in names), default=1)
         return self.longest([name for name in names if abs(window.form.coefficient(name)) == least])
 
-    def is_fewer(self, one: Affine, other: Affine | None) -> bool:
-        """Whether one extent is less than another, as far as it is seen: numbers are less than sizes."""
+    def is_fewer(self, one: Affine, other: Affine | None, seen: bool) -> bool:
+        """Whether one extent is less than another, or not seen to be no less. Numbers are less than sizes."""
+        facts = self.lists.program.size_facts()
         if other is None or one.is_constant != other.is_constant:
             return other is None or one.is_constant
-        return not implied(one - other, self.lists.program.size_facts())
+        return implied(other - one - 1, facts) if seen else not implied(one - other, facts)
 
     def without_quotient(self) -> bool:
         """Put a floor back where nothing told its quotient, nor needs it."""
         for name, floor in self.quotients.items():
             if name not in self.indices_in((*self.at, floor.numerator)):
                 rest = _rest(name, floor)
-                rows = (Constraint(rest), Constraint(floor.denominator - 1 - rest))
-                self.substitute(name, floor.numerator.floordiv(floor.denominator), *rows)
+                self.drop((Constraint(rest), Constraint(floor.denominator - 1 - rest)))
+                self.substitute(name, floor.numerator.floordiv(floor.denominator))
                 return True
         return False
 
@@ -174,17 +201,16 @@ class Unknowns:
         placed = any(not bound.isdisjoint(form.variables) for form in self.at)
         return not bound <= self.quotients.keys() and not placed and len(met.intersection(self.own)) == 1
 
-    def substitute(self, name: str, told: Affine, *rows: Constraint) -> None:
-        """Put a form in the place of an index; these rows say it."""
+    def substitute(self, name: str, told: Affine) -> None:
+        """Put a form in the place of an index."""
         mapping = {name: told}
-        left = [row.substitute(mapping) for row in self.rows if row not in rows]
+        self.rows = tuple(row.substitute(mapping) for row in self.rows)
         self.inside = tuple(row.substitute(mapping) for row in self.inside)
         if name in self.own:
             self.own.remove(name)
             self.inside += box_rows([told], [self.extents[name]])
         else:
             self.binders.remove(name)
-        self.rows = tuple(left)
         self.quotients = {
             q: Floor(floor.numerator.substitute(mapping), floor.denominator)
             for q, floor in self.quotients.items()
@@ -211,15 +237,15 @@ class Unknowns:
                 told = owner.lookup([place])
                 name = next((n for n in (*self.binders, *self.own) if index == Affine.var(n)), None)
                 if name is not None and name not in place.variables:
-                    self.substitute(name, told, row, other)
+                    self.drop((row, other))
+                    self.substitute(name, told)
                     self.inside += box_rows([place], owner.shape)
                     return True
                 if not index.variables.isdisjoint((*self.own, *self.binders)) and any(
                     True for _ in index.lookups()
                 ):
-                    left = tuple(r for r in self.rows if r not in (row, other))
-                    same = Constraint(told - index, equality=True)
-                    self.rows = (*left, same)
+                    self.drop((row, other))
+                    self.rows += (Constraint(told - index, equality=True),)
                     self.inside += box_rows([place], owner.shape)
                     return True
         return False
@@ -228,7 +254,7 @@ class Unknowns:
         """How many values a bound index may have, from 0 on; `asked` depend on it. Raises NotListed."""
         variable, facts = Affine.var(name), self.lists.program.size_facts()
         own = box(self.own, [self.extents[n] for n in self.own])
-        rows = (*self.rows, *self.inside)
+        rows, found = (*self.rows, *self.inside), list[Affine]()
         if implied(variable, (*rows, *own, *facts)):
             for row in rows:
                 k = row.form.coefficient(name)
@@ -236,8 +262,9 @@ class Unknowns:
                 if row.equality or k >= 0 or name in rest.variables:
                     continue
                 most = self.most(rest, (*asked, name))
-                if most is not None:
-                    return extent(most.floordiv(-k) + 1)
+                found += [] if most is None else [most.floordiv(-k) + 1]
+        if found:
+            return extent(min(found, key=lambda form: (len(form.terms), form.constant)))
         raise NotListed(f"nothing bounds an index of `{self.definition.name}` by sizes")
 
     def most(self, form: Affine, asked: tuple[str, ...]) -> Affine | None:

@@ -32,23 +32,35 @@ class Join:
     rows: tuple[Constraint, ...]
 
 
-def halves(row: Constraint, indices: Iterable[str]) -> tuple[Affine, Affine] | None:
-    """The forms that an equality says to be equal, which share no index; None where there are no such two."""
+def _parts(form: Affine, indices: Iterable[str]) -> list[Affine]:
+    """Parts of a form that share no index, what has none left out; those with lookups first."""
     known, parts = frozenset(indices), dict[frozenset[str], Affine]()
-    rest = Affine.const(row.form.constant)
-    for atom, k in row.form.terms:
+    for atom, k in form.terms:
         term = Affine.atom(atom) * k
         met = known & term.variables
-        if not met:
-            rest += term
-            continue
         for other in [names for names in parts if names & met]:
             term, met = term + parts.pop(other), met | other
-        parts[met] = term
-    if not row.equality or len(parts) != 2 or not row.form.has_lookups:
+        if met:
+            parts[met] = term
+    return sorted(parts.values(), key=lambda part: not part.has_lookups)
+
+
+def are_joined(form: Affine, indices: Iterable[str]) -> bool:
+    """Whether a form is that of two lookups of different indices, and of what has none."""
+    return sum(part.has_lookups for part in _parts(form, indices)) == 2
+
+
+def halves(row: Constraint, indices: Iterable[str]) -> tuple[Affine, Affine] | None:
+    """The forms that an equality says to be equal, which share no index; None where there are no such two.
+
+    Indices that stand in no lookup belong to the second.
+    """
+    parts = _parts(row.form, indices)
+    looked_up = sum(part.has_lookups for part in parts)
+    if not row.equality or ((looked_up, len(parts)) != (1, 2) and looked_up != 2):
         return None
-    first, second = parts.values()
-    return (first + rest, -second) if first.terms[0][1] > 0 else (-first - rest, second)
+    first = parts[0]
+    return (first, first - row.form) if first.terms[0][1] > 0 else (-first, row.form - first)
 
 
 def join_of(rows: Sequence[Constraint], extents: Mapping[str, Extent]) -> Join | None:
