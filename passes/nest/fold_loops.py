@@ -93,6 +93,8 @@ class FoldLoops:
         self.own = {**own, fold.indices[-1]: own[fold.indices[-1]] + self.moved(fold, context)}
         forms = {**context.forms, **self.own}
         self.facts = (*context.facts, *body.tile.facts)
+        self.loaded: Domain = ()
+        """What holds of elements of index arrays that are loaded before the loops."""
         rows = [row.substitute(forms) for row in fold.rows]
         self.rows = [Constraint(row.form.replace(self.before), row.equality) for row in rows]
         self.nest = self.loops_of(self.facts)
@@ -123,7 +125,8 @@ class FoldLoops:
             return None
         low, point = self.body.low, self.context.point
         value = low.variable(low.element(atom, point, checked=not low.is_inside(atom, self.facts)))
-        self.facts += (Constraint(value), Constraint(atom.below - 1 - value))
+        self.loaded += (Constraint(value), Constraint(atom.below - 1 - value))
+        self.facts += self.loaded[-2:]
         return value
 
     def loops_of(self, facts: Domain) -> LoopNest:
@@ -413,7 +416,7 @@ class FoldLoops:
 
     def innermost(self, carried: Made, here: Inside) -> Made:
         """Take in one element at each point, under masks where not all points have it."""
-        rows = tuple(c.substitute(here.bound) for c in (*self.rows, *here.apart))
+        rows = tuple(c.substitute(here.bound) for c in (*self.loaded, *self.rows, *here.apart))
         inside = here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
         guards = tuple(c.substitute(here.bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
