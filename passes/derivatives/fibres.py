@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal, get_args
 
 from tadc.frontend.extents import as_form
@@ -185,7 +186,15 @@ class _Sum:
             self.rows = (*self.rows, key.row)
             made = self.along((key,))
             return self.algebra.guard(within, made, self.algebra.neutral(self.term.kind))
-        return self.along((min(direct, key=_distance),))
+        return self.along((min(direct, key=lambda each: (self.length(each), _distance(each))),))
+
+    def length(self, known: Equation) -> Fraction:
+        """How many places a value has on average, where sizes tell: of two loops the shorter one is around
+        the other, in which something is looked for."""
+        lookup = known.lookup
+        count, values = as_form(self.arrays.count(lookup.array)), lookup.below
+        known_sizes = count.is_constant and values.is_constant and values.constant
+        return Fraction(count.constant, values.constant) if known_sizes else Fraction(0)
 
     def conditions(self, known: Iterable[Equation]) -> tuple[Constraint, ...]:
         """What has to hold of values for elements to be equal to them."""
