@@ -69,3 +69,24 @@ done:
 none:
   ret i64 1
 }
+
+; A body of `tadc_parallel`: `args` are the two arrays, and a number that becomes 1 where elements from `begin`
+; to `end` differ.
+define void @tadc_compare_NAME(ptr %args, i64 %begin, i64 %end) {
+entry:
+  %kept.at = getelementptr i64, ptr %args, i64 1
+  %differs.at = getelementptr i64, ptr %args, i64 2
+  %from = load ptr, ptr %args
+  %kept = load ptr, ptr %kept.at
+  %first = getelementptr T, ptr %from, i64 %begin
+  %first.kept = getelementptr i32, ptr %kept, i64 %begin
+  %count = sub i64 %end, %begin
+  %same = call i64 @tadc_same_NAME(ptr %first, ptr %first.kept, i64 %count)
+  %is_same = icmp ne i64 %same, 0
+  br i1 %is_same, label %done, label %other
+other:
+  store atomic i64 1, ptr %differs.at monotonic, align 8
+  br label %done
+done:
+  ret void
+}

@@ -44,6 +44,14 @@ _FUNCTIONS = {
     "joined": "pnpnp", "ranks": "pnnnp", "spread": "pnnpn",
 }  # fmt: skip
 
+#: The functions that there is one of for each type of elements.
+_OF_KINDS = ("admit", "same", "compare")
+
+#: Arrays of fewer elements are compared sooner by one thread than others wake.
+_MANY = 1 << 16
+#: Ranges of threads begin at multiples of so many.
+_LINE = 64
+
 
 def inspector_text() -> str:
     """LLVM IR of all functions."""
@@ -70,7 +78,7 @@ def _admitting(text: str, name: str) -> str:
 def _library() -> Library:
     from tadc.backend.cpu.kept_code import linked
 
-    names = [*_FUNCTIONS, *(f"{what}_{name}" for name in _KINDS for what in ("admit", "same"))]
+    names = [*_FUNCTIONS, *(f"{what}_{name}" for name in _KINDS for what in _OF_KINDS)]
     return linked(inspector_text(), [f"tadc_{name}" for name in names], level=2)
 
 
@@ -108,7 +116,20 @@ def admitted(array: Array) -> tuple[Array, int]:
 def is_same(array: Array, admitted: Array) -> bool:
     """Whether the elements of a contiguous array of integers are those of one that was admitted."""
     kind = "int32" if array.dtype is INDEX else _kind(array)
-    return bool(_function(f"same_{kind}")(_at(array), _at(admitted), array.size))
+    if array.size < _MANY:
+        return bool(_function(f"same_{kind}")(_at(array), _at(admitted), array.size))
+    given = np.array([_at(array), _at(admitted), 0], np.uint64)
+    _in_parallel()(_library()[f"tadc_compare_{kind}"], _at(given), array.size, _LINE, array.size)
+    return not given[2]
+
+
+@cache
+def _in_parallel() -> Callable[[int, int | None, int, int, int], None]:
+    """Runs a body on ranges of elements, as `tadc_parallel`."""
+    from tadc.backend.cpu.thread_pool import address_of_pool
+
+    kinds = (ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+    return ctypes.CFUNCTYPE(None, *kinds)(address_of_pool())
 
 
 def _kind(array: Array) -> str:

@@ -10,6 +10,7 @@ import pytest
 from tadc.backend.runtime.inspector import (
     admitted,
     falls,
+    is_same,
     joint_starts,
     owners,
     sorted_places,
@@ -48,6 +49,18 @@ def test_what_is_no_index_is_larger_than_any(dtype: str, place: int) -> None:
 
 def test_a_64_bit_integer_does_not_wrap_around() -> None:
     assert admitted(np.array([1, 2**32 + 1, 3]))[1] == 2**32 + 1
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+@pytest.mark.parametrize("count", [1, 70_001])
+def test_one_element_that_differs_is_seen(dtype: str, count: int) -> None:
+    kept = drawn(count, 200)
+    given = kept.astype(dtype)
+    assert is_same(given, kept)
+    for place in {0, count // 2, count - 1}:
+        other = given.copy()
+        other[place] += 1
+        assert not is_same(other, kept)
 
 
 @pytest.mark.parametrize("values", [[], [3], [1, 1, 2], [0, 5, 5, 9] * 1, range(100)])
