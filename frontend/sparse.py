@@ -90,9 +90,7 @@ def total(terms: Terms, value: Sparse, span: Span) -> Term:
     """The value as a term."""
     found: Term | None = None
     for part in value.parts:
-        term = part.term
-        if part.keys:
-            term = terms.reduce(part.keys, part.rows, term, hints=part.hints, span=span)
+        term = _whole(terms, part, span)
         found = term if found is None else terms.apply("add", [found, term], span)
     assert found is not None
     return found
@@ -143,7 +141,14 @@ def _times(terms: Terms, x: Term | Sparse, y: Term | Sparse, span: Span) -> Spar
 
 
 def _product(terms: Terms, p: Part, q: Part, span: Span) -> Part:
-    """The product of two parts, which vanishes where one of them does."""
+    """The product of two parts, which vanishes where one of them does.
+
+    Of two sums those that no sum of the program can join any more stay sums of their own.
+    """
+    if p.keys and q.keys:
+        p, q = (part if part.places else Part(_whole(terms, part, span)) for part in (p, q))
+    if not set(p.keys).isdisjoint(q.keys):
+        q = _renamed(terms, q)
     refused = [r.refused for r, other in ((p, q), (q, p)) if r.refused and not other.covers(r)]
     term = terms.apply("mul", [p.term, q.term], span)
     places = p.places | q.places
@@ -152,10 +157,28 @@ def _product(terms: Terms, p: Part, q: Part, span: Span) -> Part:
     )
 
 
+def _whole(terms: Terms, part: Part, span: Span) -> Term:
+    """The sum that a part is."""
+    return (
+        terms.reduce(part.keys, part.rows, part.term, hints=part.hints, span=span) if part.keys else part.term
+    )
+
+
+def _renamed(terms: Terms, part: Part) -> Part:
+    """A part that sums over indices of its own."""
+    own = {key: terms.fresh("s") for key in part.keys}
+    moved = {key: Affine.var(name) for key, name in own.items()}
+    rows = tuple(row.substitute(moved) for row in part.rows)
+    return replace(part, term=terms.substitute(part.term, moved), keys=tuple(own.values()), rows=rows)
+
+
 def _power(terms: Terms, value: Sparse, number: int, span: Span) -> Sparse:
     """An integer power from 1 on: parts that are stored times a power of the whole, and what is left."""
     if number == 1:
         return value
+    if not any(part.places for part in value.parts):
+        power = terms.apply("pow", [total(terms, value, span), terms.const(number)], span)
+        return replace(value, parts=(Part(power),))
     whole = total(terms, value, span)
     if number > 2:
         whole = terms.apply("pow", [whole, terms.const(number - 1)], span)

@@ -64,6 +64,10 @@ def test_at_is_a_name_elsewhere() -> None:
          "f[i] = sum{e: row[e] = i} (A[at e] * x[col[e]]) + sum{e: row[e] = i} (-B[at e] * x[col[e]])"),
         ("f[i: N] = sum{j} (A[i, j] + x[j])",
          "f[i] = sum{e: row[e] = i} (A[at e]) + sum{j}_0^(M - 1) (x[j])"),
+        ("f[i: N] = (sum{j} (A[i, j] * x[j]) - 1)**2",
+         "f[i] = (sum{e: row[e] = i} (A[at e] * x[col[e]]) + -1)**2"),
+        ("f[i: N] = sum{j} (A[i, j]) * sum{j} (x[j] * A[i, j])",
+         "f[i] = sum{e: row[e] = i} (A[at e]) * sum{e: row[e] = i} (x[col[e]] * A[at e])"),
         ("f[i, j] = A[i, j]", "f[i, j] = sum{e: col[e] = j and row[e] = i} (A[at e])"),
         ("f[i: N, j: M] = if {i > j} then (A[i, j]) else (2)",
          "f[i, j] = sum{e: col[e] = j and row[e] = i} (if {i > j} then (A[at e]) else (0))"
