@@ -56,6 +56,7 @@ from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.rewrites.scattered_sums import with_scattered_sums
 from tadc.passes.rewrites.separate_sums import separate_contractions
+from tadc.passes.rewrites.sparse_products import with_sparse_products
 from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -343,11 +344,15 @@ class ScatterSums(TermPass):
 
     An equality tells the element of each entry of its block. `tad-to-loops` then reads the entries of a block
     of elements once, in order, and adds each to its element.
+
+    So are the elements of a product of two sparse matrices at a pattern, where its rows have more elements
+    than those of the second matrix: a further tensor has them in the order of rows, and `tad-to-loops` adds
+    up what is in a row in a buffer for all columns, or for a group of them.
     """
 
     def rewrite(self, program: Program) -> Program:
         """Scatter in a program."""
-        return with_scattered_sums(program)
+        return with_scattered_sums(with_sparse_products(program))
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

@@ -174,6 +174,20 @@ class Scatter:
 
 
 @dataclass(frozen=True)
+class Buffer:
+    """The elements that the loop over an index computes, of a product of two sparse matrices in the order of
+    rows, are computed row by row: `row` is a loop over rows, `room` has an element for each column. Each
+    summand of the sum `fold` is added to that of its column.
+    """
+
+    TEXT = "buffer {fold:value} {index} -> {row}, {room}"
+    fold: str
+    index: str
+    row: str
+    room: str
+
+
+@dataclass(frozen=True)
 class With:
     """The map that computes these tensors, one over the entries of all rows, runs in the loop of the sum of a
     map over rows, which the step is for."""
@@ -387,8 +401,8 @@ class Vectors:
 
 
 Step = (
-    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter | FoldLanes |
-    FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | With |
-    Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
+    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter | Buffer |
+    FoldLanes | FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads |
+    Rows | With | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

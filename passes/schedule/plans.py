@@ -11,7 +11,8 @@ from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
 from tadc.passes.maps.scattered_maps import Scattered
-from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads, With
+from tadc.passes.maps.sparse_rows import RowProduct
+from tadc.passes.nest.steps import Buffer, Join, Rows, Scatter, Steps, Threads, With
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
@@ -154,6 +155,15 @@ def scattered_plan(item: Map, function: MapFunction, found: Scattered) -> Plan:
     if _is_known(item, function):
         plain = replace(plain, work=probed_operations(item, function.tensors()))
     return plain.with_steps(steps)
+
+
+def row_product_plan(item: Map, function: MapFunction, found: RowProduct) -> Plan:
+    """The plan of a map that is a product of sparse matrices, row by row."""
+    (index,), plain = item.indices, Plan(None, (WHOLE,), None, ())
+    names = Names({*function.sizes, *function.tensors(), index, *indices_bound(item.body)})
+    row, room = names.new("row"), names.new(f"{item.tensors[0].name}_row")
+    steps = (Threads((index,), (MULTIPLE,)), Buffer(found.fold, index, row, room))
+    return replace(plain, work=probed_operations(item, function.tensors())).with_steps(steps)
 
 
 def plan_with(rows: Map, entries: Map, function: MapFunction) -> Plan:

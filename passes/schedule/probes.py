@@ -14,6 +14,7 @@ from random import Random
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Map, Tensor
 from tadc.passes.maps.scattered_maps import Scattered, scattered
+from tadc.passes.maps.sparse_rows import RowProduct, row_product
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.work_counts import Sides, sides, weight_of
 from tadc.passes.terms.costs import ACCESS, LARGE
@@ -34,6 +35,8 @@ def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
     """
     if (found := scattered(item)) is not None:
         return _scattered_operations(item, found, tensors)
+    if (product := row_product(item)) is not None:
+        return _product_operations(item, product, tensors)
     random = Random(0)
     sizes = [size.constant for size in item.extents]
     count = _Descent(random, tensors).block(item.body)
@@ -54,6 +57,19 @@ def _scattered_operations(item: Map, found: Scattered, tensors: Mapping[str, Ten
     summands = min((array.below.constant - 1 for array in arrays if array.below is not None), default=0)
     each = sum(weight_of(let.value) for let in item.body.all_lets())
     return summands * (each + 2 * ACCESS) + elements * ACCESS
+
+
+def _product_operations(item: Map, found: RowProduct, tensors: Mapping[str, Tensor]) -> int:
+    """Those of a product of two sparse matrices, where each row of the second has as many elements."""
+    summands = 1
+    for name, rows in (found.outer, found.inner):
+        forms = [form for row in rows for form in row.inequalities]
+        steps = steps_between(name, forms, tensors) or 1
+        of = (tensors[lookup.array] for row in rows for lookup in row.form.lookups())
+        entries = (array.below.constant - 1 for array in of if array.increasing and array.below is not None)
+        summands *= steps if (name, rows) == found.inner else next(entries, 1)
+    each = sum(weight_of(let.value) for let in found.block.all_lets())
+    return summands * (each + 2 * ACCESS) + 3 * item.extents[0].constant * ACCESS
 
 
 class _Descent:

@@ -30,6 +30,8 @@ WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 EXPENSIVE = 4
 #: Bytes of an element.
 ELEMENT = {"f32": 4, "f64": 8, "i32": 4}
+#: The most bytes of a buffer for a row of a sparse product, which is on the stack and in a cache near.
+BUFFER = 1 << 18
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
 CACHED_BYTES = 4 << 20
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.

@@ -55,9 +55,8 @@ class Arrays:
     def taken(self, array: str, by: str) -> Argument:
         """The elements of an array in the order of another's."""
         argument = self[array]
-        return self.make(
-            "taken", (array, by), 0, tuple(map(as_form, argument.shape)), as_form(self.below(array))
-        )
+        shape, below = tuple(map(as_form, argument.shape)), as_form(self.below(array))
+        return self.make("taken", (array, by), 0, shape, below, increasing=array == by and len(shape) == 1)
 
     def whole(self, ptr: str, length: int) -> Argument:
         """How many parts of a length are in the ranges between neighbours of an increasing array."""

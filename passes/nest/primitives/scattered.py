@@ -26,7 +26,7 @@ def scatter(nest: Nest, step: Scatter) -> Nest:
     check_new(nest, step.outer, f"{step.outer}_end")
 
     def rule(loop: For) -> Body:
-        compute, fold = _sum_in(loop, step.fold)
+        compute, fold = sum_in(loop, step.fold)
         found = scattered_fold(step.fold, fold, step.index)
         if found is None:
             raise DoesNotFit(f"`{step.fold}` has no equality that tells `{step.index}`")
@@ -44,7 +44,7 @@ def scatter(nest: Nest, step: Scatter) -> Nest:
     return with_loops(nest, step.index, rule)
 
 
-def _sum_in(loop: For, name: str) -> tuple[Compute, Fold]:
+def sum_in(loop: For, name: str) -> tuple[Compute, Fold]:
     """The computation of a loop that computes a sum and nothing else, and the sum."""
     compute = loop.body[0] if len(loop.body) == 1 and loop.step == 1 else None
     if isinstance(compute, Compute) and len(compute.block.lets) == 1 and len(compute.stores) == 1:

@@ -1,0 +1,119 @@
+"""Maps whose one sum is that of a product of two sparse matrices, over what is in rows.
+
+    S[p] = sum q where ptr[u] <= p < ptr[u + 1] and (bounds of q by u):
+               sum t where (bounds of t by u and q) and d[t] = y[p]: f(q, t)
+
+with u = row[p], an element of an array that increases. What is added does not depend on p, so the elements of
+a row are computed together (`nest/primitives/rows_in_buffer.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import ZERO, Affine, Lookup
+from tadc.passes.maps.map import Block, Fold, IndexNumber, Let, Load, Map
+
+
+@dataclass(frozen=True)
+class RowProduct:
+    """The sum of a name: the row of an element, where rows begin and end, the loops, and what they add; the
+    element's column, and that of what is added."""
+
+    fold: str
+    row: Lookup
+    own: tuple[Affine, Affine]
+    outer: tuple[str, Domain]
+    inner: tuple[str, Domain]
+    column: Affine
+    added: Affine
+    block: Block
+
+    @property
+    def columns(self) -> Affine:
+        """A number that columns are less than."""
+        ((atom, _),) = self.column.terms
+        assert isinstance(atom, Lookup)
+        return atom.below
+
+
+def row_product(item: Map) -> RowProduct | None:
+    """The product that a map is; None for any other map."""
+    if item.order is not None or len(item.indices) != 1 or len(item.body.lets) != 1:
+        return None
+    (let,), fold = item.body.lets, item.body.lets[0].value
+    return product_of(let.names[0], fold, item.indices[0]) if isinstance(fold, Fold) else None
+
+
+def product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
+    """The product that a sum is for the elements of an index; None where it is none."""
+    lets, let = _last(fold.body)
+    inner = let.value if let is not None else None
+    if not isinstance(inner, Fold) or {fold.kind, inner.kind} != {"sum"}:
+        return None
+    if len(fold.indices) != 1 or len(inner.indices) != 1 or len(inner.body.gives) != 1:
+        return None
+    own = tuple(row for row in fold.rows if row.form.coefficient(index))
+    told = tuple(row for row in inner.rows if row.equality)
+    outer, bounds = (tuple(r for r in rows if r not in (*own, *told)) for rows in (fold.rows, inner.rows))
+    row_of, ends = _row(own, index)
+    columns = _columns(told, index, inner.indices[0])
+    if row_of is None or ends is None or columns is None:
+        return None
+    block = Block((*lets, *inner.body.lets), inner.body.gives)
+    forms = [_without(row.form, row_of) for row in (*outer, *bounds)]
+    if any(index in form.variables for form in (*forms, *_forms(block))):
+        return None
+    q, t = fold.indices[0], inner.indices[0]
+    return RowProduct(name, row_of, ends, (q, outer), (t, bounds), *columns, block)
+
+
+def _last(block: Block) -> tuple[tuple[Let, ...], Let | None]:
+    """The values of a block but the one that it gives, and that, if no other uses anything else of it."""
+    *others, last = block.lets
+    is_last = block.gives == last.names and not any(isinstance(let.value, Fold) for let in others)
+    return tuple(others), last if is_last else None
+
+
+def _row(rows: Domain, index: str) -> tuple[Lookup | None, tuple[Affine, Affine] | None]:
+    """The row of an element, and where it begins and the next one does, over the row as the place."""
+    place = Affine.var(index)
+    starts = [place - row.form for row in rows if not row.equality and row.form.coefficient(index) == 1]
+    stops = [row.form + place + 1 for row in rows if not row.equality and row.form.coefficient(index) == -1]
+    if len(rows) != 2 or len(starts) != 1 or len(stops) != 1:
+        return None, None
+    (start,), (stop,) = starts, stops
+    lower = start.terms[0][0] if len(start.terms) == 1 else None
+    row = next(iter(lower.at[0].lookups()), None) if isinstance(lower, Lookup) else None
+    if not isinstance(lower, Lookup) or row is None or row.at != (place,) or lower.at != (Affine.atom(row),):
+        return None, None
+    upper = Affine.atom(Lookup(lower.array, (Affine.atom(row) + 1,), lower.below))
+    return (row, (start, stop)) if (start, stop) == (Affine.atom(lower), upper) else (None, None)
+
+
+def _columns(told: Domain, index: str, t: str) -> tuple[Affine, Affine] | None:
+    """The column of an element, and that of what is added to it."""
+    atoms = [atom for row in told for atom, k in row.form.terms if isinstance(atom, Lookup) and abs(k) == 1]
+    element = next((Affine.atom(atom) for atom in atoms if atom.at == (Affine.var(index),)), None)
+    added = next((Affine.atom(atom) for atom in atoms if atom.at == (Affine.var(t),)), None)
+    if len(told) != 1 or element is None or added is None:
+        return None
+    return (element, added) if told[0].form in (element - added, added - element) else None
+
+
+def _without(form: Affine, row: Lookup) -> Affine:
+    return form.replace(lambda atom: ZERO if atom == row else None)
+
+
+def _forms(block: Block) -> Iterator[Affine]:
+    """All forms of the values of a block of loads and functions."""
+    for let in block.all_lets():
+        match let.value:
+            case Load(at=at):
+                yield from at
+            case IndexNumber(form=form):
+                yield form
+            case _:
+                pass

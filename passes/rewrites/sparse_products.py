@@ -1,0 +1,299 @@
+"""Products of two sparse matrices at a given pattern, row by row (F. G. Gustavson, Two fast algorithms for
+sparse matrices, 1978).
+
+    C[e] = sum{q}_(row x[e] of A) (sum{t}_(key of y[e] and c[q] in B) (if {…} then (A[q]*B[t]) else (0)))
+
+looks for an element of B for each element of a row of A, once for each e. Where rows of C have more elements
+than those of B, it is less to go through the rows of B that a row of A names, and to add each product to the
+element of C whose column it has:
+
+    S[p] = sum{q}_(row u of A) (sum{t: d[t] = y[p]}_(row c[q] of B) (A[q]*B[t]))    for all p of row u at once
+
+where p are the places of C in the order of rows, and u is the row of p; `nest/primitives/rows_in_buffer.py`
+has one pass over all such t, and a buffer for the elements of a row. Columns are in groups that fit it: for
+several, rows are cut into the parts that are in a group each, in C and in B alike.
+
+An element has its products in one order, those of the row of A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, index_forms, reachable
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.costs import BUFFER, ELEMENT
+from tadc.passes.terms.inspected_arrays import Arrays
+from tadc.passes.terms.names import Names
+
+LEAST_ELEMENTS = 1 << 12
+"""Fewer elements are not worth a buffer that is 0 first."""
+
+SEARCHED = 3
+"""What looking for an element takes, in the time to add a product."""
+
+MOST_PARTS = 4
+"""Rows are not cut where they have, all together, so many times more parts than there are elements."""
+
+
+def with_sparse_products(program: Program) -> Program:
+    """The program with such products row by row; the index arrays that they need are further arguments."""
+    if program.sizes or not program.index_arrays():
+        return program
+    arrays, names = Arrays(program), Names(program)
+    definitions = [made for d in program.definitions for made in _ByRows(program, arrays, names, d).run()]
+    if len(definitions) == len(program.definitions):
+        return program
+    found = replace(program, definitions=definitions)
+    return replace(found, arguments=arrays.used_by(found))
+
+
+@dataclass(frozen=True)
+class _Product:
+    """What a definition is: a sum over the rows of `ptr` that `x` tells of one over what is found by `key` in
+    `r`, whose element is `column`, and in `d`, whose element is that of `y`."""
+
+    ptr: str
+    q: str
+    t: str
+    x: str
+    y: str
+    r: str
+    d: str
+    key: str
+    column: Affine
+    term: Term
+
+
+@dataclass
+class _ByRows:
+    """Takes products out of the body of a definition: `new` are definitions of their elements."""
+
+    program: Program
+    arrays: Arrays
+    names: Names
+    definition: Definition
+    new: list[Definition] = field(default_factory=list[Definition])
+
+    def run(self) -> list[Definition]:
+        """What the definition becomes."""
+        d = self.definition
+        if len(d.indices) != 1 or d.order is not None:
+            return [d]
+        body = self.term(d.body)
+        return [*self.new, replace(d, body=body)] if self.new else [d]
+
+    def term(self, term: Term) -> Term:
+        """A term that reads what products in it have become."""
+        if isinstance(term, Apply):
+            below = [self.term(operand) for operand in term.operands]
+            same = all(x is y for x, y in zip(below, term.operands, strict=True))
+            return term if same else self.program.terms.apply(term.function, below, term.span)
+        d, found = self.definition, _Match(self.program, self.arrays, self.definition).product(term)
+        sizes = _Sizes.of(found, self.arrays, term) if found is not None else None
+        if found is None or sizes is None or not sizes.pays() or term.type is None:
+            return term
+        rows, p = _Rows(self.program, self.arrays, found, sizes), self.names.index("p", ())
+        name = self.names.free(f"{d.name}_rows")
+        self.new.append(Definition(name, term.type, d.shape, (p,), rows.sum_of(p, term), False, d.span))
+        perm = self.arrays.perm([rows.rows], 0).name
+        place = self.arrays.perm([perm], 0).lookup([Affine.var(d.indices[0])])
+        return self.program.terms.read(name, [place], term.type)
+
+
+@dataclass
+class _Match:
+    """Looks for products in a definition of one index."""
+
+    program: Program
+    arrays: Arrays
+    definition: Definition
+
+    def product(self, term: Term) -> _Product | None:
+        """The product that a term is, if it is one."""
+        outer = self.range(term)
+        if outer is None:
+            return None
+        ptr, x, q, body = outer
+        inner = self.range(body)
+        if inner is None or (row := self.own(x)) is None:
+            return None
+        by, _, t, body = inner
+        about = self.arrays[by].inspected
+        if about is None or about.kind != "ptr" or not isinstance(body, Guard):
+            return None
+        key = about.of[0]
+        if not is_const(body.otherwise, 0) or not self.moves(body.then, t, key):
+            return None
+        told = self.told(body.conditions, t, key)
+        own = {name: array for name, form in told.items() if (array := self.own(form)) is not None}
+        others = [name for name, form in told.items() if self.index not in form.variables]
+        if len(told) != 2 or len(own) != 1 or len(others) != 1:
+            return None
+        ((name, column),), (other,) = own.items(), others
+        if self.index in body.then.free:
+            return None
+        return _Product(ptr, q, t, row, column, other, name, key, told[other], body.then)
+
+    @property
+    def index(self) -> str:
+        """That of the definition's elements."""
+        return self.definition.indices[0]
+
+    def range(self, term: Term) -> tuple[str, Affine, str, Term] | None:
+        """Of a sum over the range of an element of an increasing array the array, which element, the index
+        and the summand."""
+        if not isinstance(term, Reduce) or term.kind != "sum" or len(term.binders) != 1:
+            return None
+        (name,), rows, body = self.program.terms.open(term)
+        place = Affine.var(name)
+        for row in rows:
+            lower = next((atom for atom, _ in (place - row.form).terms), None)
+            if isinstance(lower, Lookup) and len(lower.at) == 1 and self.arrays[lower.array].increasing:
+                upper = Lookup(lower.array, (lower.at[0] + 1,), lower.below)
+                bounds = (Constraint(place - Affine.atom(lower)), Constraint(Affine.atom(upper) - 1 - place))
+                if set(rows) == set(bounds):
+                    return lower.array, lower.at[0], name, body
+        return None
+
+    def own(self, form: Affine) -> str | None:
+        """The array whose element at the place of the definition's element a form is."""
+        atom = form.terms[0][0] if len(form.terms) == 1 else None
+        if not isinstance(atom, Lookup) or form != Affine.atom(atom):
+            return None
+        return atom.array if atom.at == (Affine.var(self.index),) else None
+
+    def told(self, conditions: Domain, t: str, key: str) -> dict[str, Affine]:
+        """The values of elements at t, by their arrays; nothing where conditions say more."""
+        found: dict[str, Affine] = {}
+        for row in conditions:
+            here = [a for a, k in row.form.terms if abs(k) == 1 and self.at_place(a, t, key) == "taken"]
+            if not row.equality or len(here) != 1 or not isinstance(here[0], Lookup):
+                return {}
+            about = self.arrays[here[0].array].inspected
+            assert about is not None
+            k = row.form.coefficient(here[0])
+            found[about.of[0]] = Affine.atom(here[0]) - row.form * k
+        return found if len(found) == len(conditions) else {}
+
+    def at_place(self, atom: str | Floor | Lookup, t: str, key: str) -> str:
+        """What the inspector made an element at place t of, in the order of keys; nothing for others."""
+        if not isinstance(atom, Lookup):
+            return ""
+        about = self.arrays[atom.array].inspected
+        if about is None or about.of[-1:] != (key,) or atom.at != (Affine.var(t),):
+            return ""
+        return about.kind if about.kind in ("taken", "perm") and about.axis == 0 else ""
+
+    def moves(self, term: Term, t: str, key: str) -> bool:
+        """Whether t is nothing but a place in the order of keys."""
+
+        def fixed(atom: str | Floor | Lookup) -> Affine | None:
+            return ZERO if self.at_place(atom, t, key) else None
+
+        forms = (form for each in reachable([term]) for form in index_forms(each))
+        return all(t not in form.replace(fixed).variables for form in forms)
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """How many rows and columns the product has, those of the buffer, and of how many parts a row is."""
+
+    rows: int
+    columns: int
+    buffer: int
+    elements: int
+    shared: int
+    looked_in: int
+
+    @classmethod
+    def of(cls, found: _Product, arrays: Arrays, term: Term) -> _Sizes | None:
+        """Those of a product of arrays of one dimension."""
+        shapes = [arrays[name].shape for name in (found.x, found.y, found.r, found.d)]
+        below = [arrays.below(name) for name in (found.x, found.y, found.r, found.d)]
+        (elements, *more), (looked_in, *others) = shapes[0], shapes[2]
+        if more or others or shapes[1] != shapes[0] or shapes[3] != shapes[2] or below[3] != below[1]:
+            return None
+        numbers = [number for number in (*below[:3], elements, looked_in) if isinstance(number, int)]
+        if len(numbers) < 5 or not all(numbers) or term.type is None:
+            return None
+        rows, columns, shared, elements, looked_in = numbers
+        return cls(rows, columns, min(BUFFER // ELEMENT[term.type], columns), elements, shared, looked_in)
+
+    @property
+    def parts(self) -> int:
+        """The parts of a row that are each in a group of columns."""
+        return -(-self.columns // self.buffer)
+
+    def pays(self) -> bool:
+        """Whether rows of the product have so many elements that it is less to add what is in the rows of
+        the second factor than to look for what is in a column of it, once for each."""
+        added, searched = self.looked_in * self.rows, SEARCHED * self.elements * self.shared
+        if self.elements < LEAST_ELEMENTS or added > searched:
+            return False
+        parts = self.parts * (self.rows + self.shared)
+        return self.parts == 1 or parts <= MOST_PARTS * (self.elements + self.looked_in)
+
+
+class _Rows:
+    """The sum of the elements of a product in the order of rows."""
+
+    def __init__(self, program: Program, arrays: Arrays, found: _Product, sizes: _Sizes) -> None:
+        self.terms, self.arrays, self.found, self.sizes = program.terms, arrays, found, sizes
+        self.rows = self.parts_of(found.x, found.y, sizes.elements)
+        """The part of a row that each element of the product is in."""
+        self.others = self.parts_of(found.r, found.d, sizes.looked_in)
+        """That of each of the second factor."""
+
+    def parts_of(self, row: str, column: str, count: int) -> str:
+        """The array of the parts of rows that elements are in."""
+        parts = self.sizes.parts
+        if parts == 1:
+            return row
+        place = [Affine.var("#0")]
+        first, second = (self.arrays[name].lookup(place) for name in (row, column))
+        form = first * parts + second.floordiv(self.sizes.buffer)
+        below = as_form(self.arrays.below(row)) * parts
+        return self.arrays.values([row, column], form, [Affine.const(count)], below).name
+
+    def column(self, name: str) -> str:
+        """The array of the columns of elements in their group."""
+        if self.sizes.parts == 1:
+            return name
+        shape, size = list(map(as_form, self.arrays[name].shape)), self.sizes.buffer
+        form = self.arrays[name].lookup([Affine.var("#0")]).mod(size)
+        return self.arrays.values([name], form, shape, Affine.const(size)).name
+
+    def sum_of(self, p: str, whole: Term) -> Term:
+        """The sum for place p, over what is in rows: all in one part of a row have the same bounds."""
+        arrays, found, parts = self.arrays, self.found, self.sizes.parts
+        place, q, t = Affine.var(p), Affine.var(found.q), Affine.var(found.t)
+        part = arrays.taken(self.rows, self.rows).lookup([place])
+        column = found.column * parts + part.mod(parts)
+        ptr = arrays[found.ptr]
+        outer = _within(q, ptr, part.floordiv(parts))
+        own = _within(place, arrays.ptr([self.rows]), part)
+        inner = _within(t, arrays.ptr([self.others]), column)
+        element = arrays.taken(self.column(found.y), self.rows).lookup([place])
+        same = Constraint(arrays.taken(self.column(found.d), self.others).lookup([t]) - element, True)
+        term = self.terms.rewrite_forms(found.term, frozenset((found.t,)), lambda f: f.replace(self.moved))
+        summand = self.terms.reduce([found.t], (*inner, same), term, hints=["t"], span=whole.span)
+        return self.terms.reduce([found.q], (*own, *outer), summand, hints=["q"], span=whole.span)
+
+    def moved(self, atom: str | Floor | Lookup) -> Affine | None:
+        """An element in the order of keys in that of rows."""
+        about = self.arrays[atom.array].inspected if isinstance(atom, Lookup) else None
+        if about is None or not isinstance(atom, Lookup) or about.of[-1:] != (self.found.key,):
+            return None
+        is_perm = about.kind == "perm"
+        made = self.arrays.perm([self.others], 0) if is_perm else self.arrays.taken(about.of[0], self.others)
+        return made.lookup(atom.at)
+
+
+def _within(place: Affine, ptr: Argument, value: Affine) -> Domain:
+    """That a place is in the range of a value."""
+    first, last = ptr.lookup([value]), ptr.lookup([value + 1]) - 1
+    return Constraint(place - first), Constraint(last - place)

@@ -1,0 +1,112 @@
+"""Products of two sparse matrices at a pattern row by row: values, bits, and where it pays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import tadc
+
+PRODUCT = """
+ar: index[E] in N; ac: index[E] in M
+br: index[F] in M; bc: index[F] in K
+cr: index[G] in N; cc: index[G] in K
+A: f64[N, M] at (ar, ac)
+B: f64[M, K] at (br, bc)
+C: f64[N, K] at (cr, cc)
+C[i, k] = sum{j} (A[i, j] * B[j, k])
+"""
+SIZES = {"N": 100, "M": 90, "K": 110, "E": 5000, "F": 4800, "G": 5200}
+ENDS = {"ar": "EN", "ac": "EM", "br": "FM", "bc": "FK", "cr": "GN", "cc": "GK"}
+
+
+class _Matrices:
+    """Matrices in no order, which have places twice, and an empty first and last row; so has the pattern."""
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self.sizes, self.random = sizes, np.random.default_rng(3)
+        self.places = {
+            name: self.random.integers(1, sizes[below] - 1, sizes[count])
+            for name, (count, below) in ENDS.items()
+        }
+        self.told = {name: sizes[name] for name in "NMK"}
+        self.values = {name: self.random.normal(size=sizes[n]) for name, n in (("A", "E"), ("B", "F"))}
+
+    def dense(self, name: str, values: Any) -> Any:
+        """What is stored at the places of a matrix."""
+        made = np.zeros([self.sizes[ENDS[f"{name}{end}"][1]] for end in "rc"])
+        np.add.at(made, (self.places[f"{name}r"], self.places[f"{name}c"]), values)
+        return made
+
+    def stored(self, name: str, whole: Any) -> Any:
+        """What a dense one has at the places of a matrix."""
+        return whole[self.places[f"{name}r"], self.places[f"{name}c"]]
+
+
+def test_values_row_by_row() -> None:
+    f, given = tadc.function(PRODUCT), _Matrices(SIZES)
+    expected = given.stored("c", given.dense("a", given.values["A"]) @ given.dense("b", given.values["B"]))
+    np.testing.assert_allclose(
+        np.asarray(f(**given.places, **given.values, **given.told)), expected, atol=1e-12
+    )
+
+
+def test_more_columns_than_a_buffer_has() -> None:
+    """Rows are in parts, of groups of columns; what is computed is the whole product."""
+    n, m, k = 50_000, 50_000, 40_000
+    random = np.random.default_rng(1)
+    a, b = (
+        sparse.coo_array((random.normal(size=e), [random.integers(0, end, e) for end in shape]), shape)
+        for e, shape in ((50_000, (n, m)), (60_000, (m, k)))
+    )
+    c = (a @ b).tocoo()
+    f = tadc.function(PRODUCT)
+    sizes = {"N": n, "M": m, "K": k, "E": a.nnz, "F": b.nnz, "G": c.nnz}
+    assert "stage C_rows_row: f64[32768]" in f.lower(sizes=sizes).as_text("scheduled-nest")
+    found = tadc.compile(f, sizes=sizes)(*a.coords, *b.coords, *c.coords, a.data, b.data)
+    np.testing.assert_allclose(np.asarray(found), c.data, atol=1e-12)
+
+
+def test_derivatives_row_by_row() -> None:
+    """First ones, and a second one, which is the sum of two products."""
+    given = _Matrices(SIZES)
+    more = {n: given.random.normal(size=SIZES[size]) for n, size in (("dC", "G"), ("ddA", "E"), ("ddB", "F"))}
+    twice = tadc.value_and_vjp(tadc.vjp(tadc.function(PRODUCT)), wrt="dC")
+    assert twice.lower(sizes=SIZES).schedule.count("buffer") == 4
+    found = twice(**given.places, **given.values, **more, **given.told)
+    a, b = (given.dense(name, given.values[name.upper()]) for name in "ab")
+    da, db, c = (given.dense(name, more[of]) for name, of in (("a", "ddA"), ("b", "ddB"), ("c", "dC")))
+    wholes = (c @ b.T, "a"), (a.T @ c, "b"), (da @ b + a @ db, "c")
+    for value, (whole, name) in zip(found, wholes, strict=True):
+        np.testing.assert_allclose(np.asarray(value), given.stored(name, whole), atol=1e-11)
+
+
+def test_a_large_product_is_the_same_by_two_threads() -> None:
+    sizes = {"N": 900, "M": 800, "K": 1000, "E": 4000, "F": 4000, "G": 90_000}
+    given, f = _Matrices(sizes), tadc.function(PRODUCT)
+    assert "buffer" in f.lower(sizes=sizes).schedule
+    compiled = tadc.compile(f, sizes=sizes)
+    before, found = tadc.get_num_threads(), list[Any]()
+    try:
+        for threads in (1, 2):
+            tadc.set_num_threads(threads)
+            found.append(np.asarray(compiled(**given.places, **given.values)))
+    finally:
+        tadc.set_num_threads(before)
+    assert np.array_equal(*found)
+    expected = given.stored("c", given.dense("a", given.values["A"]) @ given.dense("b", given.values["B"]))
+    np.testing.assert_allclose(found[0], expected, atol=1e-12)
+
+
+def test_few_elements_are_looked_for() -> None:
+    """Where rows of the pattern have less than those of the second factor."""
+    sizes = {"N": 500, "M": 400, "K": 300, "E": 4000, "F": 90_000, "G": 5000}
+    assert "buffer" not in tadc.function(PRODUCT).lower(sizes=sizes).schedule
+
+
+def test_lookups_in_rows_are_not_tested() -> None:
+    """The bounds of a row that is loaded before a loop hold in it."""
+    code = tadc.function(PRODUCT).lower().as_text("loops")
+    assert code.count("scf.if") == 1
