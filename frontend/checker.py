@@ -26,6 +26,7 @@ from tadc.frontend.size_conditions import negative_sizes, not_negative, without_
 from tadc.frontend.size_values import size_values
 from tadc.frontend.sizes import SizeReader, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
+from tadc.frontend.sparse_lets import stored_let
 from tadc.frontend.stored_places import check_index_array, own_indices, sparse_tensor
 from tadc.frontend.terms import Domain, Terms, natural_type
 from tadc.frontend.tree import names_in
@@ -66,6 +67,12 @@ def check(
     with deep_recursion(), limits_told(source), suppress(Enough):
         checker = _Checker(module, reporter, given)
         program = checker.program()
+    if checker is not None and checker.stored_lets and len(reporter.diagnostics) > len(module.errors):
+        # What is read of them may be something everywhere.
+        reporter = Reporter(source, module.errors)
+        with deep_recursion(), limits_told(source), suppress(Enough):
+            checker = _Checker(module, reporter, given, stores_lets=False)
+            program = checker.program()
     reporter.finish()
     assert checker
     assert program
@@ -80,8 +87,13 @@ def check(
 
 
 class _Checker:
-    def __init__(self, module: syntax.Module, reporter: Reporter, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, module: syntax.Module, reporter: Reporter, sizes: Mapping[str, int], *, stores_lets: bool = True
+    ) -> None:
         self.module = module
+        self.stores_lets = stores_lets
+        """Whether tensors in between are stored where they are not 0; `stored_lets`, whether some are."""
+        self.stored_lets = False
         self.reporter = reporter
         self.names = Names(module, reporter)
         self.sizes = SizeReader(self.names, reporter, sizes)
@@ -218,8 +230,14 @@ class _Checker:
             self.names.known[statement.name] = own if whole else None
             uses = RangeUses(statement, self.names)
         reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses, recurrence)
+        value = reader.read(statement.body, setting)
+        if value is not None and self.stores_lets and statement.is_let and not stored and not recurrence:
+            spoken = tuple(spec.name for spec in statement.indices)
+            whole = [(size, span) for size, span in zip(sizes, dims, strict=True) if size is not None]
+            stored = stored_let(statement.name, value.term, spoken, whole, self.names)
+            self.stored_lets |= stored is not None
         own, places = own_indices(statement, stored, self.names, self.reporter)
-        body = reader.whole(statement.body, setting, own, places)
+        body = reader.whole(value.term, own, places, statement.body.span) if value is not None else None
         self.excluded += reader.reads.excluded
         if body is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
             return None
@@ -238,7 +256,7 @@ class _Checker:
                 is_output=not statement.is_let,
                 span=statement.span,
                 order=recurrence.order if recurrence else None,
-                pattern=made.pattern,
+                pattern=None if statement.is_let else made.pattern,
             )
             self.definitions.append(definition.in_order())
         return made

@@ -72,14 +72,11 @@ class ValueReader:
         self.uses = uses
 
     def whole(
-        self, expr: syntax.Expr, setting: Setting, own: Sequence[str], places: Mapping[str, Affine]
-    ) -> Term | None:
+        self, value: Term | Sparse, own: Sequence[str], places: Mapping[str, Affine], span: Span
+    ) -> Term:
         """The term of the body of a definition with these indices, at the places of what it stores."""
-        value = self.read(expr, setting)
-        if value is None:
-            return None
         stored = own[: len(next(places[name].lookups()).at)] if (name := next(iter(places), "")) else ()
-        return over_stored(value.term, stored, places, self.terms, expr.span)
+        return over_stored(value, stored, places, self.terms, span)
 
     def read(self, expr: syntax.Expr, setting: Setting) -> Value | None:
         """The value of an expression; None if a part of it is rejected."""
