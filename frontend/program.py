@@ -36,15 +36,19 @@ class Inspected:
     - `perm` is `index[E]`: the subscript `axis` of the q-th element, in order of value, then of place: a
       stable sort. So the places e with `src[e] = v` are `perm[q]` for `ptr[v] <= q < ptr[v + 1]`.
     - `owner` of `ptr: index[N + 1] in E + 1 increasing` is `index[E] in N + 1`: the n with
-      `ptr[n] <= e < ptr[n + 1]`, or N where there is none.
+      `ptr[n] <= e < ptr[n + 1]`, or N where there is none. Of an array of more dimensions, whose elements do
+      not fall row by row, it is the subscript `axis` of that.
     - `values` of some arrays is an index array of any shape: its element at `#0, #1, …` is `form`, an index
       form of these, of sizes and of lookups of the arrays. A lookup that is out of range counts as 0.
     - `taken` of (a, b) is `index[E]`: the elements of `a` in the order of `perm` of `b`.
     - `whole` of `ptr: index[N + 1] in E + 1 increasing` is `index[N + 1] in E // L + 1 increasing`: the parts
-      of L elements, where L is the number `form`, of the ranges before one.
-    - `rest` of ptr is `index[N] in E + 1`: where what is left of a range after these parts begins.
-    - `start` of (ptr, whole) is `index[E // L] in E - L + 1`: where the c-th of these parts begins; 0 where
-      there are fewer.
+      of L elements, where L is the number `form`, of the ranges before one. Of a `ptr` of more dimensions it
+      has their shape. Of two arrays `index[N] in E + 1`, where ranges begin and end, it is `index[N + 1]`:
+      there are no parts after the first E // L.
+    - `rest` of ptr, or of where ranges begin, and whole has the shape of whole: where what is left of a range
+      after these parts begins; the last element is 0.
+    - `start` of these is `index[E // L] in E - L + 1`: where the c-th of these parts begins; 0 where there
+      are fewer.
     - `before` of (a, …, u, …), as many of one shape as of another, has the shape of `u`: how many of the
       tuples of elements of a, … are less than that of u, …; `until`: how many are at most that.
     - `spread` of (a, b), where `a: index[E] in N`, is `index[N] in E + 1`: numbers that look random, others

@@ -29,31 +29,6 @@ none:
   ret i64 0
 }
 
-; How far it is at most from an element to the next, where none falls.
-define i64 @tadc_longest(ptr noalias %array, i64 %count) {
-entry:
-  %pairs = sub i64 %count, 1
-  %some = icmp sgt i64 %pairs, 0
-  br i1 %some, label %loop, label %none
-loop:
-  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
-  %most = phi i32 [ 0, %entry ], [ %most.next, %loop ]
-  %n.next = add nuw nsw i64 %n, 1
-  %one.at = getelementptr i32, ptr %array, i64 %n
-  %two.at = getelementptr i32, ptr %array, i64 %n.next
-  %one = load i32, ptr %one.at, align 4
-  %two = load i32, ptr %two.at, align 4
-  %far = sub i32 %two, %one
-  %most.next = call i32 @llvm.umax.i32(i32 %most, i32 %far)
-  %more = icmp slt i64 %n.next, %pairs
-  br i1 %more, label %loop, label %done
-done:
-  %found = zext i32 %most.next to i64
-  ret i64 %found
-none:
-  ret i64 0
-}
-
 ; A stable counting sort: `places` becomes the places in the order of the keys, places of equal keys in the
 ; order given, and `starts`, of `below + 1` elements, how many keys are less than 0, 1, …, `below`. `order` is
 ; null where the order given is 0, 1, 2, ….
@@ -244,14 +219,15 @@ done:
   ret void
 }
 
-; `owners[e]`, of `count` elements, becomes the n below `rows` with `starts[n] <= e < starts[n + 1]`, or `rows`
-; where there is none. The starts increase up to `count` at most; of -1 rows there is none.
-define void @tadc_owners(ptr noalias %starts, i64 %rows, i64 %count, ptr noalias %owners) {
+; `owners[e]`, of `count` elements, becomes the n with `starts[n] <= e < starts[n + 1]`, or the last n, which is
+; `ends - 1`, where there is none. The starts, `ends` many, increase up to `count` at most.
+define void @tadc_owners(ptr noalias %starts, i64 %ends, i64 %count, ptr noalias %owners) {
 entry:
+  %rows = sub i64 %ends, 1
   %rows.narrow = trunc i64 %rows to i32
   %any = icmp sge i64 %rows, 0
-  br i1 %any, label %ends, label %after.head
-ends:
+  br i1 %any, label %range, label %after.head
+range:
   %last.at = getelementptr i32, ptr %starts, i64 %rows
   %first = load i32, ptr %starts, align 4
   %last = load i32, ptr %last.at, align 4
@@ -259,7 +235,7 @@ ends:
   %last.wide = zext i32 %last to i64
   br label %before.head
 before.head:
-  %b = phi i64 [ 0, %ends ], [ %b.next, %before ]
+  %b = phi i64 [ 0, %range ], [ %b.next, %before ]
   %before.left = icmp slt i64 %b, %first.wide
   br i1 %before.left, label %before, label %rows.head
 before:
@@ -305,29 +281,38 @@ done:
   ret void
 }
 
-; `wholes[n]`, of as many elements as `starts`, becomes how many parts of `length` elements are in the ranges
-; between neighbours among the first n + 1 of `starts`.
-define void @tadc_wholes(ptr noalias %starts, i64 %count, i64 %length, ptr noalias %wholes) {
+; `wholes[n]`, of `count` elements, becomes how many parts of `length` elements are in the first n ranges, but
+; no more than `most`. The n-th is from `begins[n]` up to `ends[n]`, or to `begins[n + 1]` where `ends` is null.
+define void @tadc_wholes(ptr noalias %begins, ptr noalias %ends, i64 %count, i64 %length, i64 %most, ptr noalias %wholes) {
 entry:
   %length.narrow = trunc i64 %length to i32
+  %most.narrow = trunc i64 %most to i32
+  %is.next = icmp eq ptr %ends, null
+  %next.begins = getelementptr i32, ptr %begins, i64 1
+  %ends.at = select i1 %is.next, ptr %next.begins, ptr %ends
   %any = icmp sgt i64 %count, 0
   br i1 %any, label %first, label %done
 first:
-  %first.start = load i32, ptr %starts, align 4
   store i32 0, ptr %wholes, align 4
   br label %head
 head:
   %n = phi i64 [ 1, %first ], [ %n.next, %loop ]
-  %begin = phi i32 [ %first.start, %first ], [ %end, %loop ]
   %before = phi i32 [ 0, %first ], [ %until, %loop ]
   %left = icmp slt i64 %n, %count
   br i1 %left, label %loop, label %done
 loop:
-  %end.at = getelementptr i32, ptr %starts, i64 %n
+  %n.less = sub i64 %n, 1
+  %begin.at = getelementptr i32, ptr %begins, i64 %n.less
+  %begin = load i32, ptr %begin.at, align 4
+  %end.at = getelementptr i32, ptr %ends.at, i64 %n.less
   %end = load i32, ptr %end.at, align 4
-  %elements = sub i32 %end, %begin
+  %is.some = icmp ugt i32 %end, %begin
+  %apart = sub i32 %end, %begin
+  %elements = select i1 %is.some, i32 %apart, i32 0
   %parts = udiv i32 %elements, %length.narrow
-  %until = add i32 %before, %parts
+  %all = add i32 %before, %parts
+  %is.more = icmp ugt i32 %all, %most.narrow
+  %until = select i1 %is.more, i32 %most.narrow, i32 %all
   %whole.at = getelementptr i32, ptr %wholes, i64 %n
   store i32 %until, ptr %whole.at, align 4
   %n.next = add nuw nsw i64 %n, 1
@@ -336,35 +321,45 @@ done:
   ret void
 }
 
-; `rests[n]`, of `count - 1` elements, becomes the first of what is left of the n-th of these ranges after its
-; parts.
-define void @tadc_rests(ptr noalias %starts, i64 %count, i64 %length, ptr noalias %rests) {
+; `rests[n]`, of `count` elements, becomes the first of what is left of the n-th of these ranges after its parts;
+; the last one is 0.
+define void @tadc_rests(ptr noalias %begins, ptr noalias %wholes, i64 %count, i64 %length, ptr noalias %rests) {
 entry:
   %length.narrow = trunc i64 %length to i32
   br label %head
 head:
   %n = phi i64 [ 1, %entry ], [ %n.next, %loop ]
   %left = icmp slt i64 %n, %count
-  br i1 %left, label %loop, label %done
+  br i1 %left, label %loop, label %end
 loop:
   %n.less = sub i64 %n, 1
-  %begin.at = getelementptr i32, ptr %starts, i64 %n.less
+  %begin.at = getelementptr i32, ptr %begins, i64 %n.less
   %begin = load i32, ptr %begin.at, align 4
-  %end.at = getelementptr i32, ptr %starts, i64 %n
-  %end = load i32, ptr %end.at, align 4
-  %elements = sub i32 %end, %begin
-  %after = urem i32 %elements, %length.narrow
-  %rest = sub i32 %end, %after
+  %before.at = getelementptr i32, ptr %wholes, i64 %n.less
+  %before = load i32, ptr %before.at, align 4
+  %until.at = getelementptr i32, ptr %wholes, i64 %n
+  %until = load i32, ptr %until.at, align 4
+  %parts = sub i32 %until, %before
+  %elements = mul i32 %parts, %length.narrow
+  %rest = add i32 %begin, %elements
   %rest.at = getelementptr i32, ptr %rests, i64 %n.less
   store i32 %rest, ptr %rest.at, align 4
   %n.next = add nuw nsw i64 %n, 1
   br label %head
+end:
+  %any = icmp sgt i64 %count, 0
+  br i1 %any, label %last, label %done
+last:
+  %last.n = sub i64 %count, 1
+  %last.at = getelementptr i32, ptr %rests, i64 %last.n
+  store i32 0, ptr %last.at, align 4
+  br label %done
 done:
   ret void
 }
 
 ; `places[c]`, of `most` elements, becomes where the c-th of these parts begins, or 0 where there are fewer.
-define void @tadc_parts(ptr noalias %starts, ptr noalias %wholes, i64 %count, i64 %length, ptr noalias %places, i64 %most) {
+define void @tadc_parts(ptr noalias %begins, ptr noalias %wholes, i64 %count, i64 %length, ptr noalias %places, i64 %most) {
 entry:
   %bytes = mul i64 %most, 4
   call void @llvm.memset.p0.i64(ptr %places, i8 0, i64 %bytes, i1 false)
@@ -380,7 +375,7 @@ range:
   %end.narrow = load i32, ptr %end.at, align 4
   %end = zext i32 %end.narrow to i64
   %n.less = sub i64 %n, 1
-  %begin.at = getelementptr i32, ptr %starts, i64 %n.less
+  %begin.at = getelementptr i32, ptr %begins, i64 %n.less
   %begin = load i32, ptr %begin.at, align 4
   br label %part.head
 part.head:

@@ -73,7 +73,8 @@ class DeviceIndices:
             below = tuple(self._below[name] for name in about.of)
             return on.placed(Inspection(parameter, on_host, below).made().array)
         if about.kind == "owner":
-            return on.owners(of[0], self._below[about.of[0]] - 1)
+            owners = on.owners(of[0], self._below[about.of[0]] - 1)
+            return on.subscripts(owners, of[0].shape, about.axis)
         by = about.of[1:] if about.kind == "taken" else about.of
         if by not in kept:
             below = [self._below[name] for name in by]

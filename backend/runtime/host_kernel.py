@@ -184,10 +184,9 @@ class Kernel:
             try:
                 inputs = plan.indices.complete(inputs, cuts=self.cutting.make is not None)
             except LongFibres as found:
-                cut = self.cutting.kernel()
-                if cut is not None:
-                    sizes = {name: value for name, value in kwargs.items() if name in self._size_names}
-                    return cut(found.inputs, sizes, out)
+                results = self._cut(found, kwargs, out)
+                if results is not None:
+                    return results
                 inputs = plan.indices.complete(inputs)
         given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:
@@ -196,6 +195,12 @@ class Kernel:
             plan.function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
             return made
         return self._run_into(plan, inputs, given)
+
+    def _cut(self, found: LongFibres, kwargs: Mapping[str, Any], out: Any) -> list[Array] | None:
+        """What the kernel that cuts long fibres computes; None where there is none."""
+        cut = self.cutting.kernel()
+        sizes = {name: value for name, value in kwargs.items() if name in self._size_names}
+        return None if cut is None else cut(found.inputs, sizes, out)
 
     def _that_fits(self, plan: _Plan) -> _Plan:
         """The plan, or that of a version which takes less memory where there is not enough.
@@ -226,7 +231,10 @@ class Kernel:
         if len(args) != len(self.inputs):
             return None
         if plan.indices is not None:
-            completed = plan.indices.again(args)
+            try:
+                completed = plan.indices.again(args)
+            except LongFibres as found:
+                return self._cut(found, kwargs, out)
             if completed is None:
                 return None
             args = completed

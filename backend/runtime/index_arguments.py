@@ -6,7 +6,7 @@ TAD0511  an element that is no index, or less than the one before where they inc
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -55,14 +55,8 @@ class IndexArguments:
         self._made = tuple(p.at(sizes) for p in made)
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
-        #: Of what increases, that which may have long ranges. Those of blocks of values are as long as asked.
-        blocks = {p.name for p in made if p.inspected and _is_of_blocks(p.inspected)}
-        self._long = tuple(
-            p.name
-            for p in bounded
-            if p.increasing and self._below[p.name] > LONG
-            if p.inspected is None or blocks.isdisjoint(p.inspected.of)
-        )
+        #: What may have long ranges, and what says where these end if they do not where the next begins.
+        self._long = tuple(_ranges([p for p in bounded if self._below[p.name] > LONG], made))
 
     def complete(self, inputs: Sequence[Any], cuts: bool = False) -> list[Array]:
         """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
@@ -85,17 +79,18 @@ class IndexArguments:
             of = [found[name] for name in parameter.inspected.of]
             below = [self._below[name] for name in parameter.inspected.of]
             found[parameter.name] = Inspection(parameter, tuple(of), tuple(below)).made()
-        if cuts and any(found[name].longest >= LONG for name in self._long):
-            relations = list(inputs)
-            for n, p in zip(self.places, self._given, strict=True):
-                relations[n] = Relation.of(found[p.name], self._below[p.name])
-            raise LongFibres(relations)
+        if cuts and any(
+            found[name].is_long(LONG, found[ends] if ends else None) for name, ends in self._long
+        ):
+            first.keep_call(self, (others, None))
+            raise self._long_fibres(inputs, [first, *others])
         arrays = [found[p.name].array for p in self._made]
         first.keep_call(self, (others, arrays))
         return [*_placed(inputs, self.places, [first, *others]), *arrays]
 
     def again(self, inputs: Sequence[Any]) -> list[Array] | None:
-        """What `complete` gives for index arrays that it has seen and that nobody writes to; else None."""
+        """What `complete` gives, or raises, for index arrays that it has seen and that nobody writes to; else
+        None."""
         found = [known(inputs[n]) for n in self.places]
         first, *others = found
         if first is None:
@@ -103,7 +98,17 @@ class IndexArguments:
         seen = first.calls.get(self)
         if seen is None or seen[0] != others:
             return None
+        if seen[1] is None:
+            raise self._long_fibres(inputs, [first, *others])
         return [*_placed(inputs, self.places, [first, *seen[0]]), *seen[1]]
+
+    def _long_fibres(self, inputs: Sequence[Any], found: Sequence[IndexArray | None]) -> LongFibres:
+        """That the inputs are for another kernel, which looks at no index array again."""
+        relations = list(inputs)
+        for n, p, known_array in zip(self.places, self._given, found, strict=True):
+            assert known_array is not None
+            relations[n] = Relation.of(known_array, self._below[p.name])
+        return LongFibres(relations)
 
     def _problem(self, parameter: Parameter, value: Relation | Array, found: IndexArray) -> Diagnostic | None:
         """What is wrong with the elements of an index array."""
@@ -117,6 +122,22 @@ class IndexArguments:
         if parameter.increasing and found.falls:
             return _falling(parameter, given)
         return None
+
+
+def _ranges(long: Sequence[Parameter], made: Sequence[Parameter]) -> Iterator[tuple[str, str | None]]:
+    """Arrays between whose neighbours there may be a long range, and pairs of arrays between which there may.
+
+    Ranges of blocks of values are as long as asked.
+    """
+    blocks = {p.name for p in made if p.inspected and _is_of_blocks(p.inspected)}
+    ends = {p.inspected.of: p.name for p in made if p.inspected and p.inspected.kind == "until"}
+    for p in long:
+        about = p.inspected
+        if about is not None and about.kind == "before":
+            yield p.name, ends.get(about.of)
+        elif p.increasing or (about is not None and about.kind == "ptr"):
+            if about is None or blocks.isdisjoint(about.of):
+                yield p.name, None
 
 
 def _is_of_blocks(about: Inspected) -> bool:
@@ -146,7 +167,7 @@ class Inspection:
         key = about.kind, about.axis, about.form, self.parameter.shape, self._key
         found = self.of[0].made.get(key)
         if found is None:
-            self._ask_for(prod(n for n in self.parameter.shape if isinstance(n, int)))
+            self._ask_for(prod(self._shape))
             array = getattr(self, f"_{about.kind}")()
             assert array.shape == self.parameter.shape, (array.shape, self.parameter.shape)
             below = self.parameter.below
@@ -190,24 +211,32 @@ class Inspection:
 
     def _values(self) -> Array:
         assert self.about.form is not None
-        shape = [size for size in self.parameter.shape if isinstance(size, int)]
+        shape = self._shape
         places = {f"#{n}": place for n, place in enumerate(np.ogrid[tuple(map(slice, shape))])}
         arrays = {name: index_array.array for name, index_array in zip(self.about.of, self.of, strict=True)}
         values = np.broadcast_to(values_of(self.about.form, places, arrays), shape)
         return np.ascontiguousarray(values, INDEX)
 
     def _owner(self) -> Array:
-        return owners(self.arrays[0], self.below[0] - 1)
+        found = owners(self.arrays[0], self.below[0] - 1)
+        return subscripts(found, self.of[0].array.shape, self.about.axis)
 
     def _whole(self) -> Array:
-        return wholes(self.arrays[0], self._length)
+        begins, *ends = self.arrays
+        most = (self.below[-1] - 1) // self._length
+        return wholes(begins, ends[0] if ends else None, self._length, most).reshape(self._shape)
 
     def _rest(self) -> Array:
-        return rests(self.arrays[0], self._length)
+        begins, whole = self.arrays
+        return rests(begins, whole, self._length).reshape(self._shape)
 
     def _start(self) -> Array:
-        ptr, whole = self.arrays
-        return parts(ptr, whole, self._length, prod(n for n in self.parameter.shape if isinstance(n, int)))
+        begins, whole = self.arrays
+        return parts(begins, whole, self._length, prod(self._shape))
+
+    @property
+    def _shape(self) -> list[int]:
+        return [size for size in self.parameter.shape if isinstance(size, int)]
 
     @property
     def _length(self) -> int:

@@ -38,9 +38,9 @@ _KINDS = {
 
 #: How many pointers and numbers each function takes, in its order.
 _FUNCTIONS = {
-    "falls": "pn", "longest": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
+    "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
-    "wholes": "pnnp", "rests": "pnnp", "parts": "ppnnpn",
+    "wholes": "ppnnnp", "rests": "ppnnp", "parts": "ppnnpn",
     "joined": "pnpnp", "ranks": "pnnnp", "spread": "pnnpn",
 }  # fmt: skip
 
@@ -142,11 +142,6 @@ def falls(array: Array) -> bool:
     return bool(_function("falls")(_at(array), array.size))
 
 
-def longest(array: Array) -> int:
-    """How far it is at most from an element to the next, where none falls."""
-    return _function("longest")(_at(array), array.size)
-
-
 def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:
     """The places of elements in the order of their values, the first array's before the next one's, and of
     equal ones in the order of places; of the first array, how many elements are less than 0, 1, ….
@@ -195,28 +190,29 @@ def taken(array: Array, places: Array) -> Array:
 def owners(starts: Array, count: int) -> Array:
     """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
-    _function("owners")(_at(starts), starts.size - 1, count, _at(made))
+    _function("owners")(_at(starts), starts.size, count, _at(made))
     return made
 
 
-def wholes(starts: Array, length: int) -> Array:
-    """How many parts of a length are in the ranges between neighbours up to each element."""
-    made = np.empty(starts.size, INDEX)
-    _function("wholes")(_at(starts), starts.size, length, _at(made))
+def wholes(begins: Array, ends: Array | None, length: int, most: int) -> Array:
+    """How many parts of a length are in the ranges before each, and in all, but no more than `most`; ranges
+    end where the next begins if there are no `ends`."""
+    made = np.empty(begins.size + (ends is not None), INDEX)
+    _function("wholes")(_at(begins), None if ends is None else _at(ends), made.size, length, most, _at(made))
     return made
 
 
-def rests(starts: Array, length: int) -> Array:
-    """Where what is left of these ranges after their parts begins."""
-    made = np.empty(max(starts.size - 1, 0), INDEX)
-    _function("rests")(_at(starts), starts.size, length, _at(made))
+def rests(begins: Array, before: Array, length: int) -> Array:
+    """Where what is left of these ranges after their parts begins, which are counted `before` each."""
+    made = np.empty(before.size, INDEX)
+    _function("rests")(_at(begins), _at(before), before.size, length, _at(made))
     return made
 
 
-def parts(starts: Array, before: Array, length: int, count: int) -> Array:
-    """Where each of these parts begins, which are counted `before` each; 0 where there are fewer."""
+def parts(begins: Array, before: Array, length: int, count: int) -> Array:
+    """Where each of these parts begins; 0 where there are fewer."""
     made = np.empty(count, INDEX)
-    _function("parts")(_at(starts), _at(before), starts.size, length, _at(made), count)
+    _function("parts")(_at(begins), _at(before), before.size, length, _at(made), count)
     return made
 
 

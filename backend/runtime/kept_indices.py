@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.runtime.inspector import Array, admitted, falls, longest
+from tadc.backend.runtime.inspector import Array, admitted, falls, wholes
 
 #: Of one index array, so many others that were made of it alone are kept, so many that were made of it and
 #: others, which these keep from being freed, and the arguments of so many plans.
@@ -30,7 +30,6 @@ class IndexArray:
         `largest` is known."""
         self.array, self.largest = admitted(array) if largest is None else (array, largest)
         self._falls: bool | None = None
-        self._longest: int | None = None
         #: What the inspector made of it, by what that depends on.
         self.made: dict[Hashable, Any] = {}
         #: The keys of what was made with others, the last ones last.
@@ -45,12 +44,15 @@ class IndexArray:
             self._falls = falls(self.array)
         return self._falls
 
-    @property
-    def longest(self) -> int:
-        """How far it is at most from an element to the next, where none falls."""
-        if self._longest is None:
-            self._longest = longest(self.array)
-        return self._longest
+    def is_long(self, length: int, ends: IndexArray | None) -> bool:
+        """Whether a range from an element up to the next, or up to one of `ends`, has so many elements."""
+        key = "long", length, ends
+        if key not in self.made:
+            found = wholes(
+                self.array.reshape(-1), None if ends is None else ends.array.reshape(-1), length, 1
+            )
+            self.keep_with((ends,) if ends else (), key, bool(found.size and found[-1]))
+        return self.made[key]
 
     def keep(self, key: Hashable, made: Any) -> Any:
         """What was made, which is kept by a key."""

@@ -6,12 +6,20 @@ becomes, with L elements a part,
 
     let y_parts[c: E // L] = if owner[c] < N then sum{q}_(start[c])^(start[c] + L - 1) f(owner[c], q) else 0
     y[b] = sum{q}_(rest[b])^(ptr[b + 1] - 1) f(b, q)
-        + if rest[b] > ptr[b] then sum{c}_(whole[b])^(whole[b + 1] - 1) y_parts[c] else 0
+        + if whole[b + 1] > whole[b] then sum{c}_(whole[b])^(whole[b + 1] - 1) y_parts[c] else 0
 
-The inspector counts whole parts: `whole[b]` are those of the fibres before b, `rest[b]` is where they end in
+The inspector counts whole parts: `whole[b]` are those of the ranges before b, `rest[b]` is where they end in
 this one, `owner[c]` is the b of a part, `start[c]` its first place. L is one number for all machines, so
 sums have the same bits for any number of threads. For fibres of fewer elements a number more is read and
 compared; calls that have no long ones run another kernel (`backend/runtime/cut_kernels.py`).
+
+A fibre is that of a value, `src[e] = b`, or of several, `row[e] = i and col[e] = j`, and its parts are
+computed once, whatever asks for them. Where what is summed depends on that too, as on k in
+
+    y[k] = sum{e: src[e] = b[k]} f(k, e)
+
+they are parts of what k asks for, as where one element k has both values of a pair. Of such ranges, which
+may overlap, the first are cut, up to E // L parts of all; the others are not.
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Domain, Reduce, Term
+from tadc.frontend.terms import Domain, ElementType, Reduce, Term, join_types, reachable
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.algebra import Algebra
@@ -56,12 +64,16 @@ def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> 
 
 @dataclass(frozen=True)
 class _Fibre:
-    """That an index runs over the fibre of a value, which rows say, between two elements of an array."""
+    """That an index runs over a range which rows say: that of some values, or of an element that asks.
+
+    `whole` counts the parts of such ranges, `begin` is where they begin.
+    """
 
     index: str
-    ptr: Argument
-    value: Affine
     rows: tuple[Constraint, Constraint]
+    begin: Argument
+    whole: Argument
+    values: tuple[Affine, ...]
 
 
 @dataclass(frozen=True)
@@ -83,6 +95,7 @@ class _Parts:
     """A tensor of the parts of fibres: the name of its index over these, and the other ones."""
 
     name: str
+    type: ElementType
     index: str
     others: tuple[str, ...]
 
@@ -118,15 +131,14 @@ class _Walk(FactsWalk):
         others = tuple(name for name in definition.indices if name in free)
         shape = (count, *(sizes[name] for name in others))
         known = [size for size in shape if isinstance(size, int)]
-        assert value.type
+        # Of literals and indices alone it has the type of what is around.
+        type = value.type or join_types(t.type for t in reachable([definition.body])) or definition.type
         elements = math.prod(known) if len(known) == len(shape) else 0
-        if len(others) < len(free) or (
-            self.limit is not None and elements * ELEMENT[value.type] > self.limit
-        ):
+        if len(others) < len(free) or (self.limit is not None and elements * ELEMENT[type] > self.limit):
             return None
         name = self.names.free(f"{definition.name}_parts")
-        self.new.append(Definition(name, value.type, shape, (index, *others), value, False, definition.span))
-        return _Parts(name, index, others)
+        self.new.append(Definition(name, type, shape, (index, *others), value, False, definition.span))
+        return _Parts(name, type, index, others)
 
 
 class _Sum:
@@ -143,65 +155,97 @@ class _Sum:
 
     def cut(self) -> Term:
         """The last elements of a fibre and its whole parts; the reduction over no long fibre as it is."""
-        for fibre in self.fibres() if self.term.type else ():
+        for fibre in self.fibres():
             left = tuple(row for row in self.rows if row not in fibre.rows)
-            whole = self.arrays.whole(fibre.ptr.name, self.walk.part)
-            tensor = self.parts(fibre, whole, left)
+            tensor = self.parts(fibre, left)
             if tensor is None:
                 continue
-            first, after = (whole.lookup([each]) for each in (fibre.value, fibre.value + 1))
-            bounds = (Constraint(-first), Constraint(after - 1))
-            rest = self.arrays.rest(fibre.ptr.name, self.walk.part).lookup([fibre.value])
+            *others, last = fibre.values
+            first, after = (fibre.whole.lookup([*others, each]) for each in (last, last + 1))
+            rest = self.arrays.rest(fibre.begin.name, fibre.whole.name).lookup(fibre.values)
             low = Constraint(Affine.var(fibre.index) - rest)
-            some = Constraint(rest - fibre.ptr.lookup([fibre.value]) - 1)
-            last = self.over(self.hints, (low, fibre.rows[1], *left), self.body)
-            return self.joined(last, self.all_parts(tensor, bounds), some)
+            end = self.over(self.hints, (low, fibre.rows[1], *left), self.body)
+            parts = self.all_parts(tensor, (Constraint(-first), Constraint(after - 1)))
+            return self.joined(end, parts, Constraint(after - first - 1))
         return self.over(self.hints, self.rows, self.body)
 
     def fibres(self) -> Iterator[_Fibre]:
-        """The indices that run over fibres which may have a whole part."""
+        """The indices that run over ranges which may have a whole part; those of values come first."""
+        length, found = self.walk.part, list(self.ranges())
+        for name, begin, end, rows in found:
+            ptr, (*others, last) = self.arrays[begin.array], begin.at
+            if _is_ptr(ptr) and end == ptr.lookup([*others, last + 1]):
+                yield _Fibre(name, rows, ptr, self.arrays.whole(ptr.name, length), begin.at)
+        for name, begin, end, rows in found:
+            asking = (Affine.atom(begin).variables | end.variables) - self.sizes
+            if len(asking) != 1 or not asking <= set(self.walk.definition.indices):
+                continue
+            (k,) = asking
+            ends = [self.asked(form, k) for form in (Affine.atom(begin), end)]
+            whole = self.arrays.whole_of([end.name for end in ends], length)
+            yield _Fibre(name, rows, ends[0], whole, (Affine.var(k),))
+
+    def ranges(self) -> Iterator[tuple[str, Lookup, Affine, tuple[Constraint, Constraint]]]:
+        """The indices that run from one element of an index array up to another, and the rows that say so."""
         for low in self.rows:
             for name in self.hints:
-                bound = Affine.var(name) - low.form
-                lookup = bound.terms[0][0] if len(bound.terms) == 1 else None
-                if low.equality or not isinstance(lookup, Lookup) or bound != Affine.atom(lookup):
+                begin = _lookup(Affine.var(name) - low.form)
+                if low.equality or begin is None or not begin.variables.isdisjoint(self.hints):
                     continue
-                ptr = self.arrays[lookup.array]
-                if not ptr.increasing or not lookup.variables.isdisjoint(self.hints):
-                    continue
-                high = Constraint(ptr.lookup([lookup.at[0] + 1]) - 1 - Affine.var(name))
-                if high in self.rows and self.is_long(ptr):
-                    yield _Fibre(name, ptr, lookup.at[0], (low, high))
+                for high in self.rows:
+                    after = high.form + Affine.var(name) + 1
+                    end = _lookup(after)
+                    if (
+                        not high.equality
+                        and end is not None
+                        and end.variables.isdisjoint(self.hints)
+                        and self.is_long(end.array)
+                    ):
+                        yield name, begin, after, (low, high)
 
-    def is_long(self, ptr: Argument) -> bool:
-        """Whether there may be a whole part between two elements of an increasing array."""
-        most = as_form(self.arrays.below(ptr.name)) - 1
+    def is_long(self, ends: str) -> bool:
+        """Whether there may be a whole part before an element of an array."""
+        most = as_form(self.arrays.below(ends)) - 1
         if most.is_constant:
             return most.constant >= self.walk.part
         return implied(most, self.walk.program.size_facts())
 
-    def parts(self, fibre: _Fibre, whole: Argument, rows: Domain) -> _Parts | None:
+    def asked(self, form: Affine, k: str) -> Argument:
+        """The index array of an element for each value of an index of the definition."""
+        definition, lookup = self.walk.definition, _lookup(form)
+        assert lookup is not None
+        array, extent = self.arrays[lookup.array], definition.shape[definition.indices.index(k)]
+        if lookup.at == (Affine.var(k),) and array.shape == (extent,):
+            return array
+        of = tuple(dict.fromkeys(each.array for each in form.lookups()))
+        place = form.substitute({k: Affine.var("#0")})
+        return self.arrays.values(of, place, [as_form(extent)], as_form(self.arrays.below(lookup.array)))
+
+    def parts(self, fibre: _Fibre, rows: Domain) -> _Parts | None:
         """A new tensor with the reduction of each whole part; None where there is none."""
-        walk, length = self.walk, self.walk.part
-        owners, starts = self.arrays.owner(whole.name), self.arrays.start(fibre.ptr.name, whole.name)
+        walk, length, whole = self.walk, self.walk.part, fibre.whole
         index = walk.names.index("part", walk.definition.indices)
-        owner = owners.lookup([Affine.var(index)])
-        exists = Constraint(as_form(fibre.ptr.shape[0]) - 2 - owner)
-        owned = self.owned(fibre.value, owner, rows)
+        part = [Affine.var(index)]
+        start = self.arrays.start(fibre.begin.name, whole.name)
+        owners = [self.arrays.owner(whole.name, axis).lookup(part) for axis in range(len(whole.shape))]
+        exists = Constraint(as_form(whole.shape[-1]) - 2 - owners[-1])
+        owned: _Owned | None = _Owned(self.facts, rows, self.body)
+        for value, owner in zip(fibre.values, owners, strict=True):
+            owned = owned and self.owned(value, owner, owned)
         conditions = None if owned is None else self.conditions(owned, index, exists)
         if owned is None or conditions is None:
             return None
-        step = Affine.var(fibre.index) - starts.lookup([Affine.var(index)])
+        step = Affine.var(fibre.index) - start.lookup(part)
         within = (Constraint(step), Constraint(length - 1 - step), *owned.rows)
-        value: Term = self.over(self.hints, within, owned.body)
+        made: Term = self.over(self.hints, within, owned.body)
         for condition in (conditions, (exists,)):
-            value = self.terms.guard(condition, value, self.neutral) if condition else value
-        return walk.tensor(index, starts.shape[0], value)
+            made = self.terms.guard(condition, made, self.neutral) if condition else made
+        return walk.tensor(index, start.shape[0], made)
 
-    def owned(self, value: Affine, owner: Affine, rows: Domain) -> _Owned | None:
+    def owned(self, value: Affine, owner: Affine, given: _Owned) -> _Owned | None:
         """The reduction for the owner of a part; None where that cannot stand in the place of the value."""
         if value.variables <= self.sizes:
-            return _Owned((Constraint(owner - value, equality=True), *self.facts), rows, self.body)
+            return replace(given, facts=(Constraint(owner - value, equality=True), *given.facts))
         atom = next((a for a, k in value.terms if abs(k) == 1 and a not in self.sizes), None)
         if atom is None:
             return None
@@ -215,8 +259,8 @@ class _Sum:
             return tuple(Constraint(put(row.form), row.equality) for row in rows)
 
         names = frozenset([atom]) if isinstance(atom, str) else atom.variables
-        body = self.terms.rewrite_forms(self.body, names, put)
-        made = _Owned(put_in(self.facts), put_in(rows), body)
+        body = self.terms.rewrite_forms(given.body, names, put)
+        made = _Owned(put_in(given.facts), put_in(given.rows), body)
         # Where a value is looked up, no part depends on the place of that: there would be one for each.
         return made if made.used.isdisjoint(names - self.sizes) else None
 
@@ -239,8 +283,7 @@ class _Sum:
     def all_parts(self, parts: _Parts, bounds: tuple[Constraint, Constraint]) -> Term:
         """The reduction of the whole parts of a fibre, between two."""
         c = self.terms.fresh("c")
-        assert self.term.type
-        read = self.terms.read(parts.name, [Affine.var(c), *map(Affine.var, parts.others)], self.term.type)
+        read = self.terms.read(parts.name, [Affine.var(c), *map(Affine.var, parts.others)], parts.type)
         low, high = bounds
         rows = (Constraint(Affine.var(c) + low.form), Constraint(high.form - Affine.var(c)))
         return self.over({c: parts.index}, rows, read)
@@ -260,3 +303,14 @@ class _Sum:
         return self.terms.reduce(
             tuple(hints), rows, body, kind=self.term.kind, hints=tuple(hints.values()), span=self.term.span
         )
+
+
+def _is_ptr(array: Argument) -> bool:
+    """Whether ranges between neighbours of an array have no element in common."""
+    return array.increasing or (array.inspected is not None and array.inspected.kind == "ptr")
+
+
+def _lookup(form: Affine) -> Lookup | None:
+    """The lookup that a form is."""
+    atom = form.terms[0][0] if len(form.terms) == 1 else None
+    return atom if isinstance(atom, Lookup) and form == Affine.atom(atom) else None

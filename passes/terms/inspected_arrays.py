@@ -46,11 +46,12 @@ class Arrays:
         below = as_form(self[of[0]].shape[axis])
         return self.make("perm", tuple(of), axis, (as_form(self.count(of[0])),), below)
 
-    def owner(self, of: str) -> Argument:
-        """Which of the ranges between neighbours in an increasing array a number is in."""
+    def owner(self, of: str, axis: int = 0) -> Argument:
+        """Which of the ranges between neighbours in an increasing array a number is in, or one subscript of
+        that where the array has several dimensions."""
         argument = self[of]
         count = as_form(self.below(of)) - 1
-        return self.make("owner", (of,), 0, (count,), as_form(argument.shape[0]))
+        return self.make("owner", (of,), axis, (count,), as_form(argument.shape[axis]))
 
     def taken(self, array: str, by: str) -> Argument:
         """The elements of an array in the order of another's."""
@@ -59,23 +60,44 @@ class Arrays:
         return self.make("taken", (array, by), 0, shape, below, increasing=array == by and len(shape) == 1)
 
     def whole(self, ptr: str, length: int) -> Argument:
-        """How many parts of a length are in the ranges between neighbours of an increasing array."""
-        count, form = (as_form(self.below(ptr)) - 1).floordiv(length), Affine.const(length)
-        shape = map(as_form, self[ptr].shape)
-        return self.make("whole", (ptr,), 0, shape, count + 1, increasing=True, form=form)
+        """How many parts of a length are in the ranges between neighbours before one, row by row."""
+        return self._whole((ptr,), map(as_form, self[ptr].shape), length)
 
-    def rest(self, ptr: str, length: int) -> Argument:
-        """Where what is left of these ranges after their parts begins."""
-        count, form = as_form(self[ptr].shape[0]) - 1, Affine.const(length)
-        return self.make("rest", (ptr,), 0, (count,), as_form(self.below(ptr)), form=form)
+    def whole_of(self, ends: Sequence[str], length: int) -> Argument:
+        """How many parts of a length are in the ranges from elements of one array up to those of another, of
+        one dimension, before one; of all there are at most as many as of one range of all places."""
+        (extent,) = self[ends[0]].shape
+        return self._whole(tuple(ends), [as_form(extent) + 1], length)
 
-    def start(self, ptr: str, whole: str) -> Argument:
+    def _whole(self, ends: tuple[str, ...], shape: Iterable[Affine], length: int) -> Argument:
+        count, shape = (as_form(self.below(ends[-1])) - 1).floordiv(length), tuple(shape)
+        increasing = len(shape) == 1
+        return self.make("whole", ends, 0, shape, count + 1, increasing=increasing, form=Affine.const(length))
+
+    def rest(self, begin: str, whole: str) -> Argument:
+        """Where what is left of these ranges after their parts begins; `begin` says where they do."""
+        shape, below = map(as_form, self[whole].shape), as_form(self.below(self._ends(whole)))
+        name, length = f"{whole}.rest", self._length(whole)
+        return self.make("rest", (begin, whole), 0, shape, below, form=length, name=name)
+
+    def start(self, begin: str, whole: str) -> Argument:
         """Where these parts begin."""
+        count, length = as_form(self.below(whole)) - 1, self._length(whole)
+        below = as_form(self.below(self._ends(whole))) - length
+        name = f"{whole}.start"
+        return self.make("start", (begin, whole), 0, (count,), below, form=length, name=name)
+
+    def _ends(self, whole: str) -> str:
+        """The array which says where the ranges end whose parts are counted."""
+        inspected = self[whole].inspected
+        assert inspected is not None
+        return inspected.of[-1]
+
+    def _length(self, whole: str) -> Affine:
         inspected = self[whole].inspected
         assert inspected is not None
         assert inspected.form is not None
-        count, below = as_form(self.below(whole)) - 1, as_form(self.below(ptr)) - inspected.form
-        return self.make("start", (ptr, whole), 0, (count,), below, form=inspected.form)
+        return inspected.form
 
     def values(self, of: Sequence[str], form: Affine, shape: Sequence[Affine], below: Affine) -> Argument:
         """The values of a form of lookups."""
@@ -116,7 +138,8 @@ class Arrays:
         increasing: bool = False, form: Affine | None = None, name: str = "",
     ) -> Argument:  # fmt: skip
         """An array of the inspector's, which has a name of what it is made of where none is given."""
-        number = str(axis) if kind == "spread" or (kind == "perm" and len(self[of[0]].shape) > 1) else ""
+        is_subscript = kind in ("perm", "owner") and len(self[of[0]].shape) > 1
+        number = str(axis) if kind == "spread" or is_subscript else ""
         if kind == "values":
             same = (a.inspected for a in self.made.values() if a.inspected and a.inspected.of == of)
             others = [i.form for i in same if i.form is not None]

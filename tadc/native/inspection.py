@@ -33,8 +33,8 @@ DECLARED = {
     "subscripts": "void (ptr, i64, i64, i64, ptr)",
     "taken": "void (ptr, ptr, i64, ptr)",
     "owners": "void (ptr, i64, i64, ptr)",
-    "wholes": "void (ptr, i64, i64, ptr)",
-    "rests": "void (ptr, i64, i64, ptr)",
+    "wholes": "void (ptr, ptr, i64, i64, i64, ptr)",
+    "rests": "void (ptr, ptr, i64, i64, ptr)",
     "parts": "void (ptr, ptr, i64, i64, ptr, i64)",
     "joined": "void (ptr, i64, ptr, i64, ptr)",
     "ranks": "void (ptr, i64, i64, i64, ptr)",
@@ -223,13 +223,17 @@ class Inspection:
             case "taken":
                 self._call("taken", about.of[0], self._places(others), first.shape, name)
             case "owner":
-                rows = extent(as_form(first.shape[0]) - 1)
-                self._call("owners", first.name, (rows,), parameter.shape, name)
-            case "whole" | "rest":
-                self._call(f"{about.kind}s", first.name, first.shape, _length(about), name)
+                self._owners(parameter, first, about.axis)
+            case "whole":
+                most = (as_form(self._parameters[about.of[-1]].below or 0) - 1).floordiv(_length(about))
+                ends = others[0] if others else None
+                length = Affine.const(_length(about))
+                self._call("wholes", first.name, ends, parameter.shape, length, most, name)
+            case "rest":
+                self._call("rests", *about.of, parameter.shape, Affine.const(_length(about)), name)
             case "start":
-                whole, *_ = others
-                self._call("parts", first.name, whole, first.shape, _length(about), name, parameter.shape)
+                counted = self._parameters[others[0]].shape
+                self._call("parts", *about.of, counted, Affine.const(_length(about)), name, parameter.shape)
             case "values":
                 assert about.form is not None
                 self._steps.append(_Form(parameter, about.form))
@@ -239,6 +243,14 @@ class Inspection:
                 rows = (self._parameters[others[0]].below or 0,)
                 seed = Affine.const(about.axis)
                 self._call("spread", name, parameter.shape, seed, self._starts(others[0]), rows)
+
+    def _owners(self, parameter: Parameter, of: Parameter, axis: int) -> None:
+        """Which of the ranges between elements numbers are in, or one subscript of that."""
+        name, shape = parameter.name, of.shape
+        found = name if len(shape) == 1 else self._buffer(*parameter.shape)
+        self._call("owners", of.name, shape, parameter.shape, found)
+        if found != name:
+            self._call("subscripts", found, parameter.shape, shape[axis + 1 :], (shape[axis],), name)
 
     def _ranks(self, parameter: Parameter, about: Inspected) -> None:
         """How many tuples of elements are less than others, which come before equal ones, or behind them."""
@@ -301,10 +313,10 @@ class Inspection:
         return found[0] if found else None
 
 
-def _length(about: Inspected) -> Shape:
-    """Of the parts that are asked for, as a product."""
+def _length(about: Inspected) -> int:
+    """Of the parts that are asked for."""
     assert about.form is not None
-    return (about.form.constant,)
+    return about.form.constant
 
 
 def with_memory(interface: Interface, inspection: Inspection) -> Interface:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -202,20 +203,50 @@ def test_the_owner_of_an_element() -> None:
     assert found.tolist() == [3, 1, 1, 2, 2, 2, 2, 2, 3]
 
 
+def parts_of(whole: Parameter, begin: str, most: int) -> list[Parameter]:
+    """All that says which parts of 4 elements there are."""
+    length = Affine.const(4)
+    whole = replace(whole, inspected=Inspected("whole", whole.inspected.of, form=length))  # type: ignore[union-attr]
+    of, shape = (begin, whole.name), whole.shape
+    rest = Parameter("r", "i32", shape, 4 * most + 1, False, Inspected("rest", of, form=length))
+    start = Parameter("s", "i32", (most,), 4 * most - 3, False, Inspected("start", of, form=length))
+    owners = [
+        Parameter(f"o{n}", "i32", (most,), extent, False, Inspected("owner", (whole.name,), n))
+        for n, extent in enumerate(shape)
+    ]
+    return [whole, rest, start, *owners]
+
+
 def test_the_parts_of_ranges() -> None:
     """Ranges of 0, 9, 2 and 4 elements, in parts of 4; none of no range."""
-    length, of = Affine.const(4), ("ptr",)
-    whole = Parameter("w", "i32", (5,), 6, True, Inspected("whole", of, form=length))
-    rest = Parameter("r", "i32", (4,), 21, False, Inspected("rest", of, form=length))
-    start = Parameter("s", "i32", (5,), 17, False, Inspected("start", ("ptr", "w"), form=length))
-    owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
-    found = made_of([Parameter("ptr", "i32", (5,), 21, True)], [whole, rest, start, owner], [STARTS])
-    expected = [0, 0, 2, 2, 3], [3, 11, 12, 18], [3, 7, 14, 0, 0], [1, 1, 3, 4, 4]
+    ptr = Parameter("ptr", "i32", (5,), 21, True)
+    made = parts_of(Parameter("w", "i32", (5,), 6, True, Inspected("whole", ("ptr",))), "ptr", 5)
+    found = made_of([ptr], made, [STARTS])
+    expected = [0, 0, 2, 2, 3], [3, 11, 12, 18, 0], [3, 7, 14, 0, 0], [1, 1, 3, 4, 4]
     assert [array.tolist() for array in found] == [*expected]
-    none = [Parameter("ptr", "i32", (0,), 21, True)]
-    whole = Parameter("w", "i32", (0,), 6, True, Inspected("whole", of, form=length))
-    owner = Parameter("o", "i32", (5,), 5, False, Inspected("owner", ("w",)))
-    assert [len(array) for array in made_of(none, [whole, owner], [STARTS[:0]])] == [0, 5]
+    made = parts_of(Parameter("w", "i32", (0,), 6, True, Inspected("whole", ("ptr",))), "ptr", 5)
+    found = made_of([replace(ptr, shape=(0,))], made, [STARTS[:0]])
+    assert [len(array) for array in found] == [0, 0, 5, 5]
+
+
+def test_the_parts_of_the_ranges_of_pairs() -> None:
+    """Of 3 rows of 2 ranges: 5 and 4 elements, 1 and 0, 0 and 10."""
+    ptr = np.array([[0, 5, 9], [9, 10, 10], [10, 10, 20]])
+    made = parts_of(Parameter("w", "i32", (3, 3), 6, False, Inspected("whole", ("ptr",))), "ptr", 5)
+    found = made_of([Parameter("ptr", "i32", (3, 3), 21)], made, [ptr])
+    assert found[0].tolist() == [[0, 1, 2], [2, 2, 2], [2, 2, 4]]
+    assert found[1].tolist() == [[4, 9, 9], [9, 10, 10], [10, 18, 0]]
+    assert [array.tolist() for array in found[2:]] == [[0, 5, 10, 14, 0], [0, 0, 2, 2, 2], [0, 1, 1, 1, 2]]
+
+
+def test_the_parts_of_ranges_that_overlap() -> None:
+    """Of 20 elements there are five parts: of the first two ranges, and one of two of the last."""
+    begins, ends = np.array([0, 20, 3, 5]), np.array([12, 10, 8, 13])
+    given = [Parameter(name, "i32", (4,), 21) for name in ("b", "e")]
+    made = parts_of(Parameter("w", "i32", (5,), 6, True, Inspected("whole", ("b", "e"))), "b", 5)
+    found = made_of(given, made, [begins, ends])
+    expected = [0, 3, 3, 4, 5], [12, 20, 7, 9, 0], [0, 4, 8, 3, 5], [0, 0, 0, 2, 3]
+    assert [array.tolist() for array in found] == [*expected]
 
 
 def test_long_ranges_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,9 +255,27 @@ def test_long_ranges_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> 
     kept = Relation(STARTS, 21)
     with pytest.raises(LongFibres):
         arguments.complete([kept], cuts=True)
-    assert arguments.again([kept]) is None
+    with pytest.raises(LongFibres):
+        arguments.again([kept])
     assert arguments.complete([kept])
+    assert arguments.again([kept])
     assert arguments.complete([np.minimum(STARTS, 11)], cuts=True)
+
+
+@pytest.mark.parametrize("kinds", [("ptr",), ("before", "until")])
+def test_long_ranges_of_pairs(monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...]) -> None:
+    """Nine pairs are equal."""
+    monkeypatch.setattr(index_arguments, "LONG", 9)
+    of = ("row", "col") if kinds == ("ptr",) else ("row", "col", "row", "col")
+    shape = (3, 4) if kinds == ("ptr",) else (12,)
+    made = [Parameter(kind, "i32", shape, 13, False, Inspected(kind, of)) for kind in kinds]  # type: ignore[arg-type]
+    arguments = index_arguments.IndexArguments(
+        [Parameter(name, "i32", (12,), 3) for name in ("row", "col")], made, {}
+    )
+    row = np.array([0, 1] + 10 * [2])
+    with pytest.raises(LongFibres):
+        arguments.complete([row, np.array([0, 1, 0] + 9 * [1])], cuts=True)
+    assert arguments.complete([row, np.array([0, 1, 0, 2] + 8 * [1])], cuts=True)
 
 
 def test_what_is_made_of_what_was_made() -> None:

@@ -118,3 +118,29 @@ def test_long_fibres(tmp_path: Path) -> None:
     scratch = np.zeros(made.s_scratch(*sizes), np.uint8)
     assert made.s(*pointers(ptr, v, y, scratch), *sizes) == 0
     np.testing.assert_array_equal(y, np.diff(np.concatenate([[0], np.cumsum(v)])[ptr]))
+
+
+@pytest.mark.sweep
+def test_long_fibres_of_pairs(tmp_path: Path) -> None:
+    """And of what asks for them: the parts of both are counted."""
+    text = """
+    u: f64[N]; row: index[E] in N; col: index[E] in 2; v: f64[E]
+    r: index[F] in N; c: index[F] in 2; w: f64[F]
+    y[i: N, j: 2] = sum{e: row[e] = i and col[e] = j} (v[e] * u[i])
+    z[f: F] = sum{e: row[e] = r[f] and col[e] = c[f]} (max(v[e], w[f]))
+    """
+    tadc.export(tadc.function(text), tmp_path / "p.so", tmp_path / "p.h", prefix="p")
+    made: Any = ctypes.CDLL(str(tmp_path / "p.so"))
+    made.p_scratch.restype = ctypes.c_int64
+    random, edges, rows, asked = np.random.default_rng(3), 30_000, 3, 4
+    row, col = (random.integers(0, below, edges).astype(np.int32) // (below - 1) for below in (rows, 2))
+    r, c = np.array([1, 0, 1, 2], np.int32), np.array([1, 0, 0, 1], np.int32)
+    v, w, u = (random.uniform(size=n) for n in (edges, asked, rows))
+    sizes = tuple(map(ctypes.c_int64, (rows, edges, asked)))
+    y, z, scratch = np.zeros((rows, 2)), np.zeros(asked), np.zeros(made.p_scratch(*sizes), np.uint8)
+    assert made.p(*pointers(u, row, col, v, r, c, w, y, z, scratch), *sizes) == 0
+    pairs = [[(row == i) & (col == j) for j in range(2)] for i in range(rows)]
+    np.testing.assert_allclose(y, [[v[at].sum() * u[i] for at in two] for i, two in enumerate(pairs)])
+    np.testing.assert_allclose(
+        z, [np.maximum(v[pairs[i][j]], w[f]).sum() for f, (i, j) in enumerate(zip(r, c, strict=True))]
+    )

@@ -26,6 +26,9 @@ N, E, M = len(LENGTHS), int(PTR[-1]), 7
 RANDOM = np.random.default_rng(0)
 COL, ROW = RANDOM.integers(0, M, E), np.repeat(np.arange(N), LENGTHS)
 V, X = RANDOM.uniform(0.5, 1, E), RANDOM.uniform(0.5, 1, M)
+HALF = (np.arange(E) % 5 > 2).astype(int)
+ASKED = [(5, 0, 0.5), (2, 0, 1.5), (5, 1, 2.5), (5, 0, -0.5), (7, 1, 0.75)]
+R, H, W = map(np.array, zip(*ASKED, strict=True))
 
 KINDS: dict[str, Callable[[Array], Any]] = {
     "sum": np.sum,
@@ -45,10 +48,28 @@ PROGRAMS = {
     "y[i: N] = sum{e: row[e] = i} (v[e] * exp(s[row[e]] * x[col[e]]))",
     "guarded": "ptr: index[N + 1] in E + 1 increasing; v: f64[E]; x: f64[M]; col: index[E] in M\n"
     "y[i: 6, k: 2] = if {i >= 3} then (sum{e}_(ptr[i])^(ptr[i + 1] - 1) (v[e] * x[i - 3 + k])) else (0)",
+    "pairs": "size N; row: index[E] in N; half: index[E] in 2; v: f64[E]\n"
+    "y[i: N, k: 2] = sum{e: row[e] = i and half[e] = k} (sin(v[e] * (i + 3*k)))",
+    "asked": "size N; row: index[E] in N; half: index[E] in 2; v: f64[E]; w: f64[F]\n"
+    "r: index[F] in N; h: index[F] in 2\n"
+    "y[f: F] = sum{e: row[e] = r[f] and half[e] = h[f]} (sin(v[e] * w[f]))",
+    "each": "ptr: index[N + 1] in E + 1 increasing; r: index[F] in N; v: f64[E]; w: f64[F]\n"
+    "y[k: F] = sum{e}_(ptr[r[k]])^(ptr[r[k] + 1] - 1) (max(v[e], w[k]))",
+    "ties": "size N; row: index[E] in N; v: f64[E]\ny[i: N] = max{e: row[e] = i} (v[e])",
     "within": "ptr: index[N + 1] in E + 1 increasing; v: f64[E]; x: f64[M]; col: index[E] in M\n"
     "y = sum{i: N} ((sum{e}_(ptr[i])^(ptr[i + 1] - 1) (v[e] * x[col[e]]))**2)\n"
     "z[k: 3] = sum{e}_(ptr[5])^(ptr[6] - 1) (v[e] * x[col[e]] * x[k])",
 }
+
+
+#: What they are, by loops.
+REFERENCES: dict[str, Callable[[], Array]] = {
+    "pairs": lambda: np.array([
+        [np.sin(V * (i + 3 * k))[(ROW == i) & (HALF == k)].sum() for k in range(2)] for i in range(N)
+    ]),
+    "asked": lambda: np.array([np.sin(V * w)[(ROW == r) & (HALF == h)].sum() for r, h, w in ASKED]),
+    "each": lambda: np.array([np.maximum(V, w)[ROW == r].sum() for r, _, w in ASKED]),
+}  # fmt: skip
 
 
 def cut(f: tadc.Function, target: str = "cpu") -> tadc.Compiled:
@@ -69,8 +90,17 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def arguments(f: tadc.Function) -> dict[str, Any]:
     """Those of the function among all."""
-    given = {"ptr": PTR, "row": ROW, "col": COL, "v": V, "x": X}
+    given = {"ptr": PTR, "row": ROW, "col": COL, "half": HALF, "r": R, "h": H, "v": V, "w": W, "x": X}
     return {name: given[name] for name in f.inputs if name in given} | ({"N": N} if "row" in f.inputs else {})
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_ranges_of_pairs_and_of_what_asks(name: str) -> None:
+    """Which body and range may depend on, with as many parts of ranges that overlap as there are at most."""
+    f = tadc.function(PROGRAMS[name])
+    compiled = cut(f)
+    assert "y_parts" in [t.tensor.name for t in on_host(compiled.kernel).temporaries]
+    np.testing.assert_allclose(compiled(**arguments(f)), REFERENCES[name](), rtol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +126,7 @@ def test_derivatives_of_three_orders(text: str) -> None:
         f = tadc.vjp(f)
         compiled = cut(f)
         for name in f.inputs:
-            shape = [int(n) if isinstance(n, int) else n.evaluate({"N": N, "E": E, "M": M})
+            shape = [int(n) if isinstance(n, int) else n.evaluate({"N": N, "E": E, "M": M, "F": len(R)})
                      for n in f.program.shapes()[name]]  # fmt: skip
             given.setdefault(name, random.uniform(0.5, 1, shape))
         whole = f(**given)
@@ -109,7 +139,9 @@ def test_derivatives_of_three_orders(text: str) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("text", [CSR.replace("KIND", "sum"), PROGRAMS["values"]])
+@pytest.mark.parametrize(
+    "text", [CSR.replace("KIND", "sum"), *(PROGRAMS[name] for name in ("values", *REFERENCES))]
+)
 def test_on_a_gpu(text: str) -> None:
     f = tadc.function(text)
     np.testing.assert_allclose(cut(f, "emulated")(**arguments(f)), f(**arguments(f)), rtol=1e-13)
@@ -135,11 +167,11 @@ def test_calls_with_long_fibres_run_a_kernel_that_cuts(monkeypatch: pytest.Monke
 
 
 def test_what_is_not_cut() -> None:
-    """Few elements; pairs, of which few are equal; parts of all fibres for each element of a tensor."""
+    """Few elements; ranges that indices of a sum ask for."""
     few = f"""ptr: index[N + 1] in {PART} increasing; v: f64[{PART}]
     y[i: N] = sum{{e}}_(ptr[i])^(ptr[i + 1] - 1) (v[e])"""
     each = """ptr: index[N + 1] in E + 1 increasing; col: index[K] in N; v: f64[E]; x: f64[K]
-    y[k] = sum{e}_(ptr[col[k]])^(ptr[col[k] + 1] - 1) (max(v[e], x[k]))"""
+    y = sum{k} (sum{e}_(ptr[col[k]])^(ptr[col[k] + 1] - 1) (max(v[e], x[k])))"""
     for text in (few, each):
         program = tadc.function(text).program
         assert cut_fibres(program) is program
