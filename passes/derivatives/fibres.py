@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Literal, get_args
 
 from tadc.frontend.extents import as_form
@@ -307,19 +308,22 @@ class _Sum:
         return self.reduction([name for name in self.binders if name in names], own, inner)
 
     def apart(self) -> Term | None:
-        """`i[e] = j[f]`: the loop over e around that over f, for which `i[e]` is known."""
+        """`i[e] = j[f]`: the loop over e around that over f, for which `i[e]` is known; over the fewer."""
+        found: list[frozenset[str]] = []
         for row in self.rows:
             lookups = _lookups(row.form, self.own) if row.equality else []
             for lookup in lookups:
                 names = lookup.variables & self.own
-                others = [other for other in lookups if other is not lookup]
-                if (
-                    others
-                    and all(map(names.isdisjoint, (o.variables for o in others)))
-                    and self.bounds(names)
-                ):
-                    return self.around(names)
-        return None
+                others = [other.variables for other in lookups if other is not lookup]
+                if others and all(map(names.isdisjoint, others)) and self.bounds(names):
+                    found.append(names)
+        return self.around(min(found, key=self.points)) if found else None
+
+    def points(self, names: frozenset[str]) -> tuple[int, int]:
+        """How many points indices have, to compare: those first of which no number says it."""
+        sizes = [self.extent(name) for name in names]
+        known = [size.constant for size in sizes if size is not None and size.is_constant]
+        return len(sizes) - len(known), prod(known)
 
     def bounds(self, names: frozenset[str]) -> bool:
         """Whether rows bound some indices from both sides by what they and what is known say."""

@@ -18,25 +18,22 @@ before has it, or what is behind. So it is with several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from itertools import count as count_from_0
 from typing import NamedTuple
 
 from tadc.frontend.extents import Extent, as_form, extent
-from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Apply, Domain, ElementType, Guard, Reduce, Term
-from tadc.lattice.affine import Affine, Constraint, Lookup
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import ElementType, Reduce, Term
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.rewrites.distinct_places import DistinctPlaces, Others, put
 from tadc.passes.rewrites.places import Place, Places
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import all_proven
-from tadc.passes.terms.index_ranges import between_neighbours
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
-
-#: What elements are that are left out.
-_NOTHING: Mapping[str, int] = {"prod": 1, "sum": 0}
 
 
 def with_other_factors(program: Program) -> Program:
@@ -55,33 +52,10 @@ def with_other_factors(program: Program) -> Program:
     return replace(found, arguments=work.arrays.used_by(found), sizes=sizes)
 
 
-class _Fibre(NamedTuple):
-    """A reduction over a fibre, opened."""
-
-    term: Reduce
-    name: str  # the index that runs over the fibre
-    low: Lookup  # where it begins
-    body: Term
-
-
-class _Product(NamedTuple):
-    """A product over a fibre without one element; a sum of such with `summands` in the place of factors."""
-
-    left: Affine  # the place of the element that is left out, in the order of the fibres
-    out: frozenset[str]  # the indices that say which it is
-    name: str  # the index that runs over the fibre
-    factor: Term  # over `name`, as the summands are
-    summands: tuple[Term, ...]
-    begin: Affine  # the first place of the fibre that `name` is in
-    end: Affine  # the first place behind it
-    known: Domain  # where there is a fibre: what no range between neighbours has is in none
-    size: Extent  # how many places there are
-
-
 class _Family(NamedTuple):
     """Where the tensors for a product are defined: over which indices, of which shape and type."""
 
-    found: _Product
+    found: Others
     mapping: dict[str, Affine]
     shape: tuple[Extent, ...]
     hints: tuple[str, ...]
@@ -100,6 +74,7 @@ class _Others:
     def __post_init__(self) -> None:
         self.terms, self.names = self.program.terms, Names(self.program)
         self.algebra, self.arrays = Algebra(self.terms), Arrays(self.program)
+        self.places = DistinctPlaces(self.terms, self.algebra, self.arrays)
         self.sizes, self.shapes = frozenset(self.program.sizes), self.program.shapes()
 
     def taken(self) -> list[Definition]:
@@ -115,7 +90,7 @@ class _Others:
         def visit(at: int, term: Term) -> Term:
             if (at, term.number) not in memo:
                 made = None
-                if isinstance(term, Reduce) and (found := self.product(term)) is not None:
+                if isinstance(term, Reduce) and (found := self.places.found(term)) is not None:
                     made = self.split(found, term, places.places[at], definition)
                 memo[at, term.number] = made or over(at, term)
             return memo[at, term.number]
@@ -128,114 +103,26 @@ class _Others:
 
         return visit(0, definition.body)
 
-    def opened(self, term: Term) -> _Fibre | None:
-        """A product or a sum over a fibre; None for another term."""
-        if not isinstance(term, Reduce) or term.kind not in _NOTHING:
-            return None
-        names, domain, body = self.terms.open(term)
-        if len(names) != 1:
-            return None
-        name = next(iter(names))
-        low = between_neighbours(name, [row.form for row in domain if not row.equality])
-        return None if low is None or len(domain) != 2 else _Fibre(term, name, low, body)
-
-    def product(self, term: Term) -> _Product | None:
-        """What a reduction is of, if it is over a fibre without one element; None for another."""
-        fibre = self.opened(term)
-        if fibre is None or not isinstance(fibre.body, Guard):
-            return None
-        ptr = self.arrays[fibre.low.array]
-        if ptr.inspected and (ptr.inspected.kind != "ptr" or ptr.inspected.of[1:]):
-            return None
-        # Which fibre a place is in, and which element stands there.
-        of = self.arrays[ptr.inspected.of[0]] if ptr.inspected else self.arrays.owner(ptr.name)
-        if len(of.shape) != 1:
-            return None
-        perm = self.arrays.perm((of.name,), 0) if ptr.inspected and not of.increasing else None
-        left = _other_side(fibre.body.conditions, _at(perm, fibre.name))
-        parts = left and self.parts(fibre, of, perm, (left,))
-        if left is None or not parts:
-            return None
-        own = of.lookup([_at(perm, fibre.name)])
-        return _Product(
-            self.arrays.perm((perm.name,), 0).lookup([left]) if perm else left,
-            left.variables - self.sizes,
-            fibre.name,
-            parts[0],
-            parts[1:],
-            ptr.lookup([own]),
-            ptr.lookup([own + 1]),
-            () if ptr.inspected else (Constraint(as_form(ptr.shape[0]) - 2 - own),),
-            self.arrays.count(of.name),
-        )
-
-    def parts(
-        self, fibre: _Fibre, of: Argument, perm: Argument | None, left: tuple[Affine, ...]
-    ) -> tuple[Term, ...] | None:
-        """The factor and the summands of a reduction over a fibre that leaves out some elements of it: a sum
-        has one of its own, and leaves out one more element in what it adds up."""
-        here, body = _at(perm, fibre.name), fibre.body
-        if fibre.low.at not in [(of.lookup([one]),) for one in left]:
-            return None
-        out: list[Affine] = []
-        while isinstance(body, Guard) and is_const(body.then, _NOTHING[fibre.term.kind]):
-            side = _other_side(body.conditions, here)
-            if side is None:
-                return None
-            out.append(side)
-            body = body.otherwise
-        if set(out) != set(left):
-            return None
-        for one in left:
-            body = self.terms.rewrite_forms(body, one.variables, _put(of.lookup([one]), of.lookup([here])))
-        if fibre.term.kind == "prod":
-            return (body,)
-        for inner, rest in self.isolated(body):
-            if (
-                inner.low.array != fibre.low.array
-                or (made := self.parts(inner, of, perm, (*left, here))) is None
-            ):
-                continue
-            if not any(fibre.name in part.free for part in made):
-                same = {inner.name: Affine.var(fibre.name)}
-                return (*(self.terms.substitute(part, same) for part in made), rest)
-        return None
-
-    def isolated(self, term: Term) -> Iterator[tuple[_Fibre, Term]]:
-        """The reductions over fibres that a term is a multiple of, each with what it is multiplied by."""
-        fibre = self.opened(term)
-        if fibre is not None:
-            yield fibre, self.algebra.one
-        if not isinstance(term, Apply) or term.function not in ("mul", "div", "neg"):
-            return
-        for place in range(len(term.operands) if term.function == "mul" else 1):
-            for fibre, rest in self.isolated(term.operands[place]):
-                match term.function:
-                    case "mul":
-                        yield fibre, self.algebra.mul(rest, term.operands[1 - place])
-                    case "div":
-                        yield fibre, self.algebra.div(rest, term.operands[1])
-                    case _:
-                        yield fibre, self.algebra.neg(rest)
-
-    def split(self, found: _Product, term: Reduce, place: Place, owner: Definition) -> Term | None:
+    def split(self, found: Others, term: Reduce, place: Place, owner: Definition) -> Term | None:
         """The product of what is before and what is behind, of which each may have some of the summands; None
         where a factor depends on the element that is left out."""
         free = frozenset[str]().union(*(part.free for part in (found.factor, *found.summands)))
         rest = free - self.sizes - {found.name}
         own = [(i, r) for i, r in place.ranges.items() if i in rest and r is not None]
-        if len(own) < len(rest) or not found.out.isdisjoint(rest):
+        out = frozenset[str]().union(*(form.variables for form in found.left)) - self.sizes
+        if len(own) < len(rest) or not out.isdisjoint(rest):
             return None
+        size = self.arrays.count(found.order.of.name)
         family = _Family(
             found,
             {found.name: Affine.var("?0")}
             | {i: Affine.var(f"?{n}") + r.low for n, (i, r) in enumerate(own, 1)},
-            (found.size, *(extent(r.extent) for _, r in own)),
+            (size, *(extent(r.extent) for _, r in own)),
             tuple(place.hints[place.indices.index(i)] for i, _ in own),
             owner,
             term.type or owner.type,
         )
-        at = [found.left, *(Affine.var(i) - r.low for i, r in own)]
+        at = [found.order.place(found.left), *(Affine.var(i) - r.low for i, r in own)]
         every = range(len(found.summands))
         total: Term = self.algebra.zero
         for count in range(len(found.summands) + 1):
@@ -255,15 +142,16 @@ class _Others:
         parts = [
             self.terms.substitute(p, mapping) for p in (found.factor, *(found.summands[n] for n in chosen))
         ]
-        begin, end = (form.substitute(mapping) for form in (found.begin, found.end))
-        key = tuple(part.number for part in parts), begin, family.shape, family.type, step
+        order = found.order
+        key = tuple(part.number for part in parts), order.of.name, family.shape, family.type, step
         if key in self.made:
             return self.made[key]
         inner = [self.tensor(family, tuple(n for n in chosen if n != one), step) for one in chosen]
         indices = self.indices(("q", *family.hints))
         named = {f"?{n}": Affine.var(index) for n, index in enumerate(indices)}
         here = Affine.var(indices[0])
-        row = here - 1 - begin.substitute(named) if step < 0 else end.substitute(named) - 2 - here
+        own, other = order.known(here), order.known(here + step)
+        row = here - 1 - order.ptr.lookup([own]) if step < 0 else order.ptr.lookup([own + 1]) - 2 - here
         wishes = (f"{family.owner.name}_{n}" for n in count_from_0())
         name = self.names.free(next(wish for wish in wishes if wish not in self.names.taken))
         at = [here + step, *map(Affine.var, indices[1:])]
@@ -272,11 +160,14 @@ class _Others:
             if tensor is None:
                 return None
             value = self.terms.substitute(self.terms.substitute(part, named), {indices[0]: here + step})
+            # The other place is in the same fibre.
+            value = self.terms.rewrite_forms(value, here.variables, put(other, own))
             known = self.terms.read(tensor, at, family.type)
             total = self.algebra.add(total, self.algebra.mul(*(known, value)[::-step]))
         nothing = self.algebra.zero if chosen else self.algebra.one
         body = self.terms.guard([Constraint(row)], total, nothing)
-        known = [one.substitute(mapping).substitute(named) for one in found.known]
+        # What no range between neighbours has is in no fibre.
+        known = () if order.ptr.inspected else (Constraint(as_form(order.ptr.shape[0]) - 2 - own),)
         made = Definition(
             name,
             family.type,
@@ -300,24 +191,3 @@ class _Others:
         for hint in hints:
             chosen.append(self.names.index(hint or "q", chosen))
         return chosen
-
-
-def _other_side(conditions: Domain, element: Affine) -> Affine | None:
-    """The form that is equal to an element where the one condition holds."""
-    if len(conditions) != 1 or not conditions[0].equality or len(element.terms) != 1:
-        return None
-    ((atom, _),), form = element.terms, conditions[0].form
-    k = form.coefficient(atom)
-    left = element - form * k
-    return left if abs(k) == 1 and not left.coefficient(atom) else None
-
-
-def _at(perm: Argument | None, name: str) -> Affine:
-    """The element at a place of the sorted ones."""
-    return perm.lookup([Affine.var(name)]) if perm else Affine.var(name)
-
-
-def _put(old: Affine, new: Affine) -> Callable[[Affine], Affine]:
-    """Forms with another in the place of the element that one is."""
-    ((atom, _),) = old.terms
-    return lambda form: form.replace(lambda each: new if each == atom else None)
