@@ -91,8 +91,8 @@ def leaves_out_several(term: Term) -> bool:
     if not isinstance(term, Reduce) or not has_fibre(term):
         return False
     own, body, count = frozenset(term.binders), term.body, 0
-    while isinstance(body, Guard) and len(body.conditions) == 1 and body.conditions[0].equality:
-        count += not body.conditions[0].form.variables.isdisjoint(own)
+    while isinstance(body, Guard) and all(row.equality for row in body.conditions):
+        count += any(not row.form.variables.isdisjoint(own) for row in body.conditions)
         body = body.otherwise
     return count > 1
 
