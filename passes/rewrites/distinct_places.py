@@ -58,6 +58,10 @@ class Order:
             found = (found * size if isinstance(size, int) else ZERO) + form
         return found
 
+    def range(self, fibre: Affine) -> tuple[Affine, Affine]:
+        """Where a fibre begins, and where the next one does."""
+        return self.ptr.lookup([fibre]), self.ptr.lookup([fibre + 1])
+
     def known(self, form: Affine) -> Affine:
         """The fibre of an element at a place."""
         return self.of.lookup(self.element(form))
@@ -85,6 +89,7 @@ class Others(NamedTuple):
     name: str  # the index of a place of the fibre
     factor: Term  # over `name`, as the summands are
     summands: tuple[Term, ...]
+    multiple: Term  # by what the element says, of all of it
 
 
 class _Fibre(NamedTuple):
@@ -198,18 +203,19 @@ class DistinctPlaces:
         whole = of_one(factor, name)
         if whole is None:
             return None
-        summands: dict[str, Term] = dict.fromkeys(loops, self.algebra.one)
+        summands: dict[str, Term] = dict.fromkeys([*loops, ""], self.algebra.one)
         for terms, combine in ((path.factors, self.algebra.mul), (path.divisors, self.algebra.div)):
             for term in terms:
-                wanted = [each for each in loops if each in term.free] or loops[-1:]
+                # What no place tells is a multiple of all.
+                wanted = [each for each in loops if each in term.free]
                 made = ((each, one) for each in wanted if (one := of_one(term, each)) is not None)
-                own, one = next(made, ("", None))
+                own, one = next(made, ("", None)) if wanted else ("", term)
                 if one is None:
                     return None
                 summands[own] = combine(summands[own], one)
-        if path.minus:
-            summands[loops[-1]] = self.algebra.neg(summands[loops[-1]])
-        return Others(order, left, name, whole, tuple(summands.values()))
+        multiple = summands.pop("")
+        multiple = self.algebra.neg(multiple) if path.minus else multiple
+        return Others(order, left, name, whole, tuple(summands.values()), multiple)
 
 
 def _factors(term: Term) -> list[Term]:

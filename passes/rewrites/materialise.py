@@ -342,7 +342,9 @@ class _Body:
         is_element = (at, term.number) in self.elements
         place, needed = self.places[at], is_element or self.needed.get((at, term.number), False)
         ranges = {i: place.ranges[i] for i in place.indices if i not in place.told}
-        own = [found for i, found in ranges.items() if i in term.free]
+        known = term.free | self.sizes
+        # An index that others tell is a dimension of its own where the term does not depend on these.
+        own = [place.ranges[i] for i in place.indices if i in term.free and not self.is_told(i, place, known)]
         count = math.prod(map(width, ranges.values())) if has_fibres(term) else points(ranges)
         again = count // max(math.prod(map(width, own)), 1)
         if self.mover.of_fibre(term) and (needed or not self.derivative):
@@ -362,6 +364,10 @@ class _Body:
         if scattered:
             return uses if uses * (cost + SCATTERED * scattered) > cost + ACCESS + uses * SCATTERED else 0
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
+
+    def is_told(self, index: str, place: Place, known: frozenset[str]) -> bool:
+        """Whether indices that are known tell another."""
+        return index in place.told and place.told[index].variables <= known
 
     def scattered(self, at: int, term: Term) -> int:
         """Of a reduction in a sum over the places of an index array that hold a value, how many elements it

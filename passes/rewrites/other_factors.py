@@ -30,7 +30,7 @@ from tadc.frontend.terms import ElementType, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites.distinct_places import DistinctPlaces, Others, put
 from tadc.passes.rewrites.places import Place, Places
-from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.checked_reads import all_proven
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
@@ -133,7 +133,12 @@ class _Others:
                     return None
                 reads = (self.terms.read(name, at, family.type) for name in names if name)
                 total = self.algebra.add(total, self.algebra.mul(*reads))
-        return total
+        if is_const(found.multiple, 1):
+            return total
+        # A sum of nothing is 0, whatever it is multiplied by.
+        begin, end = found.order.range(found.order.of.lookup(found.left))
+        several = Constraint(end - begin - 1 - len(found.summands))
+        return self.algebra.guard([several], self.algebra.mul(found.multiple, total), self.algebra.zero)
 
     def tensor(self, family: _Family, chosen: tuple[int, ...], step: int) -> str | None:
         """The name of the tensor for the elements before or behind, as `step` is -1 or 1, with some summands;
@@ -151,7 +156,8 @@ class _Others:
         named = {f"?{n}": Affine.var(index) for n, index in enumerate(indices)}
         here = Affine.var(indices[0])
         own, other = order.known(here), order.known(here + step)
-        row = here - 1 - order.ptr.lookup([own]) if step < 0 else order.ptr.lookup([own + 1]) - 2 - here
+        begin, end = order.range(own)
+        row = here - 1 - begin if step < 0 else end - 2 - here
         wishes = (f"{family.owner.name}_{n}" for n in count_from_0())
         name = self.names.free(next(wish for wish in wishes if wish not in self.names.taken))
         at = [here + step, *map(Affine.var, indices[1:])]
