@@ -42,9 +42,14 @@ def added(values: Array, slots: Array, count: int) -> Array:
     """So many sums, each of the values at its slot in their order; both arrays are contiguous."""
     sums: Array = new_array((count,), values.dtype, count * values.itemsize)
     sums.fill(0)
+    add_to(sums, values, slots)
+    return sums
+
+
+def add_to(sums: Array, values: Array, slots: Array) -> None:
+    """Add each of the values to the sum at its slot, in their order; all arrays are contiguous."""
     if slots.dtype == INDEX:
         from_values, from_slots, to = addresses((values, slots, sums))
         _function(values.dtype.name)(from_values, from_slots, values.size, to)
     else:
         np.add.at(sums, slots, values)
-    return sums

@@ -49,6 +49,16 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Of lists that share their first index: the arguments that have it too, and are read in the row of an
+    element alone; how many numbers all that is computed has in a row.
+    """
+
+    arguments: tuple[str, ...]
+    numbers: int
+
+
+@dataclass(frozen=True)
 class Listing:
     """What there is to know of lists of entries at a call.
 
@@ -56,6 +66,7 @@ class Listing:
     - `arrays` are the index arrays that are given, `owners` those that are made of one of
       these, of so many elements: of which row of it each place is.
     - `pairs` are listed at a call, in order, and passed besides.
+    - `rows` there are where some rows of all lists can be computed by themselves.
     """
 
     lists: Mapping[str, tuple[Entries, ...]]
@@ -63,6 +74,7 @@ class Listing:
     arrays: tuple[str, ...]
     owners: Mapping[str, tuple[str, Extent]]
     pairs: tuple[Pairs, ...]
+    rows: Rows | None = None
 
     @property
     def paired(self) -> tuple[str, ...]:
@@ -75,12 +87,13 @@ class Listing:
         shapes = {name: [_shape_json(shape), rows] for name, (shape, rows) in self.shapes.items()}
         pairs = [[p.count, [_side_json(side) for side in p.sides], p.names] for p in self.pairs]
         owners = {name: [of, _shape_json((size,))] for name, (of, size) in self.owners.items()}
-        return [lists, shapes, self.arrays, owners, pairs]
+        rows = self.rows and [self.rows.arguments, self.rows.numbers]
+        return [lists, shapes, self.arrays, owners, pairs, rows]
 
     @staticmethod
     def from_json(found: Json) -> Listing:
         """The lists that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-        lists, shapes, arrays, owners, pairs = found
+        lists, shapes, arrays, owners, pairs, rows = found
         return Listing(
             {name: tuple(_entries(*one) for one in several) for name, several in lists.items()},
             {name: (_shape(shape), int(rows)) for name, (shape, rows) in shapes.items()},
@@ -89,6 +102,7 @@ class Listing:
             tuple(
                 Pairs(count, (_side(*one), _side(*two)), tuple(names)) for count, (one, two), names in pairs
             ),
+            None if rows is None else Rows(tuple(rows[0]), int(rows[1])),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tadc.api.entry_lists import CsrPattern, ask_for, elements_of, flattened, places_of
+from tadc.api.entry_parts import EntryParts
+from tadc.backend.runtime.added_blocks import BlockKernel
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import bind
 from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.known_arrays import known
+from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.frontend.extents import shape_at
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.host_kernel import Kernel
     from tadc.passes.supports.entry_listing import Listing
+
+
+#: So many numbers of lists are worth a kernel of their own.
+LEAST_NUMBERS = 1 << 17
+
+#: All that is computed of a block has about so many bytes, and stays in a first-level cache.
+BLOCK = 1 << 16
+
+MOST_LINES = 31
 
 
 class Assembly:
@@ -30,22 +43,30 @@ class Assembly:
     """
 
     def __init__(
-        self, kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        kernel: Kernel,
+        listing: Listing,
+        block: Callable[[int], Kernel],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
     ) -> None:
-        """Raises ArgumentError for what is wrong with the arguments."""
-        self.kernel, self.listing = kernel, listing
+        """`block` compiles the kernel of so many rows. Raises ArgumentError for what is wrong with the
+        arguments."""
+        self.kernel, self.listing, self._block = kernel, listing, block
         inputs = [p for p in kernel.inputs if p.name not in listing.paired]
         named, symbols = dict(kwargs), kernel.sizes
         fixed = {} if symbols is None else symbols.fixed
         names = () if symbols is None else (*symbols.names, *fixed)
         given = {name: int(named.pop(name)) for name in names if name in named}
         values = bind(inputs, args, named, names)
+        self._inputs, self._names = inputs, names
         made = [p for p in kernel.made if p.inspected and not {*p.inspected.of} & {*listing.paired}]
         told = {*(pairs.count for pairs in listing.pairs), *(p.count for p in kernel.made if p not in made)}
         free = [name for name in names if name not in told and name not in fixed]
         left = SizeSymbols(free, [*inputs, *made], fixed=fixed)
         self.sizes = {**left.values([value.shape for value in values], given), **fixed}
-        checked = IndexArguments(inputs, (), self.sizes).complete(values)
+        self._indices = IndexArguments(inputs, (), self.sizes)
+        checked = self._indices.complete(values)
         self.key = call_key(kernel, listing, args, kwargs)
         by_name = {p.name: value for p, value in zip(inputs, checked, strict=True)}
         self.arrays = elements_of(listing, by_name, self.sizes)
@@ -75,8 +96,35 @@ class Assembly:
             found[name] = CsrPattern.of(places, (prod(shape[:split]), prod(shape[split:])))
         return found
 
+    @cached_property
+    def blocks(self) -> tuple[BlockKernel, EntryParts] | None:
+        """What computes some rows of the lists at a time, and adds these; None where that does not pay."""
+        about, lists = self.listing.rows, [one for several in self.listing.lists.values() for one in several]
+        patterns = self.patterns
+        count = sum(pattern.slots.size for pattern in patterns.values())
+        types = {p.dtype for p in self.kernel.outputs}
+        if about is None or len(types) != 1 or not LEAST_NUMBERS <= count < INDEX_LIMIT:
+            return None
+        (dtype,), total = types, shape_at(lists[0].shape, self.sizes)[0]
+        rows = _block_rows(BLOCK // max(about.numbers, 1), dtype.itemsize)
+        if total < rows:
+            return None
+        kernel = BlockKernel(self._block(rows), rows, about.arguments, self.sizes)
+        begins = dict(zip((p.name for p in kernel.outputs), kernel.places, strict=False))
+        slots: list[Any] = []
+        first = 0
+        for name, pattern in patterns.items():
+            for one, offset in zip(self.listing.lists[name], pattern.offsets, strict=False):
+                shape = shape_at(one.shape, self.sizes)
+                slots.append(first + pattern.slots[offset : offset + prod(shape)].reshape(shape))
+            first += pattern.columns.size + 1
+        places = [begins[one.name] // dtype.itemsize for one in lists]
+        return kernel, EntryParts.of(slots, places, first, rows)
+
     def matrices(self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The Jacobians at a call with these index arrays, as arrays of SciPy."""
+        if self.blocks is not None:
+            return self._matrices_of_blocks(sparse, args, kwargs)
         outputs = {p.name: p for p in self.kernel.outputs}
         values: dict[str, Any] = {}
         out: dict[str, Any] = {}
@@ -88,6 +136,29 @@ class Assembly:
                 out[one.name] = values[name][offset : offset + prod(shape)].reshape(shape)
         self.kernel(args, {**kwargs, **self.relations}, out)
         return {name: pattern.matrix(sparse, values[name]) for name, pattern in self.patterns.items()}
+
+    def _matrices_of_blocks(
+        self, sparse: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        assert self.blocks is not None
+        kernel, parts = self.blocks
+        arrays = {name: value for name, value in kwargs.items() if name not in self._names}
+        given = self._indices.complete(bind(self._inputs, args, arrays, self._names))
+        sums = parts.sums(kernel, {p.name: value for p, value in zip(self._inputs, given, strict=True)})
+        found: dict[str, Any] = {}
+        begin = 0
+        for name, pattern in self.patterns.items():
+            end = begin + pattern.columns.size
+            found[name] = pattern.matrix_of(sparse, sums[begin:end])
+            begin = end + 1
+        return found
+
+
+def _block_rows(bytes: int, size: int) -> int:
+    """How many rows a block has that has so many bytes for each number in a row: an odd number of lines of
+    the cache, so that one number and the next of a row are not in the same few places of it."""
+    lines = min(max(bytes // ALIGNMENT, 1), MOST_LINES)
+    return (lines - 1 | 1) * ALIGNMENT // size
 
 
 def call_key(kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

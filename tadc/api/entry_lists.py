@@ -174,7 +174,19 @@ class CsrPattern:
 
     def matrix(self, sparse: Any, values: Array) -> Any:
         """The `csr_array` of SciPy for the values of the lists, which are added one list after the other."""
-        data = added(values, self.slots, self.columns.size + 1)[:-1]
-        made = sparse.csr_array((data, self.columns.copy(), self.starts.copy()), shape=self.shape)
+        return self.matrix_of(sparse, added(values, self.slots, self.columns.size + 1)[:-1])
+
+    def matrix_of(self, sparse: Any, data: Array) -> Any:
+        """The `csr_array` of SciPy of these values."""
+        # Given to it as arguments, values would be copied once more: they are in larger memory.
+        made = sparse.csr_array(self.shape, dtype=data.dtype)
+        made.data, made.indices, made.indptr = data, _copy(self.columns), _copy(self.starts)
         made.has_canonical_format = True
         return made
+
+
+def _copy(array: Array) -> Array:
+    """A copy, in memory of earlier calls."""
+    made: Array = new_array(array.shape, array.dtype, array.nbytes)
+    made[...] = array
+    return made

@@ -290,6 +290,19 @@ class Listed(Compressed):
         """The Jacobians as arrays of SciPy."""
         return self._assembly(args, kwargs).matrices(sparse, args, kwargs)
 
+    def _block(self, rows: int) -> Kernel:
+        """The kernel of so many rows of all lists."""
+        from tadc.compiler.compile_options import Options
+
+        def make() -> Program:
+            from tadc.compiler.nonzeros import block_program
+
+            return block_program(_listed(self.jacobian)[0], rows)
+
+        recipe = self.recipe and self.recipe.then("rows", rows)
+        made = Function(make, None, None, recipe, find_signature(recipe), self.options)
+        return cast("Kernel", made.compiled_for(Options(long_fibres=False, often=True)).kernel)
+
     def _assembly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Assembly:
         """What is made of the index arrays: found once where these stay as they are."""
         from tadc.api.assembly import Assembly, call_key
@@ -297,7 +310,7 @@ class Listed(Compressed):
         kernel = cast("Kernel", self._kernel().kernel)
         last: Assembly | None = self.__dict__.get("_last")
         if last is None or last.key is None or last.key != call_key(kernel, self.listing, args, kwargs):
-            last = self.__dict__["_last"] = Assembly(kernel, self.listing, args, kwargs)
+            last = self.__dict__["_last"] = Assembly(kernel, self.listing, self._block, args, kwargs)
         return last
 
 

@@ -30,7 +30,8 @@ class Options:
     are made as many as its largest tensor has. `reverse` is how gradients read the states of recurrences.
     `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says; `fused` allows it only
     to round a product and a sum once. Without `long_fibres` these are not cut: so is a kernel for calls where
-    there are none.
+    there are none. A kernel that is called `often`, for few elements at a time, has vectors however little
+    work a map is.
     """
 
     mode: str = "value"
@@ -47,6 +48,7 @@ class Options:
     schedule: Source | None = None
     reverse: str = "store"
     long_fibres: bool = True
+    often: bool = False
 
     @property
     def for_calls(self) -> Options:

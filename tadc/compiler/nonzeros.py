@@ -12,9 +12,10 @@ from tadc.frontend.program import Program
 from tadc.passes.supports.compress import Layout, compressed_program
 from tadc.passes.supports.entries import NotListed, listed
 from tadc.passes.supports.entry_listing import Listing
+from tadc.passes.supports.entry_rows import block_program, rows_of
 from tadc.passes.supports.pattern import pattern_program
 
-__all__ = ["NotListed", "counts", "entries", "layout", "values"]
+__all__ = ["NotListed", "block_program", "counts", "entries", "layout", "values"]
 
 
 def layout(program: Program) -> Layout:
@@ -35,7 +36,8 @@ def counts(program: Program, layout: Layout) -> Program:
 def entries(program: Program) -> tuple[Program, Listing]:
     """The program of the entries of Jacobians with index arrays, and which they are. Raises NotListed."""
     made, found = listed(program)
-    return _simplified(made), found
+    simplified = _simplified(made)
+    return simplified, replace(found, rows=rows_of(simplified))
 
 
 def _simplified(program: Program) -> Program:

@@ -157,7 +157,14 @@ def _lower_as_given(state: Compilation, schedule: Source) -> None:
 
 def _machine(state: Compilation) -> str:
     """Options of passes that look at the target."""
-    return state.options.backend.machine(state.options.target)
+    about = state.options.backend.machine(state.options.target)
+    kept = (setting for setting in about.split() if not (state.options.often and _is_least(setting)))
+    return " ".join(kept)
+
+
+def _is_least(setting: str) -> bool:
+    """Whether an option says how much work is worth vectors."""
+    return setting.startswith("least-work=")
 
 
 def machine_facts(state: Compilation) -> dict[str, Any]:
