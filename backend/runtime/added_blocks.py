@@ -9,6 +9,7 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,17 @@ class Runs:
     length: int
 
 
+@lru_cache(64)
+def _code(text: str) -> tuple[Callable[..., Any], Library]:
+    """The function of LLVM IR, and what keeps its code in memory."""
+    from tadc.backend.cpu.kept_code import linked
+    from tadc.backend.cpu.thread_pool import address_of_pool
+
+    library = linked(text, ["tadc_added_parts"], {PARALLEL: address_of_pool()}, level=2)
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    return kind(library["tadc_added_parts"]), library
+
+
 class BlockKernel:
     """A kernel for so many rows of all lists, and those of its inputs that have rows."""
 
@@ -65,7 +77,8 @@ class BlockKernel:
         #: Where each of its outputs is in the memory for a block, and then what is in between.
         self.places = (*places, *(end + offset for offset in between.offsets))
         self.bytes = -(-(end + between.bytes) // ALIGNMENT) * ALIGNMENT
-        self._codes: dict[Any, tuple[Callable[..., Any], Library]] = {}
+        #: The code of the last call, with the runs that it was made for.
+        self._added: tuple[Runs, Callable[..., Any], Library] | None = None
 
     def add(self, inputs: Mapping[str, Array], runs: Runs, sums: Array, work: int) -> None:
         """Compute all rows of the inputs, and add them to sums, which are 0 before. Arrays are contiguous."""
@@ -79,20 +92,11 @@ class BlockKernel:
         for array, address, parameter in zip(given, at, self.kernel.inputs, strict=True):
             about += [address, array.strides[0] if parameter.name in self.with_rows else 0]
         words = np.array([*about, *self.places, *self.sizes], np.int64)
-        self._code(runs)(addresses((words,))[0], parts, work)
+        known = self._added
+        if known is None or known[0] is not runs:
+            known = self._added = runs, *_code(self._text(runs))
+        known[1](addresses((words,))[0], parts, work)
         del memory
-
-    def _code(self, runs: Runs) -> Callable[..., Any]:
-        from tadc.backend.cpu.kept_code import linked
-        from tadc.backend.cpu.thread_pool import address_of_pool
-
-        key = runs.places, runs.length
-        if key not in self._codes:
-            text = self._text(runs)
-            library = linked(text, ["tadc_added_parts"], {PARALLEL: address_of_pool()}, level=2)
-            kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-            self._codes[key] = kind(library["tadc_added_parts"]), library
-        return self._codes[key][0]
 
     def _text(self, runs: Runs) -> str:
         """LLVM IR for runs at these places."""

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 #: So many numbers of lists are worth a kernel of their own.
 LEAST_NUMBERS = 1 << 17
 
+#: The code that adds has a few instructions for each number of a row, of which there are so many at most.
+MOST_NUMBERS = 1 << 10
+
 #: All that is computed of a block has about so many bytes, and stays in a first-level cache.
 BLOCK = 1 << 16
 
@@ -103,13 +106,13 @@ class Assembly:
         patterns = self.patterns
         count = sum(pattern.slots.size for pattern in patterns.values())
         types = {p.dtype for p in self.kernel.outputs}
-        if about is None or len(types) != 1 or not LEAST_NUMBERS <= count < INDEX_LIMIT:
+        if about is None or len(types) != 1 or not LEAST_NUMBERS <= count < INDEX_LIMIT // 2:
             return None
         (dtype,), total = types, shape_at(lists[0].shape, self.sizes)[0]
         rows = _block_rows(BLOCK // max(about.numbers, 1), dtype.itemsize)
-        if total < rows:
+        if total < rows or count > MOST_NUMBERS * total or (compiled := self._block(rows)).made:
             return None
-        kernel = BlockKernel(self._block(rows), rows, about.arguments, self.sizes)
+        kernel = BlockKernel(compiled, rows, about.arguments, self.sizes)
         begins = dict(zip((p.name for p in kernel.outputs), kernel.places, strict=False))
         slots: list[Any] = []
         first = 0
@@ -144,7 +147,8 @@ class Assembly:
         kernel, parts = self.blocks
         arrays = {name: value for name, value in kwargs.items() if name not in self._names}
         given = self._indices.complete(bind(self._inputs, args, arrays, self._names))
-        sums = parts.sums(kernel, {p.name: value for p, value in zip(self._inputs, given, strict=True)})
+        named = {p.name: value for p, value in zip(self._inputs, given, strict=True)}
+        sums = parts.sums(kernel, {**self.arrays, **named})
         found: dict[str, Any] = {}
         begin = 0
         for name, pattern in self.patterns.items():

@@ -291,8 +291,12 @@ class Listed(Compressed):
         return self._assembly(args, kwargs).matrices(sparse, args, kwargs)
 
     def _block(self, rows: int) -> Kernel:
-        """The kernel of so many rows of all lists."""
+        """The kernel of so many rows of all lists, found once."""
         from tadc.compiler.compile_options import Options
+
+        found: dict[int, Kernel] = self.__dict__.setdefault("_blocks", {})
+        if rows in found:
+            return found[rows]
 
         def make() -> Program:
             from tadc.compiler.nonzeros import block_program
@@ -301,7 +305,8 @@ class Listed(Compressed):
 
         recipe = self.recipe and self.recipe.then("rows", rows)
         made = Function(make, None, None, recipe, find_signature(recipe), self.options)
-        return cast("Kernel", made.compiled_for(Options(long_fibres=False, often=True)).kernel)
+        kernel = cast("Kernel", made.compiled_for(Options(long_fibres=False, often=True)).kernel)
+        return found.setdefault(rows, kernel)
 
     def _assembly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Assembly:
         """What is made of the index arrays: found once where these stay as they are."""
