@@ -281,6 +281,39 @@ done:
   ret void
 }
 
+; 1 where one of `count` ranges has `length` elements or more, else 0. The n-th is from `begins[n]` up to `ends[n]`,
+; or to `begins[n + 1]` where `ends` is null: then there is one range less.
+define i64 @tadc_long(ptr noalias %begins, ptr noalias %ends, i64 %count, i64 %length) {
+entry:
+  %length.narrow = trunc i64 %length to i32
+  %is.next = icmp eq ptr %ends, null
+  %next.begins = getelementptr i32, ptr %begins, i64 1
+  %ends.at = select i1 %is.next, ptr %next.begins, ptr %ends
+  %less = zext i1 %is.next to i64
+  %ranges = sub i64 %count, %less
+  %any = icmp sgt i64 %ranges, 0
+  br i1 %any, label %loop, label %none
+loop:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %most = phi i32 [ 0, %entry ], [ %most.next, %loop ]
+  %begin.at = getelementptr i32, ptr %begins, i64 %n
+  %begin = load i32, ptr %begin.at, align 4
+  %end.at = getelementptr i32, ptr %ends.at, i64 %n
+  %end = load i32, ptr %end.at, align 4
+  %apart = sub i32 %end, %begin
+  %is.more = icmp sgt i32 %apart, %most
+  %most.next = select i1 %is.more, i32 %apart, i32 %most
+  %n.next = add nuw nsw i64 %n, 1
+  %left = icmp slt i64 %n.next, %ranges
+  br i1 %left, label %loop, label %done
+done:
+  %is.long = icmp uge i32 %most.next, %length.narrow
+  %found = zext i1 %is.long to i64
+  ret i64 %found
+none:
+  ret i64 0
+}
+
 ; `wholes[n]`, of `count` elements, becomes how many parts of `length` elements are in the first n ranges, but
 ; no more than `most`. The n-th is from `begins[n]` up to `ends[n]`, or to `begins[n + 1]` where `ends` is null.
 define void @tadc_wholes(ptr noalias %begins, ptr noalias %ends, i64 %count, i64 %length, i64 %most, ptr noalias %wholes) {

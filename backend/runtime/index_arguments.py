@@ -56,7 +56,7 @@ class IndexArguments:
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
         #: What may have long ranges, and what says where these end if they do not where the next begins.
-        self._long = tuple(_ranges([p for p in bounded if self._below[p.name] > LONG], made))
+        self._long = tuple(ranges([p for p in bounded if self._below[p.name] > LONG], made))
 
     def complete(self, inputs: Sequence[Any], cuts: bool = False) -> list[Array]:
         """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
@@ -124,7 +124,7 @@ class IndexArguments:
         return None
 
 
-def _ranges(long: Sequence[Parameter], made: Sequence[Parameter]) -> Iterator[tuple[str, str | None]]:
+def ranges(long: Sequence[Parameter], made: Sequence[Parameter]) -> Iterator[tuple[str, str | None]]:
     """Arrays between whose neighbours there may be a long range, and pairs of arrays between which there may.
 
     Ranges of blocks of values are as long as asked.

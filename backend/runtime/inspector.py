@@ -38,7 +38,7 @@ _KINDS = {
 
 #: How many pointers and numbers each function takes, in its order.
 _FUNCTIONS = {
-    "falls": "pn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
+    "falls": "pn", "long": "ppnn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
     "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
     "wholes": "ppnnnp", "rests": "ppnnp", "parts": "ppnnpn",
     "joined": "pnpnp", "ranks": "pnnnp", "spread": "pnnpn",
@@ -140,6 +140,11 @@ def _kind(array: Array) -> str:
 def falls(array: Array) -> bool:
     """Whether an element is less than the one before."""
     return bool(_function("falls")(_at(array), array.size))
+
+
+def is_long(begins: Array, ends: Array | None, length: int) -> bool:
+    """Whether a range has so many elements, from one up to the next or to that of `ends` at its place."""
+    return bool(_function("long")(_at(begins), None if ends is None else _at(ends), begins.size, length))
 
 
 def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:

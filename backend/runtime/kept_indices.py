@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.runtime.inspector import Array, admitted, falls, wholes
+from tadc.backend.runtime.inspector import Array, admitted, falls, is_long
 
 #: Of one index array, so many others that were made of it alone are kept, so many that were made of it and
 #: others, which these keep from being freed, and the arguments of so many plans.
@@ -48,10 +48,8 @@ class IndexArray:
         """Whether a range from an element up to the next, or up to one of `ends`, has so many elements."""
         key = "long", length, ends
         if key not in self.made:
-            found = wholes(
-                self.array.reshape(-1), None if ends is None else ends.array.reshape(-1), length, 1
-            )
-            self.keep_with((ends,) if ends else (), key, bool(found.size and found[-1]))
+            found = is_long(self.array, None if ends is None else ends.array, length)
+            self.keep_with((ends,) if ends else (), key, found)
         return self.made[key]
 
     def keep(self, key: Hashable, made: Any) -> Any:

@@ -29,8 +29,8 @@ from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
 from tadc.lattice.affine import Affine
-from tadc.native.inspection import Inspection, with_memory
 from tadc.native.ir_lines import SATURATED, Lines, Value
+from tadc.native.kept_inspection import KeptInspection
 from tadc.native.scratch import lay_out
 from tadc.native.scratch_memory import GIVE, TAKE
 
@@ -50,9 +50,10 @@ class Entry:
     text: str
 
 
-def entry_of(interface: Interface) -> Entry:
-    """The functions for a kernel."""
-    made = _Functions(interface)
+def entry_of(interface: Interface, find_cutting: str = "") -> Entry:
+    """The functions for a kernel. Where calls have long fibres, the function `find_cutting` is asked for the
+    entry of another kernel, which cuts these; it returns null where there is none."""
+    made = _Functions(interface, find_cutting)
     text = "\n".join([*made.declarations(), made.shapes(), made.entry(), ""])
     return Entry(f"{interface.symbol}.entry", f"{interface.symbol}.shapes", text)
 
@@ -74,6 +75,7 @@ def joined(*texts: str) -> str:
 @dataclass(frozen=True)
 class _Functions:
     interface: Interface
+    find_cutting: str
 
     def shapes(self) -> str:
         """The function that tells the extents of results."""
@@ -90,33 +92,71 @@ class _Functions:
     def entry(self) -> str:
         """The function that runs the kernel."""
         lines = Lines()
-        place = lines.put("alloca [2 x i32]") if self.is_x86 else ""
+        place, code = lines.put("alloca [2 x i32]") if self.is_x86 else "", lines.put("alloca i64")
         sizes = self.sizes(lines)
-        interface = with_memory(self.interface, self.inspection)
-        scratch = lay_out(lines, interface, sizes)
-        tensors = [*interface.arguments, *interface.outputs]
+        tensors = [*self.interface.arguments, *self.interface.outputs]
         given = [lines.put(f"load ptr, ptr {lines.word('%data', n)}") for n in range(len(tensors))]
-        inputs, results = given[: len(interface.arguments)], given[len(interface.arguments) :]
-        for n, parameter in enumerate(interface.arguments):
-            if parameter.below is not None:
-                self.inspection.check(lines, inputs[n], parameter, sizes, f"no.index{n}")
+        inputs, results = given[: len(self.interface.arguments)], given[len(self.interface.arguments) :]
+        kept, made = "", list[Value]()
+        if self.kept is not None:
+            arrays = [
+                array
+                for p, array in zip(self.interface.arguments, inputs, strict=True)
+                if p.below is not None
+            ]
+            kept = self.kept.look(lines, arrays, sizes, code)
+            made = self.kept.made(lines, kept, sizes)
+            if self.find_cutting:
+                self.cut(lines, self.kept, kept)
+        scratch = lay_out(lines, self.interface, sizes)
         block, between = "", list[Value]()
-        if interface.temporaries:
+        if self.interface.temporaries:
             block = lines.put(f'call ptr @"{TAKE}"(i64 {scratch.bytes})')
-            lines.require(lines.put(f"icmp ne ptr {block}, null"), "no.memory")
+            self.has_memory(lines, block, kept)
             between = [lines.put(f"getelementptr i8, ptr {block}, i64 {n}") for n in scratch.offsets]
-        own = len(self.interface.temporaries)
-        arrays = {p.name: array for p, array in zip(interface.arguments, inputs, strict=True)}
-        made = self.inspection.run(lines, arrays, between[own:], sizes)
-        arguments = [f"ptr {n}" for n in (*inputs, *made, *results, *between[:own])] + [
+        arguments = [f"ptr {n}" for n in (*inputs, *made, *results, *between)] + [
             f"i64 {sizes[n]}" for n in self.interface.sizes
         ]
         call = f'call void @"{self.interface.symbol}"({", ".join(arguments)})'
         self.rounded_as_usual(lines, call, place)
         if block:
             lines.do(f'call void @"{GIVE}"(ptr {block})')
+        if self.kept is not None:
+            self.kept.keep(lines, kept)
         lines.do("ret i64 0")
-        return self.function("entry", "ptr %data, ptr %dims", lines)
+        if self.kept is not None:
+            lines.label("refused")
+            lines.do(f"ret i64 {lines.put(f'load i64, ptr {code}')}")
+        look = self.kept.text() if self.kept is not None else ""
+        return look + self.function("entry", "ptr %data, ptr %dims", lines)
+
+    def has_memory(self, lines: Lines, block: Value, kept: Value) -> None:
+        """Go on where there is a block; what is kept is kept where there is none."""
+        short, further = lines.fresh("short"), lines.fresh("enough")
+        lines.do(f"br i1 {lines.put(f'icmp ne ptr {block}, null')}, label %{further}, label %{short}")
+        lines.label(short)
+        if self.kept is not None:
+            self.kept.keep(lines, kept)
+        lines.do(f"ret i64 {NO_MEMORY}")
+        lines.label(further)
+
+    def cut(self, lines: Lines, inspected: KeptInspection, kept: Value) -> None:
+        """Let another kernel compute what has long fibres; go on where there are none, or no such kernel."""
+        cut, ask, found, further = (lines.fresh(name) for name in ("cut", "ask", "found", "whole"))
+        lines.do(f"br i1 {inspected.is_long(lines, kept)}, label %{cut}, label %{further}")
+        lines.label(cut)
+        there = f"@{self.quoted('cutting')}"
+        known = lines.put(f"load atomic ptr, ptr {there} acquire, align 8")
+        lines.do(f"br i1 {lines.put(f'icmp eq ptr {known}, null')}, label %{ask}, label %{found}")
+        lines.label(ask)
+        asked = lines.put(f'call ptr @"{self.find_cutting}"()')
+        lines.do(f"store atomic ptr {asked}, ptr {there} release, align 8")
+        lines.do(f"br i1 {lines.put(f'icmp eq ptr {asked}, null')}, label %{further}, label %{found}")
+        lines.label(found)
+        function = lines.put(f"phi ptr [ {known}, %{cut} ], [ {asked}, %{ask} ]")
+        inspected.keep(lines, kept)
+        lines.do(f"ret i64 {lines.put(f'call i64 {function}(ptr %data, ptr %dims)')}")
+        lines.label(further)
 
     def rounded_as_usual(self, lines: Lines, call: str, place: Value) -> None:
         """The call, where the caller may have told the processor to take tiny numbers for 0, as XLA does."""
@@ -173,8 +213,7 @@ class _Functions:
     def function(self, name: str, parameters: str, lines: Lines) -> str:
         """A function, which returns what it refuses for."""
         ends = {f"wrong{n}": f"i64 {n + 1}" for n in range(len(self.extents))}
-        ends |= {f"no.index{n}": f"i64 {NO_INDEX - n}" for n in range(len(self.interface.arguments))}
-        ends |= {"excluded": f"i64 {EXCLUDED}", "no.memory": f"i64 {NO_MEMORY}"}
+        ends |= {"excluded": f"i64 {EXCLUDED}"}
         return lines.function(f"i64 @{self.quoted(name)}({parameters})", ends)
 
     def declarations(self) -> list[str]:
@@ -182,8 +221,11 @@ class _Functions:
         found = [SATURATED]
         if self.is_x86:
             found += [f"declare void @llvm.x86.sse.{name}(ptr)" for name in ("stmxcsr", "ldmxcsr")]
-        found += self.inspection.declarations()
-        if self.interface.temporaries or self.inspection.buffers:
+        found += self.kept.declarations() if self.kept is not None else []
+        if self.find_cutting:
+            found += [f'declare ptr @"{self.find_cutting}"()']
+            found += [f"@{self.quoted('cutting')} = internal global ptr null"]
+        if self.interface.temporaries:
             found += [f'declare ptr @"{TAKE}"(i64)', f'declare void @"{GIVE}"(ptr)']
         return found
 
@@ -197,9 +239,10 @@ class _Functions:
         return host().triple.startswith(("x86_64", "i386", "i686"))
 
     @cached_property
-    def inspection(self) -> Inspection:
-        """What is done for index arrays."""
-        return Inspection(self.interface)
+    def kept(self) -> KeptInspection | None:
+        """What is done for index arrays; None where there are none."""
+        has_indices = any(p.below is not None for p in self.interface.arguments)
+        return KeptInspection(self.interface, NO_MEMORY, NO_INDEX) if has_indices else None
 
     @cached_property
     def extents(self) -> tuple[Extent, ...]:

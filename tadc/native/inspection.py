@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 #: The functions that are called, with what they take: pointers and numbers.
 DECLARED = {
     "admit_int32": "i64 (ptr, ptr, i64)",
+    "same_int32": "i64 (ptr, ptr, i64)",
     "falls": "i64 (ptr, i64)",
+    "long": "i64 (ptr, ptr, i64, i64)",
     "sort": "void (ptr, ptr, i64, i64, ptr, ptr)",
     "cells": "void (ptr, ptr, i64, i64)",
     "starts": "void (ptr, i64, ptr, i64)",
@@ -44,7 +46,7 @@ DECLARED = {
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 #: Made before the first map, and there until the last.
-_FIRST, _LAST = -1, 1 << 30
+FIRST, LAST = -1, 1 << 30
 
 
 _Operand: TypeAlias = "str | Shape | Affine | None"
@@ -91,8 +93,8 @@ class Inspection:
     @property
     def buffers(self) -> list[Temporary]:
         """The memory for what is made, then for what is needed on the way."""
-        made = [Temporary(p, _FIRST, _LAST) for p in self._made]
-        return [*made, *(Temporary(p, _FIRST, _FIRST) for p in self._work)]
+        made = [Temporary(p, FIRST, LAST) for p in self._made]
+        return [*made, *(Temporary(p, FIRST, FIRST) for p in self._work)]
 
     def declarations(self) -> list[str]:
         """What is called, but for kernels without index arrays."""

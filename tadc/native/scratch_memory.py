@@ -1,7 +1,8 @@
-"""Memory for what is in between in calls of a framework's operators, shared by all kernels of the process.
+"""Memory for what is in between in calls of a framework's operators, and for what such calls keep.
 
 Large blocks come from the system a page at a time, filled with zeros, which takes longer than many kernels.
-So one is kept from call to call; whoever finds it in use, or too small, makes another.
+So one is kept from call to call for all kernels of the process; whoever finds it in use, or too small, makes
+another. What a kernel keeps of its own stays until it is put in the place of it.
 """
 
 from __future__ import annotations
@@ -15,18 +16,25 @@ from tadc.backend.runtime.workspace import ALIGNMENT
 TAKE, GIVE = "tadc.scratch.take", "tadc.scratch.give"
 """`ptr TAKE(i64 bytes)`, null where there is no memory, and `void GIVE(ptr block)`."""
 
+NEW, DROP, KEEP = "tadc.block.new", "tadc.block.drop", "tadc.block.keep"
+"""`ptr NEW(i64 bytes)`, null where there is no memory, `void DROP(ptr block)`, which may be null, and `void
+KEEP(ptr place, ptr block)`, which puts one in a place, and drops what was there."""
+
 LEAST, MOST = 1 << 18, 64 << 20
 """Blocks of fewer bytes the allocator of the process keeps itself; one of more is not kept."""
+
+MOST_KEPT = 1 << 28
+"""A kernel keeps no more bytes of its own."""
 
 
 @cache
 def _library() -> Library:
-    return linked(TEXT, [TAKE, GIVE], level=1)
+    return linked(TEXT, [TAKE, GIVE, NEW, DROP, KEEP], level=1)
 
 
 def addresses() -> dict[str, int]:
-    """Where the two functions are; a process has one pair."""
-    return {name: _library()[name] for name in (TAKE, GIVE)}
+    """Where the functions are; a process has one of each."""
+    return dict(_library().addresses)
 
 
 TEXT = f"""
@@ -49,11 +57,14 @@ look:
 found:
   ret ptr %kept
 small:
-  %old.at = getelementptr ptr, ptr %kept, i64 -2
-  %old = load ptr, ptr %old.at
-  call void @free(ptr %old)
+  call void @"{DROP}"(ptr %kept)
   br label %new
 new:
+  %made = call ptr @"{NEW}"(i64 %size)
+  ret ptr %made
+}}
+
+define ptr @"{NEW}"(i64 %size) {{
   ; Before a block stand the address to free and its size.
   %all = add i64 %size, {2 * ALIGNMENT}
   %raw = call ptr @malloc(i64 %all)
@@ -87,11 +98,35 @@ keep:
   br i1 %is.none, label %end, label %drop
 drop:
   %gone = phi ptr [ %block, %begin ], [ %other, %keep ]
-  %raw.at = getelementptr ptr, ptr %gone, i64 -2
+  call void @"{DROP}"(ptr %gone)
+  br label %end
+end:
+  ret void
+}}
+
+define void @"{DROP}"(ptr %block) {{
+  %is.none = icmp eq ptr %block, null
+  br i1 %is.none, label %end, label %drop
+drop:
+  %raw.at = getelementptr ptr, ptr %block, i64 -2
   %raw = load ptr, ptr %raw.at
   call void @free(ptr %raw)
   br label %end
 end:
+  ret void
+}}
+
+define void @"{KEEP}"(ptr %place, ptr %block) {{
+  %size.at = getelementptr i64, ptr %block, i64 -1
+  %size = load i64, ptr %size.at
+  %is.kept = icmp ule i64 %size, {MOST_KEPT}
+  br i1 %is.kept, label %keep, label %drop
+keep:
+  %other = atomicrmw xchg ptr %place, ptr %block acq_rel
+  call void @"{DROP}"(ptr %other)
+  ret void
+drop:
+  call void @"{DROP}"(ptr %block)
   ret void
 }}
 """

@@ -64,6 +64,24 @@ def test_index_arrays_are_traced() -> None:
     alike(gradient(MESSAGES)(SRC, DST, X, W), gradient(plain)(SRC, DST, X, W))
 
 
+def test_index_arrays_may_change() -> None:
+    h = jax.jit(MESSAGES)
+    for shift in (0, 1, 1, 0):
+        alike(h(SRC, (DST + shift) % N, X, W), plain(SRC, (DST + shift) % N, X, W))
+
+
+@pytest.mark.sweep
+def test_long_fibres() -> None:
+    """They are for kernels that cut them."""
+    src, dst = RANDOM.integers(0, N, (2, 40_000))
+    dst[:30_000], w = 3, RANDOM.normal(size=40_000) / 200
+
+    def both(h: Any) -> Any:
+        return jax.jit(jax.value_and_grad(lambda x: jnp.sin(h(src, dst, x, w)).sum()))(X)
+
+    alike(both(MESSAGES), both(plain))
+
+
 @pytest.mark.parametrize("axes", [(None, None, 0, None), (0, None, 0, None), (0, 0, None, 0)])
 def test_batches_of_floats_and_of_indices(axes: Any) -> None:
     shapes = [(E,), (E,), (N, 3), (E,)]

@@ -5,16 +5,25 @@ from __future__ import annotations
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import tadc
+from tadc.api.execute import unit_of
 from tadc.backend.disk_cache import DiskCache
+from tadc.backend.runtime import inspector
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT
+from tadc.compiler.compile_options import Options
+from tadc.frontend.program import Program
 from tadc.native import framed_kernels, scratch_memory
-from tadc.native.entry import Entry
+from tadc.native.entry import NO_INDEX, Entry
 from tadc.native.framed_kernels import framed_kernel
+
+Array = NDArray[Any]
 
 take = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int64)(scratch_memory.addresses()[scratch_memory.TAKE])
 give = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(scratch_memory.addresses()[scratch_memory.GIVE])
@@ -78,3 +87,80 @@ def test_threads_do_not_share_a_block() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(1, 9)))
+
+
+SUMS = "dst: index[E] in N; x: f64[E]; u: f64[N]\ny[n: N] = u[n] + sum{e: dst[e] = n} (x[e])"
+
+
+class Sums:
+    """The kernel of `SUMS` in a frame, and what the inspector sorted for it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 2)
+        symbols, self.sorted = inspector.symbols(), 0
+        sort = kind(symbols["tadc_sort"])
+
+        def counting(*arguments: int) -> None:
+            self.sorted += 1
+            sort(*arguments)
+
+        self.kept = kind(counting)
+        address = ctypes.cast(self.kept, ctypes.c_void_p).value
+        monkeypatch.setattr(inspector, "symbols", lambda: symbols | {"tadc_sort": address})
+        made = framed_kernel(tadc.function(SUMS), "a framework", frame)
+        self.library = made.library
+        self.run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(made.address)
+
+    def __call__(self, dst: Array, x: Array, size: int) -> Array | int:
+        """The sums, or a code; they are those of NumPy."""
+        u, y = np.arange(size) / 7, np.full(size, np.nan)
+        data = (ctypes.c_void_p * 4)(*(array.ctypes.data for array in (dst, x, u, y)))
+        code = self.run(data, (ctypes.c_int64 * 3)(len(dst), len(x), size))
+        if code:
+            return code
+        np.testing.assert_allclose(y, u + np.bincount(dst, x, size), rtol=1e-12)
+        return y
+
+
+def test_index_arrays_are_looked_at_when_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums, random = Sums(monkeypatch), np.random.default_rng(0)
+    dst, x = random.integers(0, 9, 50, np.int32), random.normal(size=50)
+    for array, size, count in ((dst, 9, 1), (dst, 9, 1), (dst.copy(), 9, 1), (dst, 10, 2), (dst[:40], 10, 3)):
+        sums(array, x[: len(array)], size)
+        assert sums.sorted == count
+    dst[7] = (dst[7] + 1) % 9
+    sums(dst[:40], x[:40], 10)
+    dst[7] = 10
+    for _ in range(2):
+        assert sums(dst[:40], x[:40], 10) == NO_INDEX
+    assert sums.sorted == 4
+    sums(np.zeros(0, np.int32), x[:0], 10)
+    sums(np.zeros(0, np.int32), x[:0], 0)
+
+
+def test_threads_call_with_index_arrays_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums, random = Sums(monkeypatch), np.random.default_rng(0)
+    arrays = [random.integers(0, 9, 500 + 100 * (n % 2), np.int32) for n in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda n: sums(arrays[n % 4], np.ones(len(arrays[n % 4])), 9), range(100)):
+            assert not isinstance(found, int)
+
+
+def test_long_fibres_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compiled at the first call with these; calls without run the first again."""
+    cuts: list[bool] = []
+
+    def unit(program: Program, options: Options) -> Any:
+        cuts.append(options.long_fibres)
+        return unit_of(program, options)
+
+    monkeypatch.setattr(framed_kernels, "unit_of", unit)
+    sums, x = Sums(monkeypatch), np.random.default_rng(0).normal(size=40_000)
+    even, star = (np.arange(40_000) % 9).astype(np.int32), np.full(40_000, 3, np.int32)
+    sums(even, x, 9)
+    assert cuts == [False]
+    found = sums(star, x, 9)
+    assert cuts == [False, True]
+    sums(even, x, 9)
+    np.testing.assert_array_equal(sums(star, x, 9), found)
+    assert cuts == [False, True]

@@ -33,6 +33,25 @@ def test_integers_of_any_type_are_taken(messages: Any, kind: Any) -> None:
     torch.testing.assert_close(messages(SRC, x=X, w=W, dst=DST), plain(SRC, DST, X, W))
 
 
+def test_index_arrays_may_change(messages: Any) -> None:
+    """What is kept of the last call is that of the elements, not of the tensor."""
+    src, dst = SRC.to(torch.int32), DST.to(torch.int32)
+    for place in (0, 7, 7):
+        dst[place] = (dst[place] + 1) % N
+        torch.testing.assert_close(messages(src, dst, X, W), plain(src, dst.long(), X, W))
+
+
+@pytest.mark.sweep
+def test_long_fibres(messages: Any) -> None:
+    """They are for kernels that cut them."""
+    src, dst = torch.randint(0, N, (2, 40_000))
+    dst[:30_000] = 3
+    x, w = X.clone().requires_grad_(), torch.randn(40_000, dtype=torch.float64)
+    found, expected = messages(src, dst, x, w), plain(src, dst, x, w)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(*(torch.autograd.grad(torch.sin(y).sum(), x) for y in (found, expected)))
+
+
 def test_derivatives_of_any_order(messages: Any) -> None:
     x, w = X.clone().requires_grad_(), W.clone().requires_grad_()
 
