@@ -4,13 +4,14 @@
     int64_t  NAME_scratch(int64_t size, …)
 
 The first returns 0 where it has computed the outputs, and has read and written nothing otherwise; the second
-returns bytes, or -1 for sizes that the first refuses.
+returns bytes, or -1 for sizes that the first refuses. Where index arrays have long fibres another function of
+the same kind may take the call, whose kernel cuts these.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.backend.runtime.call_sizes import counted_inputs
@@ -47,25 +48,32 @@ STATUSES = (OK, BAD_SIZE, NULL, NO_SCRATCH, BAD_INDEX)
 """Every number that is returned; the first that holds, but for 0."""
 
 
-def checked_functions(name: str, interface: Interface) -> str:
-    """LLVM IR text of both functions, to stand beside the text that defines the kernel."""
+def checked_functions(name: str, interface: Interface, cutting: str = "") -> str:
+    """LLVM IR text of both functions, to stand beside the text that defines the kernel; `cutting` is the name
+    of the function that takes calls with long fibres."""
     # The largest multiple of the alignment that scratch may have to be moved by is less than one.
     has_indices = any(p.below is not None for p in interface.inputs)
     inspector = re.sub("^define ", "define internal ", inspector_text(), flags=re.M) if has_indices else ""
-    return "\n".join([_sized(name, interface), _called(name, interface), SATURATED, inspector, ""])
+    return "\n".join(
+        [_sized(name, interface, cutting), _called(name, interface, cutting), SATURATED, inspector, ""]
+    )
 
 
-def _sized(name: str, interface: Interface) -> str:
+def _sized(name: str, interface: Interface, cutting: str) -> str:
     lines = Lines()
     parameters, sizes = _sizes(lines, interface)
     scratch = _scratch(lines, with_memory(interface, Inspection(interface)), sizes, "bad.size")
     is_none = lines.put(f"icmp eq i64 {scratch.bytes}, 0")
     more = lines.binary("add", scratch.bytes, str(ALIGNMENT))
-    lines.do(f"ret i64 {lines.put(f'select i1 {is_none}, i64 0, i64 {more}')}")
-    return lines.function(f"i64 @{name}_scratch({', '.join(parameters)})", {"bad.size": "i64 -1"})
+    own = lines.put(f"select i1 {is_none}, i64 0, i64 {more}")
+    if cutting:
+        own = lines.larger(own, lines.put(f"call i64 @{cutting}_scratch({', '.join(parameters)})"))
+    lines.do(f"ret i64 {own}")
+    text = lines.function(f"i64 @{name}_scratch({', '.join(parameters)})", {"bad.size": "i64 -1"})
+    return text + (f"declare i64 @{cutting}_scratch({_types(parameters)})\n" if cutting else "")
 
 
-def _called(name: str, interface: Interface) -> str:
+def _called(name: str, interface: Interface, cutting: str) -> str:
     lines, inspection = Lines(), Inspection(interface)
     parameters, sizes = _sizes(lines, interface)
     tensors = [*interface.arguments, *interface.outputs]
@@ -85,14 +93,26 @@ def _called(name: str, interface: Interface) -> str:
         inspection.check(lines, arrays[parameter.name], parameter, sizes, "bad.index")
     own = len(interface.temporaries)
     made = inspection.run(lines, arrays, between[own:], sizes)
+    pointers = [*(f"ptr {pointer}" for pointer in given), "ptr %scratch"]
+    if cutting:
+        places = arrays | {p.name: array for p, array in zip(interface.made, made, strict=True)}
+        is_long = lines.put(f"icmp ne i64 {inspection.is_long(lines, places, sizes)}, 0")
+        lines.do(f"br i1 {is_long}, label %cut, label %whole")
+        lines.label("cut")
+        found = lines.put(f"call i32 @{cutting}({', '.join([*pointers, *parameters])})")
+        lines.do(f"ret i32 {found}")
+        lines.label("whole")
     passed = [*inputs, *made, *results, *between[:own]]
     arguments = [f"ptr {pointer}" for pointer in passed] + [f"i64 {sizes[n]}" for n in interface.sizes]
     lines.do(f"call void @{kernel_symbol(interface)}({', '.join(arguments)})")
     lines.do(f"ret i32 {OK.number}")
-    pointers = [f"ptr %p{n}" for n in range(len(tensors))]
     ends = {label: f"i32 {status.number}" for label, status in _ENDS.items()}
-    head = f"i32 @{name}({', '.join([*pointers, 'ptr %scratch', *parameters])})"
-    return lines.function(head, ends)
+    text = lines.function(f"i32 @{name}({', '.join([*pointers, *parameters])})", ends)
+    return text + (f"declare i32 @{cutting}({_types([*pointers, *parameters])})\n" if cutting else "")
+
+
+def _types(parameters: Sequence[str]) -> str:
+    return ", ".join(parameter.split()[0] for parameter in parameters)
 
 
 _ENDS = {"bad.size": BAD_SIZE, "null": NULL, "no.scratch": NO_SCRATCH, "bad.index": BAD_INDEX}

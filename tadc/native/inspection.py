@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.index_arguments import ranges
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import Temporary
@@ -146,6 +148,23 @@ class Inspection:
             else:
                 lines.do(f"call void @tadc_{step.function}({', '.join(operands)})")
         return [places[p.name] for p in self._made]
+
+    @property
+    def long(self) -> list[tuple[str, str | None]]:
+        """What may have long ranges, and what says where these end if they do not where the next begins."""
+        forms = ((p, as_form(p.below or 0)) for p in (*self.given, *self._made))
+        long = [p for p, below in forms if not below.is_constant or below.constant > LONG]
+        return list(ranges(long, self._made))
+
+    def is_long(self, lines: Lines, places: Mapping[str, Value], sizes: Mapping[str, Value]) -> Value:
+        """Not 0 where there is a long range, of arrays in these places."""
+        found: Value = "0"
+        for begin, end in self.long:
+            ends, count = places[end] if end else "null", self._parameters[begin].shape
+            about = f"ptr {places[begin]}, ptr {ends}, i64 {lines.product(1, count, sizes)}, i64 {LONG}"
+            here = lines.put(f"call i64 @tadc_long({about})")
+            found = here if found == "0" else lines.put(f"or i64 {found}, {here}")
+        return found
 
     def _fill(
         self, lines: Lines, step: _Form, places: Mapping[str, Value], sizes: Mapping[str, Value]

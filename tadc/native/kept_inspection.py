@@ -14,11 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tadc.backend.runtime.cut_kernels import LONG
-from tadc.backend.runtime.index_arguments import ranges
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT, Temporary
-from tadc.frontend.extents import as_form
 from tadc.native.inspection import FIRST, LAST, Inspection
 from tadc.native.ir_lines import Lines, Value
 from tadc.native.scratch import lay_out
@@ -36,10 +33,6 @@ class KeptInspection:
         self.given = self.inspection.given
         copies = [Temporary(replace(p, name=f"copy of {p.name}"), FIRST, LAST) for p in self.given]
         self.buffers = (*copies, *self.inspection.buffers)
-        bounded = [*self.given, *interface.made]
-        long = [p for p in bounded if not (form := as_form(p.below or 0)).is_constant or form.constant > LONG]
-        #: What may have long ranges, and what says where these end.
-        self.long = tuple(ranges(long, interface.made))
 
     @cached_property
     def place(self) -> str:
@@ -156,10 +149,5 @@ class KeptInspection:
         by_name = {p.name: array for p, array in zip(self.given, arrays, strict=True)}
         made = self.inspection.run(lines, by_name, places[len(self.given) :], sizes)
         by_name |= {p.name: array for p, array in zip(self.interface.made, made, strict=True)}
-        shapes = {p.name: p.shape for p in (*self.given, *self.interface.made)}
-        is_long: Value = "0"
-        for begin, end in self.long:
-            ends, count = by_name[end] if end else "null", lines.product(1, shapes[begin], sizes)
-            about = f"ptr {by_name[begin]}, ptr {ends}, i64 {count}, i64 {LONG}"
-            is_long = lines.binary("or", is_long, lines.put(f"call i64 @tadc_long({about})"))
+        is_long = self.inspection.is_long(lines, by_name, sizes)
         lines.do(f"store i64 {is_long}, ptr {block}")

@@ -20,6 +20,7 @@ from tadc.backend.splitting import on_one_thread
 from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.native.checked import checked_functions, kernel_symbol
+from tadc.native.inspection import Inspection
 
 THREADS = ("none", "host", "pool")
 """Who shares work among threads: nobody, a function of the host, or threads of the library itself."""
@@ -27,25 +28,29 @@ THREADS = ("none", "host", "pool")
 
 @dataclass(frozen=True)
 class Part:
-    """A function of a unit: its name in C, what it is of the program, and its kernel."""
+    """A function of a unit: its name in C, what it is of the program, its kernel; and that which takes calls
+    with long fibres, which has no name outside."""
 
     name: str
     about: str
     unit: Unit
+    cutting: Part | None = None
 
     @property
     def interface(self) -> Interface:
         """What calls need to know of the kernel."""
         return self.unit.interface
 
-    def text(self, threads: str) -> str:
-        """LLVM IR that defines the function, its kernel inside."""
+    def texts(self, threads: str) -> list[str]:
+        """LLVM IR that defines the function, its kernel inside; of that which cuts fibres too."""
         symbol = re.escape(self.interface.symbol)
         kernel = kernel_symbol(self.interface)
         text = re.sub(rf"^define void @{symbol}\(", f"define internal void @{kernel}(", self.unit.llvm_ir,
                       flags=re.M)  # fmt: skip
         text = on_one_thread(text) if threads == "none" else text
-        return f"{text}\n{checked_functions(self.name, self.interface)}"
+        cutting = self.cutting.name if self.cutting is not None else ""
+        others = self.cutting.texts(threads) if self.cutting is not None else []
+        return [f"{text}\n{checked_functions(self.name, self.interface, cutting)}", *others]
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class NativeUnit:
 
     def texts(self) -> list[str]:
         """LLVM IR that defines all functions."""
-        texts = [part.text(self.threads) for part in self.parts]
+        texts = [text for part in self.parts for text in part.texts(self.threads)]
         return [*texts, _pool(self.prefix)] if self.threads == "pool" else texts
 
     def object(self) -> bytes:
@@ -92,11 +97,18 @@ def native_unit(
     _check_threads(threads, options.target)
     prefix = prefix or f"tad_{f.outputs[0]}"
     wanted = [("", "the value", f), *derivatives]
-    parts = tuple(
-        Part(prefix + suffix, about, unit_of(g.program, replace(options.of_derived, **_storing(g))))
-        for suffix, about, g in wanted
-    )
+    parts = tuple(_part(prefix + suffix, about, g, options) for suffix, about, g in wanted)
     return NativeUnit(prefix, parts, options, threads)
+
+
+def _part(name: str, about: str, f: Function, options: Options) -> Part:
+    options = replace(options.of_derived, **_storing(f))
+    whole = unit_of(f.program, replace(options, long_fibres=False))
+    if not Inspection(whole.interface).long:
+        return Part(name, about, whole)
+    cutting = unit_of(f.program, replace(options, long_fibres=True))
+    is_cut = cutting.interface != whole.interface
+    return Part(name, about, whole, Part(f"{name}_cutting", about, cutting) if is_cut else None)
 
 
 def _check_threads(threads: str, target: Target) -> None:

@@ -105,19 +105,20 @@ def test_a_program_in_c(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_long_fibres(tmp_path: Path) -> None:
-    """Of which the inspector counts the parts."""
+    """Of which the inspector counts the parts; another function takes calls without any."""
     text = (
         "ptr: index[R + 1] in E + 1 increasing; v: f64[E]\ny[r: R] = sum{e}_(ptr[r])^(ptr[r + 1] - 1) (v[e])"
     )
     tadc.export(tadc.function(text), tmp_path / "s.so", tmp_path / "s.h", wrt=["v"], prefix="s")
     made: Any = ctypes.CDLL(str(tmp_path / "s.so"))
     made.s_scratch.restype = ctypes.c_int64
-    ptr = np.cumsum([0, 5, 4095, 4096, 4097, 0, 3 * 4096 + 7], dtype=np.int32)
-    sizes = tuple(map(ctypes.c_int64, (len(ptr) - 1, int(ptr[-1]))))
-    v, y = np.arange(ptr[-1], dtype=np.float64), np.zeros(len(ptr) - 1)
-    scratch = np.zeros(made.s_scratch(*sizes), np.uint8)
-    assert made.s(*pointers(ptr, v, y, scratch), *sizes) == 0
-    np.testing.assert_array_equal(y, np.diff(np.concatenate([[0], np.cumsum(v)])[ptr]))
+    for most in (3, 4):
+        ptr = np.cumsum([0, 5, 4095, 4096, 4097, 0, most * 4096 + 7], dtype=np.int32)
+        sizes = tuple(map(ctypes.c_int64, (len(ptr) - 1, int(ptr[-1]))))
+        v, y = np.arange(ptr[-1], dtype=np.float64), np.zeros(len(ptr) - 1)
+        scratch = np.zeros(made.s_scratch(*sizes), np.uint8)
+        assert made.s(*pointers(ptr, v, y, scratch), *sizes) == 0
+        np.testing.assert_array_equal(y, np.diff(np.concatenate([[0], np.cumsum(v)])[ptr]))
 
 
 @pytest.mark.sweep
@@ -132,7 +133,7 @@ def test_long_fibres_of_pairs(tmp_path: Path) -> None:
     tadc.export(tadc.function(text), tmp_path / "p.so", tmp_path / "p.h", prefix="p")
     made: Any = ctypes.CDLL(str(tmp_path / "p.so"))
     made.p_scratch.restype = ctypes.c_int64
-    random, edges, rows, asked = np.random.default_rng(3), 30_000, 3, 4
+    random, edges, rows, asked = np.random.default_rng(3), 60_000, 3, 4
     row, col = (random.integers(0, below, edges).astype(np.int32) // (below - 1) for below in (rows, 2))
     r, c = np.array([1, 0, 1, 2], np.int32), np.array([1, 0, 0, 1], np.int32)
     v, w, u = (random.uniform(size=n) for n in (edges, asked, rows))
