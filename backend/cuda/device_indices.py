@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.device_arrays import View, same_stream, view_of
 from tadc.backend.cuda.device_inspector import DeviceInspector, has_kernels
-from tadc.backend.runtime.index_arguments import Inspection
 from tadc.backend.runtime.inspector import INDEX_LIMIT
-from tadc.backend.runtime.kept_indices import IndexArray
 from tadc.frontend.extents import as_form
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
     from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.frontend.program import Inspected
 
 #: What is made on the GPU, and of how many arrays at most.
-_KINDS = {"ptr": 2, "perm": 64, "taken": 64, "owner": 1}
-
-#: What the CPU makes of starts of rows, which are few and brought there.
-_OF_STARTS = ("whole", "rest", "start")
+_KINDS = {"ptr": 2, "perm": 64, "taken": 64, "owner": 1, "whole": 1, "rest": 2, "start": 2}
 
 
 class DeviceIndices:
@@ -35,9 +32,7 @@ class DeviceIndices:
         bounded = [*inputs, *made]
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
         abouts = [p.inspected for p in made if p.inspected is not None]
-        self.is_known = all(
-            about.kind in _OF_STARTS or len(about.of) <= _KINDS.get(about.kind, 0) for about in abouts
-        )
+        self.is_known = all(len(about.of) <= _KINDS.get(about.kind, 0) for about in abouts)
 
     def are_there(self, arrays: Sequence[Any]) -> bool:
         """Whether all index arrays lie on the GPU, and all that is made of them can be made there."""
@@ -68,13 +63,29 @@ class DeviceIndices:
         about = parameter.inspected
         assert about is not None
         of = [found[name] for name in about.of]
-        if about.kind in _OF_STARTS:
-            on_host = tuple(IndexArray(on.on_host(array)) for array in of)
-            below = tuple(self._below[name] for name in about.of)
-            return on.placed(Inspection(parameter, on_host, below).made().array)
-        if about.kind == "owner":
-            owners = on.owners(of[0], self._below[about.of[0]] - 1)
-            return on.subscripts(owners, of[0].shape, about.axis)
+        most = prod(size for size in parameter.shape if isinstance(size, int))
+        length = about.form.constant if about.form is not None else 0
+        match about.kind:
+            case "owner":
+                return on.subscripts(on.owners(of[0], most), of[0].shape, about.axis)
+            case "whole":
+                return on.wholes(of[0], length)
+            case "rest":
+                return on.rests(of[0], of[1], length)
+            case "start":
+                return on.parts(of[0], of[1], length, most)
+            case _:
+                return self._sorted(on, about, of, found, kept)
+
+    def _sorted(
+        self,
+        on: DeviceInspector,
+        about: Inspected,
+        of: Sequence[Any],
+        found: Mapping[str, Any],
+        kept: dict[Any, Any],
+    ) -> Any:
+        """What follows from the order of elements, of which each is found once."""
         by = about.of[1:] if about.kind == "taken" else about.of
         if by not in kept:
             below = [self._below[name] for name in by]

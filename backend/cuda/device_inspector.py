@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES
-from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
+from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tadc.backend.cuda.device import Device
     from tadc.backend.cuda.device_arrays import View
 
@@ -141,6 +139,26 @@ class DeviceInspector:
         self._launch("owners", [starts, made], [rows, rows - 1], count)
         return made
 
+    def wholes(self, starts: Placed, length: int) -> DeviceArray:
+        """As on the CPU, of ranges between neighbours."""
+        made = self._new(*starts.shape)
+        self._launch("counts", [starts, made], [length], prod(starts.shape))
+        if prod(starts.shape):
+            self._scan(made)
+        return made
+
+    def rests(self, begins: Placed, before: Placed, length: int) -> DeviceArray:
+        """As on the CPU."""
+        made = self._new(*before.shape)
+        self._launch("rests", [begins, before, made], [length], prod(before.shape))
+        return made
+
+    def parts(self, begins: Placed, before: Placed, length: int, count: int) -> DeviceArray:
+        """As on the CPU."""
+        made, owners = self._new(count), self.owners(before, count)
+        self._launch("parts", [begins, before, owners, made], [length, prod(before.shape) - 1], count)
+        return made
+
     def _by_digit(self, keys: Placed, order: DeviceArray, count: int, shift: int) -> DeviceArray:
         """The places in the order of a digit of their keys, of equal ones in the order given."""
         run = max(_RUN, -(-count // _COLUMNS))
@@ -166,19 +184,6 @@ class DeviceInspector:
     def _fill(self, one: DeviceArray) -> None:
         """The number of the only thread, 0, to the only element."""
         self._launch("numbers", [one], [], 1)
-
-    def on_host(self, array: Placed) -> NDArray[np.int32]:
-        """A copy of an array on the host. Waits for it."""
-        made = np.empty(array.shape, _INDEX)
-        if made.nbytes:
-            with self.device.current() as driver:
-                driver.copy_out(made.ctypes.data, array.address, made.nbytes, self.stream)
-                driver.synchronize(self.stream)
-        return made
-
-    def placed(self, array: NDArray[np.int32]) -> DeviceArray:
-        """A copy of an array of the host."""
-        return DeviceArray(copied_in(array, self.device, self.stream), array.shape, array.dtype)
 
     def _most(self, array: Placed) -> int:
         count = prod(array.shape)

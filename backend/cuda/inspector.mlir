@@ -427,6 +427,138 @@ gpu.module @inspector {
     gpu.return
   }
 
+  // `to[t]` becomes how many parts of `length` elements are from `starts[t]` to the next; the last one is 0.
+  gpu.func @counts(%starts.at: memref<1xi32>,
+      %to.at: memref<1xi32>,
+      %length: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %starts = memref.reinterpret_cast %starts.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first = arith.muli %number, %block : index
+    %t = arith.addi %first, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %next = arith.addi %t, %c1 : index
+      %is.range = arith.cmpi ult, %next, %threads : index
+      %found = scf.if %is.range -> index {
+        %begin.narrow = memref.load %starts[%t] : memref<?xi32, strided<[1]>>
+        %begin = arith.index_castui %begin.narrow : i32 to index
+        %end.narrow = memref.load %starts[%next] : memref<?xi32, strided<[1]>>
+        %end = arith.index_castui %end.narrow : i32 to index
+        %elements = arith.subi %end, %begin : index
+        %parts = arith.divui %elements, %length : index
+        scf.yield %parts : index
+      } else {
+        scf.yield %c0 : index
+      }
+      %narrow = arith.index_castui %found : index to i32
+      memref.store %narrow, %to[%t] : memref<?xi32, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t]` becomes where those end that begin at `begins[t]`, of which `wholes` are counted; the last one is 0.
+  gpu.func @rests(%begins.at: memref<1xi32>,
+      %wholes.at: memref<1xi32>,
+      %to.at: memref<1xi32>,
+      %length: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %begins = memref.reinterpret_cast %begins.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %wholes = memref.reinterpret_cast %wholes.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first = arith.muli %number, %block : index
+    %t = arith.addi %first, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %next = arith.addi %t, %c1 : index
+      %is.range = arith.cmpi ult, %next, %threads : index
+      %found = scf.if %is.range -> index {
+        %begin.narrow = memref.load %begins[%t] : memref<?xi32, strided<[1]>>
+        %begin = arith.index_castui %begin.narrow : i32 to index
+        %before.narrow = memref.load %wholes[%t] : memref<?xi32, strided<[1]>>
+        %before = arith.index_castui %before.narrow : i32 to index
+        %until.narrow = memref.load %wholes[%next] : memref<?xi32, strided<[1]>>
+        %until = arith.index_castui %until.narrow : i32 to index
+        %parts = arith.subi %until, %before : index
+        %elements = arith.muli %parts, %length : index
+        %rest = arith.addi %begin, %elements : index
+        scf.yield %rest : index
+      } else {
+        scf.yield %c0 : index
+      }
+      %narrow = arith.index_castui %found : index to i32
+      memref.store %narrow, %to[%t] : memref<?xi32, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[c]` becomes where the c-th part begins, which is one of the range `owners[c]`; 0 of none, `rows`.
+  gpu.func @parts(%begins.at: memref<1xi32>,
+      %wholes.at: memref<1xi32>,
+      %owners.at: memref<1xi32>,
+      %to.at: memref<1xi32>,
+      %length: index,
+      %rows: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %begins = memref.reinterpret_cast %begins.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %wholes = memref.reinterpret_cast %wholes.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %owners = memref.reinterpret_cast %owners.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first = arith.muli %number, %block : index
+    %t = arith.addi %first, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %owner.narrow = memref.load %owners[%t] : memref<?xi32, strided<[1]>>
+      %owner = arith.index_castui %owner.narrow : i32 to index
+      %is.part = arith.cmpi ult, %owner, %rows : index
+      %found = scf.if %is.part -> index {
+        %begin.narrow = memref.load %begins[%owner] : memref<?xi32, strided<[1]>>
+        %begin = arith.index_castui %begin.narrow : i32 to index
+        %before.narrow = memref.load %wholes[%owner] : memref<?xi32, strided<[1]>>
+        %before = arith.index_castui %before.narrow : i32 to index
+        %parts = arith.subi %t, %before : index
+        %elements = arith.muli %parts, %length : index
+        %start = arith.addi %begin, %elements : index
+        scf.yield %start : index
+      } else {
+        scf.yield %c0 : index
+      }
+      %narrow = arith.index_castui %found : index to i32
+      memref.store %narrow, %to[%t] : memref<?xi32, strided<[1]>>
+    }
+    gpu.return
+  }
+
   // One subscript of each place in an array: `to[t] = places[t] / stride % extent`.
   gpu.func @subscripts(%places.at: memref<1xi32>,
       %to.at: memref<1xi32>,

@@ -80,6 +80,20 @@ def test_looks_and_makes(device: Device) -> None:
     np.testing.assert_array_equal(taken, (2 * places)[places[::-1]])
 
 
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (1,), (0,), (700,)])
+def test_parts_of_ranges(device: Device, shape: tuple[int, ...]) -> None:
+    """Of 4 elements each."""
+    count = int(np.prod(shape))
+    starts = np.sort(RANDOM.integers(0, 4 * count, count)).astype(np.int32).reshape(shape)
+    on, placed = DeviceInspector(device, 0), put(device, starts)
+    whole = inspector.wholes(starts.reshape(-1), None, 4, count)
+    before = on.wholes(placed, 4)
+    np.testing.assert_array_equal(np.asarray(before), whole.reshape(shape))
+    rest, start = inspector.rests(starts, whole, 4), inspector.parts(starts, whole, 4, count)
+    np.testing.assert_array_equal(np.asarray(on.rests(placed, before, 4)), rest.reshape(shape))
+    np.testing.assert_array_equal(np.asarray(on.parts(placed, before, 4, count)), start)
+
+
 @pytest.mark.sweep
 def test_a_call_with_index_arrays_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """They stay there: nothing is looked at by the CPU but what is wrong."""
