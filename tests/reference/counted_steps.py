@@ -1,0 +1,95 @@
+"""How many steps the reductions of a compiled program take where index arrays are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tadc.frontend.extents import shape_at
+from tadc.frontend.program import Program
+from tadc.frontend.terms import Guard, Reduce, Term
+from tadc.lattice.affine import Affine, Floor, Lookup
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass
+class Steps:
+    """How many steps the reductions of a program take, element by element, where index arrays are known."""
+
+    arrays: Arrays
+    steps: int = 0
+    memo: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def form(self, form: Affine, at: Mapping[str, int]) -> int:
+        """The value of an index form."""
+        return form.constant + sum(k * self.atom(atom, at) for atom, k in form.terms)
+
+    def atom(self, atom: str | Floor | Lookup, at: Mapping[str, int]) -> int:
+        if isinstance(atom, str):
+            return at[atom]
+        if isinstance(atom, Floor):
+            return self.form(atom.numerator, at) // atom.denominator
+        return int(self.arrays[atom.array][tuple(self.form(form, at) for form in atom.at)])
+
+    def count(self, term: Term, at: dict[str, int]) -> None:
+        """Count the steps of a term at a point."""
+        if isinstance(term, Guard):
+            holds = all(
+                (self.form(r.form, at) == 0) if r.equality else self.form(r.form, at) >= 0
+                for r in term.conditions
+            )
+            return self.count(term.then if holds else term.otherwise, at)
+        if not isinstance(term, Reduce):
+            for below in term.below:
+                self.count(below, at)
+            return None
+        (name,) = term.binders
+        sides = [(row.form.coefficient(name), row.form) for row in term.domain]
+        assert {k for k, _ in sides} == {1, -1}
+        bounds = [(k, -k * self.form(form, {**at, name: 0})) for k, form in sides]
+        low, high = max(b for k, b in bounds if k == 1), min(b for k, b in bounds if k == -1)
+        for value in range(low, high + 1):
+            self.steps += 1
+            self.count(term.body, {**at, name: value})
+        return None
+
+
+def count(form: Program, arrays: Arrays, most: int) -> int:
+    """The steps of all reductions of a program, whose tensors have `most` elements at most."""
+    walk = Steps(inspected(form, arrays))
+    for definition in form.definitions:
+        shape = shape_at(definition.shape, {})
+        assert np.prod(shape) <= most
+        for place in np.ndindex(*shape):
+            walk.count(definition.body, dict(zip(definition.indices, map(int, place), strict=True)))
+    return walk.steps
+
+
+def inspected(program: Program, arrays: Arrays) -> Arrays:
+    """With the index arrays that the inspector makes."""
+    found = dict(arrays)
+    for argument in program.arguments:
+        if (made := argument.inspected) is None or argument.name in arrays:
+            continue
+        values, shape = found[made.of[-1]], shape_at(argument.shape, {})
+        order = np.argsort(values, axis=None, kind="stable")
+        match made.kind:
+            case "ptr":
+                found[argument.name] = np.searchsorted(np.sort(values, axis=None), np.arange(*shape))
+            case "owner":
+                found[argument.name] = np.searchsorted(values, np.arange(*shape), side="right") - 1
+            case "perm":
+                found[argument.name] = np.unravel_index(order, values.shape)[made.axis]
+            case "values":
+                assert made.form is not None
+                known = Steps(found)
+                points = [{f"#{n}": i for n, i in enumerate(at)} for at in np.ndindex(*shape)]
+                found[argument.name] = np.array([known.form(made.form, at) for at in points]).reshape(shape)
+            case _:
+                found[argument.name] = found[made.of[0]].ravel()[order]
+    return found
