@@ -96,9 +96,7 @@ class Speller:
     """Spells terms of other tables in one table, where equal words are one term."""
 
     def __init__(self, terms: Terms, sizes: frozenset[str], shapes: Mapping[str, Shape]) -> None:
-        self.terms = terms
-        self.sizes = sizes
-        self.shapes = shapes
+        self.terms, self.sizes, self.shapes = terms, sizes, shapes
         self.places: dict[tuple[tuple[tuple[str, Affine], ...], Domain], int] = {}
         self.memo: dict[tuple[int, int], Term] = {}
 
@@ -228,8 +226,12 @@ class Speller:
                 if row in here:
                     bounds.append(faced(row))
                     continue
-                around = next((rows for name, rows in reversed(loops) if name in row.form.variables), outside)
-                if not row.form.has_lookups:
+                own, around = next(
+                    (loop for loop in reversed(loops) if loop[0] in row.form.variables), ("", outside)
+                )
+                if own and not row.form.has_lookups and not _bounded(row, [own]):
+                    around = bounds  # a condition beside what needs it
+                elif not row.form.has_lookups:
                     # The text of a range says it once: `e <= E - 2` says `e <= E - 1` too.
                     around[:] = [b for b in around if b.equality or not _is_said(b.form, (*facts, row))]
                 around.append(faced(row))
@@ -280,16 +282,24 @@ def told_apart(
 ) -> tuple[list[Constraint], list[Constraint]]:
     """The rows of a domain that say ranges of its indices, and those that text says as conditions.
 
-    Those hold an element of an index array at one of the indices, or state that an index is such an element.
+    Those hold an element of an index array at one of the indices, or state that an index is such an element;
+    beside such, others that bound no index.
     """
-    own = set(binders)
-    ranging: list[Constraint] = []
-    held: list[Constraint] = []
-    for row in domain:
-        looked_up = _looked_up(row)
-        states = row.equality and bool(looked_up) and not own.isdisjoint(row.form.variables)
-        (held if states or not own.isdisjoint(looked_up) else ranging).append(row)
-    return ranging, held
+    own, rows = set(binders), list(domain)
+    at = {row: _looked_up(row) for row in rows}
+    held = [r for r in rows if at[r] & own or (r.equality and at[r] and own & r.form.variables)]
+    if held:
+        held += [
+            row for row in rows if not row.equality and row.form.variables & own and not _bounded(row, own)
+        ]
+    return [row for row in rows if row not in held], list(dict.fromkeys(held))
+
+
+def _bounded(row: Constraint, names: Iterable[str]) -> list[str]:
+    """The indices that an inequality bounds by what does not depend on them."""
+    factors = {name: row.form.coefficient(name) for name in names}
+    rests = {name: row.form - Affine.var(name) * k for name, k in factors.items() if k}
+    return [name for name, rest in rests.items() if name not in rest.variables]
 
 
 def _looked_up(row: Constraint) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+import tadc
 from tadc.frontend.checker import check
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.parser import parse
@@ -151,3 +152,14 @@ def test_random_forms_and_conditions_read_back_with_the_same_values(seed: int) -
         point = {"i": p, "j": q}
         expected = form.evaluate(point) if row.holds(point) else 100
         assert value(definition.body, point, {}) == expected
+
+
+def test_a_place_that_no_range_shows_to_be_there_is_a_condition() -> None:
+    """That `u_0 % 2` is below K bounds no index, though it follows from the bounds by what is even."""
+    text = (
+        "j: index[E] in N\nq: index[K] in M\nu: f64[2*N + K]\ng: f64[M]\n"
+        "y[e: E] = prod{k: K} (g[q[k % 2]] * u[2*j[e] + k])"
+    )
+    gradient = str(tadc.vjp(tadc.vjp(tadc.function(text), wrt="u"), wrt="g"))
+    assert "K > u_0 % 2" in gradient
+    assert str(tadc.function(gradient)) == gradient
