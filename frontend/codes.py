@@ -64,6 +64,7 @@ CODES: dict[str, str] = {
     "TAD0408": "what nothing reads",
     "TAD0409": "an output with a name that Python keeps for itself",
     "TAD0410": "steps of a recurrence that cannot be taken backwards",
+    "TAD0411": "rows that may overlap",
     # Arrays at a call.
     "TAD0501": "an argument that is missing",
     "TAD0502": "an argument that is unknown, given twice or one too many",
@@ -127,7 +128,7 @@ CODES: dict[str, str] = {
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.
-WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0409")
+WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0409", "TAD0411")
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

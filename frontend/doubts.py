@@ -1,10 +1,12 @@
-"""Warnings about programs that are unlikely to be meant: what nothing reads, sizes that stay small."""
+"""Warnings about programs that are unlikely to be meant: what nothing reads, sizes that stay small, rows of
+which nothing says that they are apart."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from keyword import iskeyword
 
 from tadc.frontend import syntax
@@ -12,9 +14,9 @@ from tadc.frontend.diagnostics import Diagnostic, Label
 from tadc.frontend.extents import required_text
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source, Span
-from tadc.frontend.terms import Domain
+from tadc.frontend.terms import Domain, Reduce, reachable
 from tadc.frontend.tree import children, walk
-from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
 from tadc.lattice.polyhedron import is_empty
 
 #: A size that cannot be as large as this is bounded by a constant.
@@ -30,6 +32,7 @@ _PARTS = 200
 def doubts(program: Program, module: syntax.Module, source: Source) -> list[Diagnostic]:
     """All warnings about a checked program, in the order of their places."""
     found = [*unread(module), *keywords(module), *bounded_sizes(program, module)]
+    found += rows_that_may_overlap(program, module)
     for warning in found:
         warning.severity, warning.source = "warning", source
     return sorted(found, key=lambda d: d.primary.span.start if d.primary else -1)
@@ -232,3 +235,36 @@ def _is_possible(excluded: Sequence[Domain], rows: Sequence[Constraint]) -> bool
         if len(parts) > _PARTS:
             return True
     return bool(parts)
+
+
+# -- rows -----------------------------------------------------------------------------------
+
+
+def rows_that_may_overlap(program: Program, module: syntax.Module) -> list[Diagnostic]:
+    """Index arrays between whose neighbours something is reduced, though nothing says that they increase."""
+    arrays = {name for name, argument in program.index_arrays().items() if not argument.increasing}
+    bodies = [d.body for d in program.definitions] if arrays else []
+    found: dict[str, None] = {}
+    for term in reachable(bodies):
+        if not isinstance(term, Reduce):
+            continue
+        bounds = [bound for row in term.domain if not row.equality for bound in row.form.terms]
+        above = {atom for atom, k in bounds if k > 0}
+        for low, k in bounds:
+            if not isinstance(low, Lookup) or k > 0 or low.array not in arrays or not low.at:
+                continue
+            if replace(low, at=(*low.at[:-1], low.at[-1] + 1)) in above:
+                found[low.array] = None
+    return [_may_overlap(name, module) for name in found]
+
+
+def _may_overlap(name: str, module: syntax.Module) -> Diagnostic:
+    return Diagnostic(
+        "TAD0411",
+        f"rows between neighbours in `{name}`, which may overlap",
+        Label(_place(name, module), "nothing says that its elements do not fall"),
+        notes=[
+            "a gradient looks at all rows for each place, which is in one at most where elements do not fall"
+        ],
+        helps=["where they do not, say so: `increasing` behind the declaration; calls test it"],
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import prod
 
+from tadc.analysis.uneven_walks import uneven_walks
 from tadc.backend.base import CPU
 from tadc.backend.compile_steps import step
 from tadc.backend.runtime.host_arrays import Parameter
@@ -47,7 +48,8 @@ class Cost:
     """Of one program: its work, the bytes of its arguments and results, and its temporaries.
 
     `windows` say which of these are kept for few steps of a recurrence alone, and why that is enough; `parts`
-    are further ones, of calls with long fibres, whose parts they hold.
+    are further ones, of calls with long fibres, whose parts they hold. `walks` are those over index arrays
+    that take more steps than are counted where elements are not equally frequent.
     """
 
     work: Work
@@ -56,6 +58,7 @@ class Cost:
     temporaries: Temporaries
     windows: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    walks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,6 +72,7 @@ class Statistics:
     value: Cost
     gradients: Cost
     wrt: tuple[str, ...]
+    index_arrays: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -95,6 +99,9 @@ class Statistics:
         by = ", ".join(self.wrt)
         if self.written.work.weighted:
             lines.append(f"value and gradients by {by} cost {self.ratio:.2f} times the program as written")
+        if self.index_arrays:
+            arrays = ", ".join(f"`{name}`" for name in self.index_arrays)
+            lines.append(f"all elements that {arrays} may have are counted as equally frequent")
         for title, cost in (("the value", self.value), ("value and gradients", self.gradients)):
             if cost.windows:
                 lines += [f"of {title} are kept", *(f"  {line}" for line in cost.windows)]
@@ -102,6 +109,8 @@ class Statistics:
                 lines.append(
                     f"of {title} long fibres have parts of {PART:,} elements: {', '.join(cost.parts)}"
                 )
+            if cost.walks:
+                lines += [f"of {title} are walked", *(f"  {line}" for line in cost.walks)]
         return "\n".join(lines)
 
 
@@ -133,7 +142,7 @@ def statistics(
         written = cost_of(with_fibres(cancel_program(program)) if program.index_arrays() else program)
     value = _compiled_cost(program, "value", (), options)
     gradients = _compiled_cost(program, "value-and-vjp", names, options)
-    return Statistics(written, value, gradients, names)
+    return Statistics(written, value, gradients, names, tuple(program.index_arrays()))
 
 
 def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Cost:
@@ -147,7 +156,9 @@ def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: O
     peak = replace(cost.temporaries, peak=room.bytes)
     cut = cut_fibres(form)
     parts = [d.name for d in cut.definitions if d.name not in form.shapes()]
-    return replace(cost, temporaries=peak, windows=tuple(state.windows), parts=tuple(parts))
+    return replace(
+        cost, temporaries=peak, windows=tuple(state.windows), parts=tuple(parts), walks=uneven_walks(form)
+    )
 
 
 def compiled_work(

@@ -165,3 +165,13 @@ def test_copies_do_not_warn_again() -> None:
             warnings.simplefilter("error")
             assert str(copy.deepcopy(f)) == str(f)
             assert str(pickle.loads(pickle.dumps(f))) == str(f)
+
+
+@pytest.mark.parametrize(
+    ("declared", "found"),
+    [("", [("TAD0411", "rows between neighbours in `ptr`, which may overlap")]), (" increasing", [])],
+)
+def test_rows_that_may_overlap(declared: str, found: list[tuple[str, str]]) -> None:
+    ptr = f"ptr: index[N + 1] in E + 1{declared}; v: f64[E];"
+    assert doubts(f"{ptr} y[n: N] = sum{{e}}_(ptr[n])^(ptr[n + 1] - 1) (v[e]**2)") == found
+    assert doubts(f"{ptr} y[n: N] = sum{{e}}_0^(ptr[n] - 1) (v[e]**2)") == []
