@@ -164,6 +164,9 @@ class _Lists:
             pairs = zip(entries.at, read.indices, strict=True)
             rows = [Constraint(at.substitute(named) - index, equality=True) for at, index in pairs]
             rows += box(own, entries.shape)
+            # Else it is 0.
+            only = entries.domains[0] if len(entries.domains) == 1 else ()
+            rows += [row.substitute(named) for row in only]
             assert read.type
             value = self.terms.read(entries.name, list(map(Affine.var, own)), read.type, read.span)
             found.append(Part(own, tuple(rows), value))
@@ -208,8 +211,13 @@ class _Reader:
 
     def parts(self, term: Term) -> list[Part]:
         """The addends."""
-        if not self.holds(term):
-            return [Part((), (), term)]
+        match term:
+            case Guard() if any(is_const(branch, 0) for branch in (term.then, term.otherwise)):
+                pass  # Where it is 0 there is no entry.
+            case _ if not self.holds(term):
+                return [Part((), (), term)]
+            case _:
+                pass
         match term:
             case Read():
                 return self.lists.elements(term)
