@@ -27,6 +27,7 @@ from tadc.frontend.terms import (
     Reduce,
     Select,
     Term,
+    in_text_order,
     index_forms,
     join_types,
     operands,
@@ -460,20 +461,15 @@ def _appearing(root: Term, count: int) -> tuple[int, ...]:
     names = {f"?{n}": n for n in range(count)}
     found: dict[str, None] = {}
     waiting: list[Affine] = []
-    seen: set[int] = set()
-    stack = [root]
-    while stack and len(found) < count:
-        term = stack.pop()
-        if term.number in seen or term.free.isdisjoint(names):
-            continue
-        seen.add(term.number)
-        for form in index_forms(term):
-            unknown = [v for v in form.variables if v in names and v not in found]
-            if len(unknown) == 1:
-                found[unknown[0]] = None
-            elif unknown:
-                waiting.append(form)
-        stack += reversed(operands(term))
+    walk = in_text_order(root, lambda term: [t for t in operands(term) if not t.free.isdisjoint(names)])
+    for form in (form for term in walk for form in index_forms(term)):
+        unknown = [v for v in form.variables if v in names and v not in found]
+        if len(unknown) == 1:
+            found[unknown[0]] = None
+        elif unknown:
+            waiting.append(form)
+        if len(found) == count:
+            break
     for form in waiting:
         unknown = (v for v in form.variables if v in names and v not in found)
         found.update(dict.fromkeys(sorted(unknown, key=lambda v: (form.coefficient(v), v))))

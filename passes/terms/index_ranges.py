@@ -83,12 +83,9 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
 
 def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
     """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
-    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
-    low, high = lookups.get(1), lookups.get(-1)
     # What is left of a fibre after its whole parts begins at an element of another array.
-    if low is None or high is None or len(low.at) != len(high.at) or not low.at:
-        return None
-    if high.at[-1] - low.at[-1] != Affine.const(1):
+    low = _neighbours(name, forms)[0]
+    if low is None:
         return None
     total = Affine.const(1)
     for form in low.at:
@@ -102,11 +99,17 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
 
 def between_neighbours(name: str, forms: Sequence[Affine]) -> Lookup | None:
     """The first of two neighbours in an index array between which an index runs; None where it does not."""
+    low, high = _neighbours(name, forms)
+    return low if low is None or high is None or low.array == high.array else None
+
+
+def _neighbours(name: str, forms: Sequence[Affine]) -> tuple[Lookup, Lookup] | tuple[None, None]:
+    """The lookups at two places, one behind the other, that bound an index; None and None where none do."""
     lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
     low, high = lookups.get(1), lookups.get(-1)
-    if low is None or high is None or low.array != high.array or not low.at:
-        return None
-    return low if high.at[-1] - low.at[-1] == Affine.const(1) else None
+    if low is None or high is None or len(low.at) != len(high.at) or not low.at:
+        return None, None
+    return (low, high) if high.at[-1] - low.at[-1] == Affine.const(1) else (None, None)
 
 
 def _bound(name: str, form: Affine, k: int) -> Lookup | None:
