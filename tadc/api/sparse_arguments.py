@@ -154,7 +154,7 @@ class SparseCall:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> None:
-        """Raises ArgumentError, all that is wrong with the sparse arrays."""
+        """`sizes` are those that a call may name. Raises ArgumentError, all that is wrong with arrays."""
         patterns = {p.name: p for p in inputs if p.pattern is not None}
         places = {name for p in patterns.values() if p.pattern is not None for name in p.pattern.at}
         names = [p.name for p in inputs if p.name not in places]
@@ -162,25 +162,24 @@ class SparseCall:
         self.args = tuple(args[len(names) :])
         self.kwargs: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
         self._sizes = frozenset(sizes)
-        self._told: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {}
+        self._places: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {}
         given: list[tuple[Parameter, Any, Stored]] = []
         problems: list[Diagnostic] = []
         for name, value in list(self.kwargs.items()):
-            if not is_sparse(value):
+            if not self.takes(value):
                 continue
             parameter = patterns.get(name)
-            found = (
-                _dense_expected(name, inputs, sizes) if parameter is None else _stored_for(parameter, value)
-            )
+            if parameter is None:
+                found = _dense_expected(name, inputs, sizes, self.DENSE)
+            else:
+                found = self.stored_for(parameter, value)
             if isinstance(found, Stored) and parameter is not None:
                 given.append((parameter, value, found))
             elif isinstance(found, Diagnostic):
                 problems.append(found)
         self._tell_sizes([(parameter, stored) for parameter, _, stored in given])
         for parameter, value, stored in given:
-            problem = wrong_shape(parameter, stored.shape, self._known) or self._take(
-                parameter, value, stored
-            )
+            problem = wrong_shape(parameter, stored.shape, self.told) or self._take(parameter, value, stored)
             problems += [problem] if problem else []
         if problems:
             raise ArgumentError(problems)
@@ -191,7 +190,8 @@ class SparseCall:
         shapes = [p.pattern.shape for p, _ in given if p.pattern is not None]
         told_sizes(shapes, [stored.shape for _, stored in given], known)
         self.kwargs.update({name: size for name, size in known.items() if name in self._sizes})
-        self._known = known
+        #: The sizes that are given by name, and those that sparse arrays tell.
+        self.told = known
 
     def _take(self, parameter: Parameter, value: Any, stored: Stored) -> Diagnostic | None:
         """Put what a sparse array stores in its place, and its index arrays; or what is wrong."""
@@ -199,29 +199,62 @@ class SparseCall:
         assert pattern is not None
         self.kwargs[parameter.name] = stored.values
         try:
-            relations = _relations(value, stored)
+            places = self.places_of(value, stored)
         except _Malformed as wrong:
             message = f"`{parameter.name}` is no sparse array: {wrong}"
             return Diagnostic("TAD0511", message, notes=[declared(parameter)])
-        for name, relation in zip(pattern.at, relations, strict=False):
-            if name not in self._told:
+        for name, place in zip(pattern.at, places, strict=False):
+            if name not in self._places:
                 if name in self.kwargs:
                     message = f"`{name}` is given twice: `{parameter.name}` tells it"
                     return Diagnostic("TAD0502", message, helps=["leave it out"])
-                self.kwargs[name] = relation
-                self._told[name] = parameter.name, relation, stored.again
-            elif not _same(self._told[name][1], relation):
-                other = self._told[name][0]
-                message = f"`{parameter.name}` and `{other}` store elements at other places"
-                note = f"both are where `{name}` says"
-                return Diagnostic("TAD0503", message, notes=[note, declared(parameter)])
+                self.kwargs[name] = self.index_array(place)
+                self._places[name] = parameter.name, place, stored.again
+            elif not self.is_same(self._places[name][1], place):
+                return self.elsewhere(parameter, name, self._places[name][0])
         return None
 
     def result(self, parameter: Parameter, array: Any) -> Any:
         """A result as the caller gets it: sparse where an argument is at the same places."""
-        if parameter.pattern is None or parameter.pattern.at[0] not in self._told:
+        if parameter.pattern is None or parameter.pattern.at[0] not in self._places:
             return array
-        return self._told[parameter.pattern.at[0]][2](array)
+        return self._places[parameter.pattern.at[0]][2](array)
+
+    # -- what libraries have of their own -----------------------------------------------------------
+
+    #: The method that gives all elements of a sparse array.
+    DENSE = "toarray"
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value is a sparse array."""
+        return is_sparse(value)
+
+    def stored_for(self, parameter: Parameter, value: Any) -> Stored | Diagnostic:
+        """What a sparse array stores, of as many dimensions as a parameter has; or what is wrong."""
+        assert parameter.pattern is not None
+        expected = len(parameter.pattern.shape)
+        stored = stored_in(value, blocks=expected - len(parameter.pattern.at) == 2)
+        if len(stored.shape) == expected:
+            return stored
+        message = f"`{parameter.name}` has {len(stored.shape)} dimensions, expected {expected}"
+        return Diagnostic("TAD0503", message, notes=[declared(parameter)])
+
+    def places_of(self, value: Any, stored: Stored) -> list[Any]:
+        """What says of each dimension where the elements are. Raises _Malformed."""
+        return _relations(value, stored)
+
+    def index_array(self, place: Any) -> Any:
+        """What says where, as an index array."""
+        return place
+
+    def is_same(self, one: Any, other: Any) -> bool:
+        """Whether two say the same."""
+        return one is other or np.array_equal(one.array, other.array)
+
+    def elsewhere(self, parameter: Parameter, name: str, other: str) -> Diagnostic:
+        """The error for elements at other places than those of another sparse array."""
+        message = f"`{parameter.name}` and `{other}` store elements at other places"
+        return Diagnostic("TAD0503", message, notes=[f"both are where `{name}` says", declared(parameter)])
 
 
 def wrong_shape(parameter: Parameter, shape: Sequence[int], known: Mapping[str, int]) -> Diagnostic | None:
@@ -242,28 +275,15 @@ def sparse_call(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     return SparseCall(kernel.inputs, (*sizes.names, *sizes.fixed) if sizes is not None else (), args, kwargs)
 
 
-def _stored_for(parameter: Parameter, value: Any) -> Stored | Diagnostic:
-    """What a sparse array stores, of as many dimensions as a parameter has; or what is wrong."""
-    assert parameter.pattern is not None
-    expected = len(parameter.pattern.shape)
-    stored = stored_in(value, blocks=expected - len(parameter.pattern.at) == 2)
-    if len(stored.shape) == expected:
-        return stored
-    message = f"`{parameter.name}` has {len(stored.shape)} dimensions, expected {expected}"
-    return Diagnostic("TAD0503", message, notes=[declared(parameter)])
-
-
-def _dense_expected(name: str, inputs: Sequence[Parameter], sizes: Sequence[str]) -> Diagnostic | None:
+def _dense_expected(
+    name: str, inputs: Sequence[Parameter], sizes: Sequence[str], method: str
+) -> Diagnostic | None:
     parameter = next((p for p in inputs if p.name == name), None)
     if parameter is None:
         return unknown_argument(inputs, name, sizes)
     message = f"`{name}` is a sparse array, and the program has all its elements"
-    helps = [f"write `{name}.toarray()`, or declare it sparse: `{name}: … at (row, col)`"]
+    helps = [f"write `{name}.{method}()`, or declare it sparse: `{name}: … at (row, col)`"]
     return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)
-
-
-def _same(one: Relation, other: Relation) -> bool:
-    return one is other or np.array_equal(one.array, other.array)
 
 
 #: By the identity of a sparse array: copies of what says where its elements are, and relations made of it.

@@ -2,86 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax.experimental import sparse
 
-from tadc.api.sparse_arguments import wrong_shape
+from tadc.api.sparse_arguments import SparseCall, Stored
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, declared
-from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import told_sizes
+from tadc.frontend.diagnostics import Diagnostic
 
 
-class SparseArrays:
-    """A call whose sparse arguments are given as arrays of JAX: what the kernel takes of them.
+class _Column(NamedTuple):
+    """A column of the `indices` of a sparse array."""
 
-    Positional arguments are the inputs in order but for index arrays that say where sparse tensors are.
-    """
-
-    def __init__(
-        self,
-        inputs: Sequence[Parameter],
-        untold: Sequence[str],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> None:
-        """`untold` are the sizes that a call gives by name. Raises ArgumentError, all that is wrong."""
-        places = {name for p in inputs if p.pattern is not None for name in p.pattern.at}
-        names = [p.name for p in inputs if p.name not in places]
-        self.args = tuple(args[len(names) :])
-        self.kwargs: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
-        #: The sizes that are given by name, and those that sparse arrays tell.
-        self.told = {name: self.kwargs[name] for name in untold if isinstance(self.kwargs.get(name), int)}
-        self._of: dict[str, Any] = {}
-        problems: list[Diagnostic] = []
-        for parameter in inputs:
-            value = self.kwargs.get(parameter.name)
-            if not is_sparse_argument(value):
-                continue
-            found = _problem(parameter, value) or self._take(parameter, value, untold)
-            problems += [found] if found else []
-        if problems:
-            raise ArgumentError(problems)
-
-    def _take(self, parameter: Parameter, value: Any, untold: Sequence[str]) -> Diagnostic | None:
-        """Put what a sparse array stores in its place, and its index arrays; or what is wrong."""
-        pattern, notes = parameter.pattern, [declared(parameter)]
-        assert pattern is not None
-        told_sizes([pattern.shape], [value.shape], self.told)
-        if (wrong := wrong_shape(parameter, value.shape, self.told)) is not None:
-            return wrong
-        self.kwargs.update((name, self.told[name]) for name in untold if name in self.told)
-        self.kwargs[parameter.name] = value.data
-        for n, name in enumerate(pattern.at):
-            other = self._of.setdefault(name, value)
-            if other is value and name in self.kwargs:
-                message = f"`{name}` is given twice: `{parameter.name}` tells it"
-                return Diagnostic("TAD0502", message, helps=["leave it out"])
-            if other is value:
-                self.kwargs[name] = value.indices[:, n]
-            elif not _same(value.indices, other.indices):
-                message = f"`{parameter.name}` may store elements at other places than `{name}` says"
-                helps = ["give it the `indices` of the other array, or pass what both store by name"]
-                return Diagnostic("TAD0503", message, notes=notes, helps=helps)
-        return None
-
-    def result(self, parameter: Parameter, array: Any) -> Any:
-        """A result as the caller gets it: sparse where an argument is at the same places."""
-        given = None if parameter.pattern is None else self._of.get(parameter.pattern.at[0])
-        if given is None:
-            return array
-        return sparse.BCOO((array, given.indices), shape=given.shape)
+    indices: Any
+    number: int
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether index arrays are known to be equal; two that are traced may differ at a call."""
-    if one is other:
-        return True
-    return not (is_traced(one) or is_traced(other)) and np.array_equal(one, other)
+class SparseArrays(SparseCall):
+    """A call whose sparse arguments are given as arrays of JAX: what the kernel takes of them."""
+
+    DENSE = "todense"
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value is a sparse array of JAX, SciPy or PyTorch."""
+        return is_sparse_argument(value)
+
+    def stored_for(self, parameter: Parameter, value: Any) -> Stored | Diagnostic:
+        """As `SparseCall`."""
+
+        def again(values: Any) -> Any:
+            return sparse.BCOO((values, value.indices), shape=value.shape)
+
+        return _problem(parameter, value) or Stored(value.shape, value.data, (), list, again)
+
+    def places_of(self, value: Any, stored: Stored) -> list[Any]:
+        """As `SparseCall`."""
+        return [_Column(value.indices, n) for n in range(value.indices.shape[1])]
+
+    def index_array(self, place: Any) -> Any:
+        """As `SparseCall`."""
+        return place.indices[:, place.number]
+
+    def is_same(self, one: Any, other: Any) -> bool:
+        """As `SparseCall`; two that are traced may differ at a call."""
+        if one.indices is other.indices:
+            return one.number == other.number
+        if is_traced(one.indices) or is_traced(other.indices):
+            return False
+        return np.array_equal(self.index_array(one), self.index_array(other))
+
+    def elsewhere(self, parameter: Parameter, name: str, other: str) -> Diagnostic:
+        """As `SparseCall`."""
+        message = f"`{parameter.name}` may store elements at other places than `{name}` says"
+        helps = ["give it the `indices` of the other array, or pass what both store by name"]
+        return Diagnostic("TAD0503", message, notes=[declared(parameter)], helps=helps)
 
 
 def is_sparse_argument(value: Any) -> bool:
@@ -91,10 +68,7 @@ def is_sparse_argument(value: Any) -> bool:
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     name, pattern, notes = parameter.name, parameter.pattern, [declared(parameter)]
-    if pattern is None:
-        message = f"`{name}` is a sparse array, and the program has all its elements"
-        helps = [f"write `{name}.todense()`, or declare it sparse: `{name}: … at (row, col)`"]
-        return Diagnostic("TAD0504", message, notes=notes, helps=helps)
+    assert pattern is not None
     if not isinstance(value, sparse.BCOO):
         message = f"`{name}` is of type {type(value).__name__}; of sparse arrays `BCOO` is taken"
         helps = [f"write `jax.experimental.sparse.BCOO.from_scipy_sparse({name})`"]

@@ -190,6 +190,22 @@ def test_sparse_arrays_that_do_not_fit() -> None:
             TWO.jax(*args)
 
 
+def test_one_places_as_rows_and_as_columns() -> None:
+    """Where an element's column is read as the row of another tensor, the places are other ones."""
+    turned = tadc.function("""
+row: index[E] in N; col: index[E] in N; A: f64[N, N] at (row, col); B: f64[N, N] at (col, row); x: f64[N]
+z[i] = sum{j} ((A[i, j] + B[j, i]) * x[j])
+""")
+    at = np.stack([np.arange(5), (np.arange(5) + 1) % 5], 1)
+    a, b = (
+        sparse.BCOO((jnp.arange(5.0), indices), shape=(5, 5))
+        for indices in (jnp.asarray(at), jnp.asarray(at[:, ::-1]))
+    )
+    alike(turned.jax(a, b, np.ones(5)), 2 * np.arange(5.0))
+    with pytest.raises(tadc.ArgumentError, match="`B` may store elements at other places"):
+        turned.jax(a, sparse.BCOO((jnp.arange(5.0), a.indices), shape=(5, 5)), np.ones(5))
+
+
 def test_a_relation_tells_a_size() -> None:
     f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])").jax
     alike(f(tadc.relation([2, 0, 2], 4), np.ones(3)), np.array([1.0, 0.0, 2.0, 0.0]))
