@@ -23,6 +23,8 @@ class Point(Unknowns):
         """The point, whose indices are those of the tensor that are left, and those that its place needs."""
         self.tell()
         self.need_fewer()
+        for name in self.indices_in(self.at).intersection(self.binders):
+            self.from_zero(name)
         used = self.indices_in(self.at).union(self.own)
         used |= self.pairing(used)
         inner = [name for name in self.binders if name not in used]

@@ -99,10 +99,10 @@ class Unknowns:
                 found = name if number or implied(more - fewer, facts) else found
         return found
 
-    def count(self, name: str) -> Affine | None:
-        """How many values an index may have; None where nothing bounds it."""
+    def count(self, name: str, asked: tuple[str, ...] = ()) -> Affine | None:
+        """How many values an index may have; None where nothing bounds it. `asked` depend on it."""
         try:
-            return as_form(self.extents[name] if name in self.own else self.extent(name))
+            return as_form(self.extents[name] if name in self.own else self.extent(name, asked))
         except NotListed:
             return None
 
@@ -160,9 +160,11 @@ class Unknowns:
         names: list[str] = []
         for name in (*self.own, *self.binders):
             found = window.of(name)
-            if found is None or name in self.offsets or name not in placed.union(self.quotients):
+            if found is None or name in self.offsets:
                 continue
             _, least, width = found
+            if width != ZERO and name not in placed.union(self.quotients):
+                continue
             # Sums over indices that are nowhere else stay sums.
             summed = outside_lookups(least).intersection(self.binders) - placed
             tells = least.has_lookups or (self.indices_in([least]) and not summed)
@@ -180,9 +182,9 @@ class Unknowns:
         return implied(other - one - 1, facts) if seen else not implied(one - other, facts)
 
     def without_quotient(self) -> bool:
-        """Put a floor back where nothing told its quotient, nor needs it."""
+        """Put a floor back where nothing told its quotient, by which nothing else is told."""
         for name, floor in self.quotients.items():
-            if name not in self.indices_in((*self.at, floor.numerator)):
+            if name not in floor.numerator.variables:
                 rest = _rest(name, floor)
                 self.drop((Constraint(rest), Constraint(floor.denominator - 1 - rest)))
                 self.substitute(name, floor.numerator.floordiv(floor.denominator))
@@ -254,18 +256,31 @@ class Unknowns:
         """How many values a bound index may have, from 0 on; `asked` depend on it. Raises NotListed."""
         variable, facts = Affine.var(name), self.lists.program.size_facts()
         own = box(self.own, [self.extents[n] for n in self.own])
-        rows, found = (*self.rows, *self.inside), list[Affine]()
-        if implied(variable, (*rows, *own, *facts)):
-            for row in rows:
-                k = row.form.coefficient(name)
-                rest = row.form - variable * k
-                if row.equality or k >= 0 or name in rest.variables:
-                    continue
-                most = self.most(rest, (*asked, name))
-                found += [] if most is None else [most.floordiv(-k) + 1]
-        if found:
-            return extent(min(found, key=lambda form: (len(form.terms), form.constant)))
+        rows = (*self.rows, *self.inside)
+        found = [most + 1 for most in self.bounds(name, -1, asked)]
+        from_zero = any(row.form == variable for row in rows) or implied(variable, (*rows, *own, *facts))
+        if found and from_zero:
+            return extent(min(found, key=_reading))
         raise NotListed(f"nothing bounds an index of `{self.definition.name}` by sizes")
+
+    def bounds(self, name: str, sign: int, asked: tuple[str, ...] = ()) -> list[Affine]:
+        """What an index is at most, for the sign -1; what it is at least, with the other sign, for 1."""
+        found: list[Affine] = []
+        for row in (*self.rows, *self.inside):
+            k = row.form.coefficient(name) * sign
+            rest = row.form - Affine.var(name) * (k * sign)
+            if not row.equality and k > 0 and name not in rest.variables:
+                most = self.most(rest, (*asked, name))
+                found += [] if most is None else [most.floordiv(k)]
+        return found
+
+    def from_zero(self, name: str) -> None:
+        """Have a bound index count from 0 on, if it is seen how far it goes below."""
+        more = self.bounds(name, 1)
+        if more and not (self.extents.get(name) or self.count(name)):
+            other = self.lists.terms.fresh("s")
+            self.binders.append(other)
+            self.substitute(name, Affine.var(other) - min(more, key=_reading))
 
     def most(self, form: Affine, asked: tuple[str, ...]) -> Affine | None:
         """A form of sizes that one is never more than; None where that is not seen."""
@@ -276,8 +291,8 @@ class Unknowns:
                     total += (as_form(self.extents[atom]) - 1) * k if k > 0 else ZERO
                 case str() if atom in self.lists.program.sizes:
                     total += Affine.var(atom) * k
-                case str() if atom not in asked and k > 0:
-                    total += (as_form(self.extent(atom, asked)) - 1) * k
+                case str() if atom not in asked and k > 0 and (count := self.count(atom, asked)) is not None:
+                    total += (count - 1) * k
                 case Lookup():
                     total += (atom.below - 1) * k if k > 0 else ZERO
                 case _:
@@ -302,3 +317,8 @@ def always(row: Constraint, facts: Sequence[Constraint]) -> bool:
 def _rest(name: str, floor: Floor) -> Affine:
     """The remainder, by the quotient."""
     return floor.numerator - Affine.var(name) * floor.denominator
+
+
+def _reading(form: Affine) -> tuple[int, int]:
+    """Numbers first."""
+    return len(form.terms), form.constant
