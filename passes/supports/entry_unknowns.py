@@ -11,7 +11,7 @@ from tadc.frontend.terms import Domain, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.supports.compress import box_rows
-from tadc.passes.supports.entry_windows import Window, outside_lookups, windows, with_quotients
+from tadc.passes.supports.entry_windows import Window, floors_of, outside_lookups, windows, with_quotient
 from tadc.passes.supports.joined_places import are_joined
 from tadc.passes.supports.listed_program import Listed, NotListed
 
@@ -44,7 +44,9 @@ class Unknowns:
         self.inside: Domain = ()
         #: Indices of windows, which nothing tells.
         self.offsets: list[str] = []
+        #: Unknowns for floors, and the floors that nothing told.
         self.quotients: dict[str, Floor] = {}
+        self.floors: set[Floor] = set()
         self.indices: tuple[str, ...] = ()
         self.shape: Shape = ()
 
@@ -56,9 +58,6 @@ class Unknowns:
 
     def tell(self) -> None:
         """Tell all indices that rows tell."""
-        own = frozenset(self.own)
-        self.rows, self.quotients = with_quotients(self.rows, own, self.lists.terms.fresh)
-        self.binders += self.quotients
         while self.step() or self.without_quotient():
             pass
         self.rows += self.inside
@@ -66,7 +65,24 @@ class Unknowns:
     def step(self) -> bool:
         """Solve one equality, for a bound index where one can be told, or a range of rows, or a window."""
         bound = [name for name in self.binders if name not in self.offsets]
-        return self.solve(bound) or self.solve(self.own) or self.range_of_owner() or self.offset()
+        return (
+            self.solve(bound)
+            or self.quotient()
+            or self.solve(self.own)
+            or self.range_of_owner()
+            or self.offset()
+        )
+
+    def quotient(self) -> bool:
+        """Have a floor of indices of the tensor be an unknown."""
+        floor = next((f for f in floors_of(self.rows, self.own) if f not in self.floors), None)
+        if floor is None:
+            return False
+        name = self.lists.terms.fresh("s")
+        self.binders.append(name)
+        self.quotients[name] = floor
+        self.rows = with_quotient(self.rows, floor, name)
+        return True
 
     def solve(self, names: Sequence[str]) -> bool:
         """Solve one equality for one of some indices."""
@@ -187,7 +203,9 @@ class Unknowns:
             if name not in floor.numerator.variables:
                 rest = _rest(name, floor)
                 self.drop((Constraint(rest), Constraint(floor.denominator - 1 - rest)))
-                self.substitute(name, floor.numerator.floordiv(floor.denominator))
+                told = floor.numerator.floordiv(floor.denominator)
+                self.floors.update(told.floors())
+                self.substitute(name, told)
                 return True
         return False
 

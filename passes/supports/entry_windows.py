@@ -6,7 +6,7 @@ window: x is one of the two places from 2*s[e] on, wherever these are, and not a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -47,28 +47,22 @@ def windows(rows: Sequence[Constraint], sizes: Collection[str]) -> list[Window]:
     return sorted(found, key=lambda window: (len(window.width.terms), window.width.constant))
 
 
-def with_quotients(
-    rows: Domain, names: Collection[str], fresh: Callable[[str], str]
-) -> tuple[Domain, dict[str, Floor]]:
-    """The rows with an unknown for each floor of some indices, and what the unknowns are."""
-    found: dict[str, Floor] = {}
-    while (floor := next(_floors_of(rows, names), None)) is not None:
-        unknown = fresh("s")
-        found[unknown] = floor
-        rest = floor.numerator - Affine.var(unknown) * floor.denominator
-        rows = (
-            *(Constraint(_replaced(row.form, floor, unknown), row.equality) for row in rows),
-            Constraint(rest),
-            Constraint(floor.denominator - 1 - rest),
-        )
-    return rows, found
+def with_quotient(rows: Domain, floor: Floor, unknown: str) -> Domain:
+    """The rows with an unknown for a floor, and what says that it is that."""
+    rest = floor.numerator - Affine.var(unknown) * floor.denominator
+
+    def replaced(form: Affine) -> Affine:
+        return form.replace(lambda atom: Affine.var(unknown) if atom == floor else None)
+
+    return (
+        *(Constraint(replaced(row.form), row.equality) for row in rows),
+        Constraint(rest),
+        Constraint(floor.denominator - 1 - rest),
+    )
 
 
-def _replaced(form: Affine, floor: Floor, unknown: str) -> Affine:
-    return form.replace(lambda atom: Affine.var(unknown) if atom == floor else None)
-
-
-def _floors_of(rows: Sequence[Constraint], names: Collection[str]) -> Iterator[Floor]:
+def floors_of(rows: Sequence[Constraint], names: Collection[str]) -> Iterator[Floor]:
+    """The floors of some indices, that stand in no other floor."""
     for row in rows:
         for atom, _ in row.form.terms:
             if isinstance(atom, Floor) and not outside_lookups(atom.numerator).isdisjoint(names):
