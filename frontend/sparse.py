@@ -231,7 +231,10 @@ def _is_zero_at_0(function: str, operands: Sequence[Term | Sparse]) -> bool:
     if function in _ZERO_AT_0:
         return stored[0]
     if function in ("max", "min"):
-        return all(is_stored or number == 0 for is_stored, number in zip(stored, numbers, strict=True))
+        # A literal is not taken at 0.
+        sign = 1 if function == "min" else -1
+        is_0 = [number is not None and sign * number >= 0 for number in numbers]
+        return all(is_stored or fits for is_stored, fits in zip(stored, is_0, strict=True))
     if function in ("pow", "mod", "atan2"):
         return stored[0] and (numbers[1] or 0) > 0
     return function == "safe" and stored[0]
@@ -302,11 +305,10 @@ def over_stored(
 ) -> Term:
     """A value at the places of what a sparse output stores at its indices `own`.
 
-    Of a tensor with the same pattern each element is taken by itself: what is stored at one place is
-    the same together, and nothing is looked for. Raises Rejected (TAD0214) for what is not 0 elsewhere.
+    It is computed at all of them, so nothing has to be 0. Of a tensor with the same pattern each element
+    is taken by itself: what is stored at one place is the same together, and nothing is looked for.
     """
     if isinstance(value, Sparse):
-        _refuse(part for part in value.parts if not part.places <= places.keys())
         parts = tuple(_at_stored(part, own, places, terms) for part in value.parts)
         return total(terms, replace(value, parts=parts), span)
     return terms.substitute(value, places)

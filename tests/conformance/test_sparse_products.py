@@ -75,6 +75,10 @@ PROGRAMS: dict[str, tuple[str, Value]] = {
                lambda a, b, x, y: where(a > x, a * b, a).sum(1)),
     "of elements at a pattern": ("C: at (r3, c3); C[i, j] = exp(A[i, j]) + sin(B[i, j])",
                                  lambda a, b, x, y: stored(jnp.exp(a) + jnp.sin(b))),
+    "cut off": ("z[i] = sum{j} (max(min(A[i, j], 0.5), -0.3) * x[j] + min(2, B[i, j]))",
+                lambda a, b, x, y: jnp.clip(a, -0.3, 0.5) @ x + jnp.minimum(2, b).sum(1)),
+    "dense": ("z[i, j] = exp(A[i, j]) * cos(B[j, i]) + select(A[i, j] > 0.1, x[i], y[j])",
+              lambda a, b, x, y: jnp.exp(a) * jnp.cos(b.T) + where(a > 0.1, x[:, None], y)),
     "triples": ("z = sum{i, j, k} (A[i, j] * B[j, k] * A[k, i])", lambda a, b, x, y: jnp.trace(a @ b @ a)),
 }  # fmt: skip
 

@@ -140,6 +140,7 @@ def test_the_index_of_what_is_stored_has_a_name_of_its_own() -> None:
         ("A[i, j]**3", "A[at e] * (W)**2"),
         ("sin(A[i, j])", "sin(W) / n"),
         ("max(A[i, j], 0) * x[j]", "max(W, 0) / n * x[col[e]]"),
+        ("min(0.7, A[i, j])", "min(0.7, W) / n"),
         ("A[i, j] * exp(A[i, j])", "A[at e] * exp(W)"),
         ("A[i, j] / (1 + A[i, j])", "A[at e] / (1 + W)"),
         ("select(A[i, j] > 0, A[i, j], 0)", "select(W > 0, A[at e], 0)"),
@@ -157,17 +158,20 @@ def test_what_is_not_linear_is_of_the_whole_element(written: str, printed: str) 
     assert text == f"f[i] = sum{{e: row[e] = i}} ({printed})"
 
 
-def test_a_constant_element_is_one_number() -> None:
+def test_elements_that_no_sum_runs_over_need_not_be_0() -> None:
     assert len(shown(MORE + "f = exp(A[0, 1])")) == 1
+    whole = "sum{z0: col[z0] = j and row[z0] = i} (A[at z0])".replace("z0", "e")
+    assert shown(MORE + "f[i: N, j: M] = exp(A[i, j])") == [f"f[i, j] = exp({whole})"]
 
 
 @pytest.mark.parametrize(
     ("written", "message", "note"),
     [
-        ("f[i: N, j: M] = exp(A[i, j])", "`exp` of an element", "this `exp` is not 0"),
+        ("f[i: N] = sum{j} (exp(A[i, j]))", "`exp` of an element", "this `exp` is not 0"),
         ("f[i: N] = sum{j} (x[j] / A[i, j])", "`/` of an element", "this `/` is not 0"),
         ("f[i: N] = sum{j} (A[i, j]**(-2))", "`**` of an element", "this `**` is not 0"),
         ("f[i: N] = sum{j} (max(A[i, j], 1))", "`max` of an element", "this `max` is not 0"),
+        ("f[i: N] = sum{j} (min(A[i, j], -1))", "`min` of an element", "this `min` is not 0"),
         ("f[i: N] = sum{j} (cos(A[i, j] + x[j]))", "`cos` of an element", "is not 0"),
         ("f[i: N] = sum{j} (sin(A[i, j]) + cos(A[i, j]))", "`cos` of an element", "is not 0"),
         ("f[i: N] = sum{j, k} (A[i, j] * cos(A[k, j]))", "`cos` of an element", "is not 0"),

@@ -110,6 +110,14 @@ def test_an_index_out_of_range_is_an_error(bad: Any, text: str) -> None:
     assert "= help: the function itself" in str(caught.value)
 
 
+def test_indices_are_tested_where_no_result_has_elements() -> None:
+    """XLA leaves calls out whose results have none."""
+    assert MESSAGES(SRC[:0], DST[:0], X[:0], W[:0]).shape == (0, 3)
+    for f in (MESSAGES, jax.jit(MESSAGES)):
+        with pytest.raises(Exception, match=r"TAD0511\]: `src"):
+            f(SRC, DST, X[:0], W)
+
+
 def test_a_relation_stands_for_its_elements() -> None:
     src, dst = tadc.relation(SRC, N), tadc.relation(DST, N)
     alike(MESSAGES(src, DST, w=W, x=X), plain(SRC, DST, X, W))
