@@ -8,6 +8,9 @@ the first index, their loops over it are one: for every few rows the first map r
 between stays in the caches however many rows there are, and threads divide all of them at once. A map that
 reads much besides its rows would read it from memory again for every few of them, and runs alone.
 
+What an index array says that a row reads is a tensor of these rows too: another map that reads by the same
+array finds it near.
+
 A sum over rows takes part with sums of a few rows (`row_sums.py`); a map that waits for another on a thin set
 alone takes part with all the rest (`thin_sets.py`).
 """
@@ -53,7 +56,7 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
         return function
     taken = [item.marks.chain for item in function.maps if item.marks.chain is not None]
     number, first = max(taken, default=-1) + 1, 0
-    waiting = _Waiting([RowReads(item, tensors) for item in function.maps])
+    waiting = _Waiting([RowReads(item, tensors, gathers=True) for item in function.maps])
     while first < len(waiting.members):
         chain = None if _is_small(waiting.again[first]) else _chain(waiting, first, function)
         rows = _rows(chain, ranges) if chain else 0
@@ -66,7 +69,11 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
         number += 1
         first, tensors, wanted = 0, function.tensors(), set(map(id, left))
         waiting = _Waiting(
-            [known.get(id(item)) or RowReads(item, tensors) for item in function.maps if id(item) in wanted]
+            [
+                known.get(id(item)) or RowReads(item, tensors, gathers=True)
+                for item in function.maps
+                if id(item) in wanted
+            ]
         )
     return function
 
@@ -76,6 +83,9 @@ class _Waiting:
 
     def __init__(self, members: Sequence[RowReads]) -> None:
         self.members = members
+        self.tensors = {
+            n: t for member in members for n, t in (*member.tensors.items(), *member.gathered.items())
+        }
         self.makers = {name: n for n, member in enumerate(members) for name in member.made}
         self.readers: dict[str, list[int]] = {}
         for n, member in enumerate(members):
@@ -94,7 +104,7 @@ class _Waiting:
         for member in reversed(self.members):
             for name in member.reads | member.made:
                 users[name] += 1
-                rows, size = in_rows.setdefault(name, set()), bytes_of(member.tensors[name])
+                rows, size = in_rows.setdefault(name, set()), bytes_of(self.tensors[name])
                 if users[name] == 2:
                     total.update(dict.fromkeys(rows, size))
                 if member.rows not in rows and (name in member.read_in_row or name in member.made):
@@ -142,7 +152,7 @@ def _chain(waiting: _Waiting, start: int, function: MapFunction) -> _Chain:
     Only maps that read what is near are looked at, so short chains of a long program cost little.
     """
     first = waiting.members[start]
-    chain = _Chain(function, first.tensors, [first])
+    chain = _Chain(function, waiting.tensors, [first])
     rows, found, made, near = first.rows, {start}, set[str](), set[str]()
     if rows is None or first.again >= LEAST_BYTES:
         return chain
@@ -176,7 +186,7 @@ def _chain(waiting: _Waiting, start: int, function: MapFunction) -> _Chain:
             guards = late_addends(member.item, function)
             if guards:
                 late = frozenset(let.names[0] for let, _ in guards)
-                member = RowReads(member.item, member.tensors, without=late)
+                member = RowReads(member.item, member.tensors, without=late, gathers=True)
         if is_long and fits(member):
             chain.add(member, guards)
             add(n, member)
@@ -184,7 +194,7 @@ def _chain(waiting: _Waiting, start: int, function: MapFunction) -> _Chain:
         is_free = member.item.marks.chain is None and not made.isdisjoint(member.reads)
         whole = row_sum(member.item, rows) if is_free else None
         if whole is not None:
-            parts = RowReads(member.item, member.tensors, row=whole.indices[0])
+            parts = RowReads(member.item, member.tensors, row=whole.indices[0], gathers=True)
             if parts.near & made and fits(parts):
                 chain.sums.append(parts)
     chain.left = [member.item for n, member in enumerate(waiting.members) if n > start and n not in found]

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read, used_by
 from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Map, MapFunction, Number, Tensor
@@ -118,7 +118,9 @@ class _Lifting:
         return True
 
     def share(self, rows: Domain) -> float:
-        """About which part of the elements meets all rows; none where elements of index arrays say it."""
+        """About which part of the elements meets all rows; none where elements of index arrays say it, but
+        that a range between two of them is not empty, as nearly all are."""
+        rows = tuple(row for row in rows if not self.is_range(row))
         if any(row.form.has_lookups for row in rows):
             return 0
         item, points = self.item, random.Random(0)
@@ -129,6 +131,17 @@ class _Lifting:
             at = {i: Affine.const(points.randrange(n)) for i, n in zip(item.indices, extents, strict=True)}
             found += all(_holds(row, {**sizes, **at}) for row in rows)
         return found / POINTS
+
+    def is_range(self, row: Constraint) -> bool:
+        """Whether a row says that an increasing array rises from an element to the next."""
+        last, first = (
+            next((atom for atom, k in row.form.terms if k == sign and isinstance(atom, Lookup)), None)
+            for sign in (1, -1)
+        )
+        if last is None or first is None or not self.tensors[first.array].increasing:
+            return False
+        after = replace(first, at=(first.at[0] + 1,))
+        return last == after and row.form == Affine.atom(last) - Affine.atom(first) - 1
 
 
 def _holds(row: Constraint, at: Mapping[str, Affine]) -> bool:

@@ -5,6 +5,9 @@
 
 become one fold of two values, whose body computes e once for each point of D.
 
+Loops over places of one value of an index array are short, and nothing tells their ends: these are one
+whatever they share.
+
 Side conditions: the sums stand in one block, and none needs the result of another.
 """
 
@@ -17,7 +20,7 @@ from tadc.frontend.functions import APPLIED
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, blocks_of, normal, numbered, shared, used_by, with_blocks
 from tadc.passes.maps.map import Apply, Block, Fold, Let, Load, Map, Number, Value
-from tadc.passes.terms.costs import ACCESS, EXPENSIVE, WEIGHTS
+from tadc.passes.terms.costs import ACCESS, EXPENSIVE, SCATTERED, WEIGHTS
 
 MOST_SUMS = 16
 """The most sums together: more results at once do not fit in registers."""
@@ -27,10 +30,11 @@ POWER = 4
 
 
 def weight_of(value: Value) -> int:
-    """The weight of a load or of arithmetic, in the unit of `terms/costs.py`."""
+    """The weight of a load or of arithmetic, in the unit of `terms/costs.py`: of an element that an index
+    array says that of any place in memory."""
     match value:
-        case Load():
-            return ACCESS
+        case Load(at=at):
+            return SCATTERED if any(any(form.lookups()) for form in at) else ACCESS
         case Number():
             return 0
         case Apply(function="powi"):
@@ -106,7 +110,8 @@ def _belong(lets: list[Let], first: Let, other: Let) -> bool:
         return False
     if len(first.names) + len(other.names) > MOST_SUMS or one.rows != _onto(one, two).rows(two.rows):
         return False
-    return share_expensive(one, two) and first not in _needed(lets, other)
+    is_short = any(row.form.has_lookups for row in one.rows)
+    return (is_short or share_expensive(one, two)) and first not in _needed(lets, other)
 
 
 def share_expensive(first: Fold, other: Fold) -> bool:

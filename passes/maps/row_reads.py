@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.maps.blocks import blocks_of
 from tadc.passes.maps.map import Block, Load, Map, Tensor
 from tadc.passes.maps.scattered_maps import scattered
@@ -26,6 +26,9 @@ class RowReads:
 
     `tensors` are those of the function, whose extents are numbers. What stands in values that it is `without`
     comes later. Of a sum over rows, `row` is the index that is the row.
+
+    What index arrays say that a row reads is near if it `gathers`: a tensor by a name of its own, in
+    `gathered`, the same for all maps that read by the same index arrays.
     """
 
     item: Map
@@ -33,6 +36,8 @@ class RowReads:
     depth: int = 1
     row: str = ""
     without: frozenset[str] = frozenset()
+    gathers: bool = False
+    gathered: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     near: set[str] = field(default_factory=set[str])
     far: dict[str, list[Forms]] = field(default_factory=dict[str, list[Forms]])
 
@@ -46,8 +51,14 @@ class RowReads:
             at = tuple(form.substitute(forms) for form in load.at)
             if at[: self.depth] == rows:
                 self.near.add(load.tensor)
+                continue
+            elsewhere = self.far.setdefault(load.tensor, [])
+            found = _gathered(load.tensor, at, self.tensors) if self.gathers and self.depth == 1 else None
+            if found is None:
+                elsewhere.append(at)
             else:
-                self.far.setdefault(load.tensor, []).append(at)
+                self.gathered[found.name] = found
+                self.near.add(found.name)
         self.read_in_row = frozenset(self.near)
         self.near -= self.far.keys()
         self.reads = self.near | self.far.keys()
@@ -70,7 +81,8 @@ class RowReads:
     @property
     def again(self) -> int:
         """About how many bytes are read for each few rows anew."""
-        return sum(max(_distinct(self.tensors[name], at) for at in found) for name, found in self.far.items())
+        tensors = ((self.tensors[name], found) for name, found in self.far.items() if found)
+        return sum(max(_distinct(tensor, at) for at in found) for tensor, found in tensors)
 
 
 def _loads(block: Block, without: frozenset[str]) -> Iterator[Load]:
@@ -81,6 +93,24 @@ def _loads(block: Block, without: frozenset[str]) -> Iterator[Load]:
         if without.isdisjoint(let.names):
             for inner in blocks_of(let.value):
                 yield from _loads(inner, without)
+
+
+def _gathered(name: str, at: Forms, tensors: Mapping[str, Tensor]) -> Tensor | None:
+    """What index arrays say that rows read of a tensor; None where the row and these say not all."""
+    tensor, row = tensors[name], Affine.var("?0")
+    by, rows, shape = list[str](), None, list[Affine]()
+    for form, extent in zip(at, tensor.shape, strict=True):
+        lookups = [atom for atom, _ in form.terms if isinstance(atom, Lookup)]
+        arrays = [tensors[lookup.array] for lookup in lookups]
+        by.append(" ".join(array.name for array in arrays))
+        if arrays and len(arrays) == len(form.terms) and all(lookup.at[0] == row for lookup in lookups):
+            rows = arrays[0].shape[0]
+            shape += max((array.shape[1:] for array in arrays), key=len)
+        elif not arrays and form.variables.isdisjoint(row.variables):
+            shape.append(extent)
+        else:
+            return None
+    return None if rows is None else Tensor(f"{name}[{', '.join(by)}]", tensor.type, (rows, *shape))
 
 
 def _distinct(tensor: Tensor, at: Forms) -> int:

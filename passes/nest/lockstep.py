@@ -23,6 +23,7 @@ from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.squares import Squares, Steps, copies_of_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at
 from tadc.passes.nest.vector_lanes import Lanes, extreme
+from tadc.passes.terms.costs import WEIGHTS
 
 #: A value, and what makes it in a copy.
 Maker = tuple[Let, Callable[[Copy], ir.Value]]
@@ -90,6 +91,9 @@ class Conditions:
         """The conditions changed."""
         return Conditions(self.names, {key: change(value) for key, value in self.found.items()})
 
+
+LITTLE = 12
+"""So many operations that may not be wanted cost less than a jump that the processor did not foresee."""
 
 #: Gives the names of a fold their values.
 FoldLowering = Callable[["Lockstep", Let, Fold, Context], None]
@@ -308,7 +312,11 @@ class Lockstep:
             self.taken(name, choice.otherwise, context)
             return
         if not any(row.form.variables & self.tile.ranges.keys() for row in rows):
-            self.uniform_choice(name, choice, rows, context)
+            chosen = self.read_anyway(choice, rows, context)
+            if chosen is not None:
+                self.flat_choice(name, chosen, rows, context)
+            else:
+                self.uniform_choice(name, choice, rows, context)
         elif choice.otherwise.lets and context.is_in_fold and any(row.equality for row in rows):
             self.thin_choice(name, choice, rows, context)
         else:
@@ -340,6 +348,43 @@ class Lockstep:
         types = [self.type_of(name, choice)] * len(copies)
         then, otherwise = fill(choice.then, *rows), fill(choice.otherwise)
         self.values.put(name, names, self.low.choose(condition, types, then, otherwise, context.point))
+
+    def read_anyway(self, choice: Choice, rows: Domain, context: Context) -> Choice | None:
+        """A choice that elements of index arrays make, which no processor foresees, between a little work and
+        a number: with these elements, which are in their arrays at all points, as values of this code. None
+        where a jump is no worse."""
+        lets, others = choice.then.lets, choice.otherwise.lets
+        looked_up = {lookup for row in rows for lookup in row.form.lookups()}
+        is_flat = _is_little(lets) and all(isinstance(let.value, Number) for let in others)
+        if self.tile.width == 1 or context.masks is not None or not (looked_up and is_flat):
+            return None
+        loads = [replace(x.value, at=tuple(form.substitute(context.forms) for form in x.value.at))
+                 if isinstance(x.value, Load) else x.value for x in lets]  # fmt: skip
+        places = [form for load in loads if isinstance(load, Load) for form in load.at]
+        looked_up |= {lookup for form in places for lookup in form.lookups()}
+        known = (*context.facts, *self.tile.facts)
+        if any(lookup.variables & self.tile.ranges.keys() for lookup in looked_up):
+            return None
+        if not all(self.low.is_inside(lookup, known) for lookup in looked_up):
+            return None
+        made = list[Let]()
+        for let, value in zip(lets, loads, strict=True):
+            if isinstance(value, Load):
+                place = tuple(self.low.looked_up(form, context.point) for form in value.at)
+                value = replace(value, at=place)
+            made.append(replace(let, value=value))
+        return replace(choice, then=Block(tuple(made), choice.then.gives))
+
+    def flat_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
+        """A choice of `read_anyway`: what it reads is read under a mask."""
+        names, point = self.names(name, context), context.point
+        copies = list(self.tile.points(names))
+        condition = self.low.holds(rows, point)
+        inner = self.masked(Conditions((), {(): condition}), replace(context, forms={}))
+        sides = (self.branch(name, choice.then, copies, inner),
+                 self.branch(name, choice.otherwise, copies, context))  # fmt: skip
+        made = [self.lanes.select(condition, x, y, point) for x, y in zip(*sides, strict=True)]
+        self.values.put(name, names, made)
 
     def type_of(self, name: str, choice: Choice) -> ir.Type:
         """The type of what stands for a choice."""
@@ -429,6 +474,20 @@ class Lockstep:
             lambda inside: self.branch(name, block, copies, context.moved(inside)),
             lambda inside: [self.low.constant(type, 0.0, inside)] * len(copies), context.point,
         )  # fmt: skip
+
+
+def _is_little(lets: Sequence[Let]) -> bool:
+    """Whether values are reads and arithmetic that costs less than a jump."""
+    weights = 0
+    for let in lets:
+        match let.value:
+            case Load() | Number():
+                weights += 1
+            case Apply(function=name):
+                weights += WEIGHTS.get(name, 1)
+            case _:
+                return False
+    return weights <= LITTLE
 
 
 def at_copy(rows: Domain, copy: Copy) -> Domain:

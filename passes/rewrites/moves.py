@@ -43,6 +43,7 @@ from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import all_proven
 from tadc.passes.terms.costs import ELEMENT, EXPENSIVE, LARGE, points, weight
 from tadc.passes.terms.element_terms import OfElement, of_fibre
+from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.names import Names
 
 #: Evaluations of each element that a tensor saves which is larger than all that the program has.
@@ -372,7 +373,8 @@ class Mover:
                     self.shifted[key] = self._shifted(choice, over)
                 rows = self.shifted[key]
                 if choice.holds:
-                    term = self.algebra.guard(rows, term, zero)
+                    idle = is_idle(tuple(rows), term, zero, ())
+                    term = term if idle else self.algebra.guard(rows, term, zero)
                     inside += tuple(rows)
                 elif len(rows) == len(choice.rows) and not is_empty((*inside, *rows)):
                     term = self.algebra.guard(rows, zero, term)

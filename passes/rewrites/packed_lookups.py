@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend.program import Program
 from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.passes.rewrites.entries_in_order import with_entries_in_order
 from tadc.passes.rewrites.fibre_values import with_fibre_values
 from tadc.passes.terms.inspected_arrays import Arrays
 
@@ -22,6 +23,7 @@ def packed_program(program: Program) -> Program:
         return program
     before, program = program, with_fibre_values(program)
     arrays = Arrays(program)
+    program = with_entries_in_order(program, arrays)
     packing = _Packing(arrays)
     found = program.with_bodies(
         program.terms.with_forms(d.body, lambda form: form.replace(packing.value))

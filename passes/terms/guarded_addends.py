@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from tadc.frontend.terms import Domain, Guard, Term
+from tadc.frontend.terms import Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.algebra import Algebra, is_const
@@ -98,11 +98,18 @@ def _outside(algebra: Algebra, signed: Signed, facts: Domain) -> list[Signed]:
 
 
 def is_idle(rows: Domain, then: Term, otherwise: Term, facts: Domain) -> bool:
-    """Whether a guard says nothing: where its row does not hold, another guard in it gives the same."""
-    if len(rows) != 1 or rows[0].equality or not isinstance(then, Guard) or then.then is not otherwise:
+    """Whether a guard says nothing: where its row does not hold, another guard in it gives the same, or a sum
+    in it adds up nothing."""
+    if len(rows) != 1 or rows[0].equality:
         return False
     known = (*facts, Constraint(-rows[0].form - 1))
-    return all(implied(form, known) for row in then.conditions for form in row.inequalities)
+    match then:
+        case Guard() if then.then is otherwise:
+            return all(implied(form, known) for row in then.conditions for form in row.inequalities)
+        case Reduce(kind="sum") if is_const(otherwise, 0):
+            return is_empty((*known, *then.domain))
+        case _:
+            return False
 
 
 def _is_partial(term: Term) -> bool:

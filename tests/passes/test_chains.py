@@ -173,3 +173,19 @@ def in_threads(function: tadc.Function, *arrays: np.ndarray) -> tuple[np.ndarray
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
     return found[0]
+
+
+def test_what_index_arrays_say_that_a_row_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is near when another map reads it for the same rows."""
+    text = "words: index[B, K] in V; w: f64[B, K]; t: f64[V, C]; y[b, c] = sum{k} (w[b, k]*t[words[b, k], c])"
+    made, sizes = tadc.vjp(tadc.function(text), wrt="w"), {"B": 2000, "K": 5, "V": 9000, "C": 16}
+    monkeypatch.setattr(chains, "LEAST_BYTES", 1 << 16)
+    both = tadc.value_and_vjp(tadc.function(text), wrt="w")
+    assert ".rows" in both.lower(sizes=sizes).as_text("loops")
+    assert ".rows" not in made.lower(sizes=sizes).as_text("loops")
+    random = np.random.default_rng(0)
+    words, w = random.integers(0, 9000, (2000, 5)), random.standard_normal((2000, 5))
+    t, dy = random.standard_normal((9000, 16)), random.standard_normal((2000, 16))
+    y, dw = tadc.compile(both, sizes=sizes)(words, w, t, dy)
+    np.testing.assert_allclose(y, np.einsum("bk,bkc->bc", w, t[words]), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(dw, np.einsum("bc,bkc->bk", dy, t[words]), rtol=1e-12, atol=1e-12)

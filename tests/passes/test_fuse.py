@@ -126,6 +126,12 @@ def test_some_random_programs_are_fused() -> None:
         ("x: f64[N]\nh[i] = exp(x[i])\nf[i: N] = h[N - 1 - i]\ng[i: N] = h[i] + f[i]", [1, 2]),
         ("x: f64[N]\nh[i] = exp(x[i])\nf[i: N] = h[N - 1 - i]\ng[i] = x[i]**2", [2, 1]),
         ("x: f32[N]; g: f64[N]; f: f32[N]\nf[i] = exp(x[i])\nh[i] = x[i] * g[i]", [1, 1]),
+        # Sums over the places of one value that read the same elements.
+        (
+            "d: index[E] in N; h: f64[E, 9]; u: f64[N]\ny[n: N, c: 9] = sum{e: d[e] = n} (relu(h[e, c]))\n"
+            "z[n: N, c: 9] = sum{e: d[e] = n} (if {n >= 2} then (u[n]*h[e, c]) else (0))",
+            [2],
+        ),
     ],
 )
 def test_what_is_fused(text: str, expected: list[int]) -> None:

@@ -262,3 +262,19 @@ def test_a_read_that_is_not_there_everywhere_is_stored_under_conditions() -> Non
         down[k] -= step
         numeric[k] = (f(ptr, up) - f(ptr, down)).sum() / (2 * step)
     np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-8)
+
+
+def test_what_an_index_array_chooses_is_read_without_a_jump() -> None:
+    """Sums over the corners of a node are one loop, in which no element of an index array is tested."""
+    text = """tet: index[E, 4] in N; x: f64[N, 3]
+f = sum{e, k: 3, a: 3} ((x[tet[e, k + 1], a] - x[tet[e, 0], a])**3)"""
+    slope = tadc.grad(tadc.function(text, sizes={"N": 40, "E": 90}), "x")
+    loops = slope.lower().as_text("loops")
+    assert "vector.maskedload" in loops
+    assert "scf.if" not in loops
+    random = np.random.default_rng(0)
+    tet, x = random.integers(0, 40, (90, 4)), random.normal(size=(40, 3))
+    expected, each = np.zeros((40, 3)), 3 * (x[tet[:, 1:]] - x[tet[:, :1]]) ** 2
+    np.add.at(expected, tet[:, 1:], each)
+    np.add.at(expected, tet[:, 0], -each.sum(1))
+    np.testing.assert_allclose(slope(tet, x), expected, rtol=1e-12, atol=1e-12)
