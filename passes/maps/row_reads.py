@@ -103,7 +103,7 @@ def _gathered(name: str, at: Forms, tensors: Mapping[str, Tensor]) -> Tensor | N
         lookups = [atom for atom, _ in form.terms if isinstance(atom, Lookup)]
         arrays = [tensors[lookup.array] for lookup in lookups]
         by.append(" ".join(array.name for array in arrays))
-        if arrays and len(arrays) == len(form.terms) and all(lookup.at[0] == row for lookup in lookups):
+        if arrays and len(arrays) == len(form.terms) and all(lookup.at[:1] == (row,) for lookup in lookups):
             rows = arrays[0].shape[0]
             shape += max((array.shape[1:] for array in arrays), key=len)
         elif not arrays and form.variables.isdisjoint(row.variables):

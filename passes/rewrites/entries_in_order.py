@@ -16,7 +16,7 @@ and where the order is known: the program walks fibres of the array anyway.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program, Shape
@@ -51,6 +51,9 @@ class _Ordering:
         self.terms, self.arrays, self.names = program.terms, arrays, Names(program)
         self.shapes = {each.name: each.shape for each in (*program.arguments, *program.definitions)}
         self.ordered: dict[str, tuple[str, str]] = {}
+        reads = [read for read in reachable(d.body for d in program.definitions) if isinstance(read, Read)]
+        self.asked = {(read.tensor, each.array) for read in reads for each in _lookups(read.indices[:1])}
+        """Tensors, each with an array whose elements say of which entry it is read."""
 
     def definitions(self, definition: Definition) -> list[Definition]:
         """A definition, after that of a tensor in order where this pays."""
@@ -104,8 +107,16 @@ class _Ordering:
             a.inspected.of for a in self.arrays.given.values() if a.inspected and a.inspected.kind == "perm"
         }
         found = [by for by in lines if (by,) in known and self.arrays[by].shape == definition.shape[:1]]
-        best = max(found, key=lambda by: lines[by], default=None)
+
+        def gain(by: str) -> tuple[int, bool]:
+            return lines[by], (definition.name, self.arrays.perm([by], 0).name) in self.asked
+
+        best = max(found, key=gain, default=None)
         return best if best is not None and lines[best] >= ROWS * own else None
+
+
+def _lookups(forms: Sequence[Affine]) -> Iterator[Lookup]:
+    return (lookup for form in forms for lookup in form.lookups())
 
 
 def _bytes(shape: Shape, type: ElementType | None) -> int:

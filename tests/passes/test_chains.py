@@ -189,3 +189,11 @@ def test_what_index_arrays_say_that_a_row_reads(monkeypatch: pytest.MonkeyPatch)
     y, dw = tadc.compile(both, sizes=sizes)(words, w, t, dy)
     np.testing.assert_allclose(y, np.einsum("bk,bkc->bc", w, t[words]), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(dw, np.einsum("bc,bkc->bk", dy, t[words]), rtol=1e-12, atol=1e-12)
+
+
+def test_an_index_array_of_one_element_says_nothing_of_rows() -> None:
+    text = "s: index in M; y: f64[M, K]; x: f64[N, K]; f[i, k] = y[s, k]*x[i, k]; g[k] = sum{i} (x[i, k])"
+    x, y = np.ones((700, 200)), np.arange(400.0).reshape(2, 200)
+    f, g = tadc.compile(tadc.function(text), sizes={"N": 700, "K": 200, "M": 2})(1, y, x)
+    np.testing.assert_array_equal(f[3], y[1])
+    assert (g == 700).all()

@@ -129,7 +129,7 @@ def test_some_random_programs_are_fused() -> None:
         # Sums over the places of one value that read the same elements.
         (
             "d: index[E] in N; h: f64[E, 9]; u: f64[N]\ny[n: N, c: 9] = sum{e: d[e] = n} (relu(h[e, c]))\n"
-            "z[n: N, c: 9] = sum{e: d[e] = n} (if {n >= 2} then (u[n]*h[e, c]) else (0))",
+            "z[n: N, c: 9] = sum{e: d[e] = n} (max(h[e, c], u[n]))",
             [2],
         ),
     ],
