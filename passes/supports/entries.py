@@ -29,6 +29,7 @@ from tadc.passes.supports.entry_points import Point
 from tadc.passes.supports.entry_unknowns import Part, always
 from tadc.passes.supports.entry_windows import outside_lookups
 from tadc.passes.supports.handed_on import renamed, told_by_others, without_index
+from tadc.passes.supports.joined_places import halves
 from tadc.passes.supports.listed_program import Listed, NotListed
 from tadc.passes.supports.sets import elsewhere
 from tadc.passes.terms.algebra import is_const
@@ -201,13 +202,15 @@ class _Reader:
         return bottom_up(term, self.known, node)
 
     def tells(self, row: Constraint) -> bool:
-        """Whether a row may tell an own index by others, or has a lookup by one."""
+        """Whether a row may tell an own index by others, pairs own ones off, or has a lookup by one."""
         others = row.form.variables - set(self.lists.made.program.sizes)
         inner = {name for lookup in row.form.lookups() for name in lookup.variables}
         told = outside_lookups(row.form) & self.own - inner
         if told and (len(others) > 1 or row.form.has_lookups):
             return True
-        return not row.equality and bool(inner & self.own)
+        if row.equality:
+            return halves(row, self.own) is not None
+        return bool(inner & self.own)
 
     def parts(self, term: Term) -> list[Part]:
         """The addends."""

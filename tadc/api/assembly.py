@@ -19,6 +19,7 @@ from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.known_arrays import known
 from tadc.backend.runtime.workspace import ALIGNMENT
+from tadc.frontend.diagnostics import ArgumentError
 from tadc.frontend.extents import shape_at
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Assembly:
         told = {*(pairs.count for pairs in listing.pairs), *(p.count for p in kernel.made if p not in made)}
         free = [name for name in names if name not in told and name not in fixed]
         left = SizeSymbols(free, [*inputs, *made], fixed=fixed)
+        if missing := left.missing(given):
+            raise ArgumentError(missing)
         self.sizes = {**left.values([value.shape for value in values], given), **fixed}
         self._indices = IndexArguments(inputs, (), self.sizes)
         checked = self._indices.complete(values)

@@ -79,6 +79,13 @@ PROGRAMS: dict[str, tuple[str, Value]] = {
                 lambda a, b, x, y: jnp.clip(a, -0.3, 0.5) @ x + jnp.minimum(2, b).sum(1)),
     "dense": ("z[i, j] = exp(A[i, j]) * cos(B[j, i]) + select(A[i, j] > 0.1, x[i], y[j])",
               lambda a, b, x, y: jnp.exp(a) * jnp.cos(b.T) + where(a > 0.1, x[:, None], y)),
+    "in between": ("let C[i, j] = A[i, j] * y[j]; z[i] = sum{j} (C[i, j] * x[j] + C[i, j]**2)",
+                   lambda a, b, x, y: (a * y) @ x + ((a * y)**2).sum(1)),
+    "rows of sum 1": ("let s[i] = sum{j} (A[i, j]); let C[i, j] = A[i, j] / (9 + s[i])\n"
+                      "z[i, k] = sum{j} (C[i, j] * B[j, k]) + C[i, k]",
+                      lambda a, b, x, y: (a / (9 + a.sum(1)[:, None])) @ b + a / (9 + a.sum(1)[:, None])),
+    "a product in between": ("let C[i, j] = A[i, j] * B[j, i]; z[i] = sum{j} (C[i, j] * C[j, i])",
+                             lambda a, b, x, y: ((a * b.T) * (a * b.T).T).sum(1)),
     "triples": ("z = sum{i, j, k} (A[i, j] * B[j, k] * A[k, i])", lambda a, b, x, y: jnp.trace(a @ b @ a)),
 }  # fmt: skip
 

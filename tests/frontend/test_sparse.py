@@ -269,3 +269,35 @@ def test_an_intermediate_is_not_sparse() -> None:
     (found,) = all_problems(MORE + "let C: at (row, col)\nC[i, j] = x[j]\nf[i] = sum{j} (C[i, j])")
     assert (found.code, found.at) == ("TAD0102", "8:8 at")
     assert found.helps == ("make it an output, which others may read: `C: at (…)` without `let`",)
+
+
+@pytest.mark.parametrize(
+    ("text", "let"),
+    [
+        ("let D[i, j] = A[i, j] * x[j]\nf[i] = sum{j} (D[i, j])", "let D[e: E] = A[at e] * x[col[e]]"),
+        ("let D[j, i] = 2 * A[i, j]\nf[j] = sum{i} (D[j, i])", "let D[e: E] = 2 * A[at e]"),
+        (
+            "let D[i, j] = A[i, j] + x[j]\nf[i] = sum{j} (D[i, j])",
+            "let D[i: N, j: M] = sum{e: col[e] = j and row[e] = i} (A[at e]) + x[j]",
+        ),
+        (
+            "let D[i, j] = A[i, j]\nf[i] = sum{j} (exp(D[i, j]))",
+            "let D[i: N, j: M] = sum{e: col[e] = j and row[e] = i} (A[at e])",
+        ),
+        (
+            "let D[i, j: M - 1] = A[i, j]\nf[i] = sum{j} (D[i, j])",
+            "let D[i: N, j: M - 1] = sum{e: col[e] = j and row[e] = i} (A[at e])",
+        ),
+    ],
+)
+def test_an_intermediate_is_stored_where_it_is_not_0(text: str, let: str) -> None:
+    """If it is 0 elsewhere, and nothing reads it that is not; what is printed reads back."""
+    program = checked(MORE + text)
+    printed = print_program(program)
+    assert let in printed
+    assert print_program(checked(printed)) == printed
+
+
+def test_errors_beside_an_intermediate_that_is_stored() -> None:
+    (found,) = all_problems(MORE + "let D[i, j] = A[i, j]\nf[i] = sum{j} (D[i, j]) + z[i]")
+    assert found.code == "TAD0204"
