@@ -349,7 +349,8 @@ class ScatterSums(TermPass):
 
     So are the elements of a product of two sparse matrices at a pattern, where its rows have more elements
     than those of the second matrix: a further tensor has them in the order of rows, and `tad-to-loops` adds
-    up what is in a row in a buffer for all columns, or for a group of them.
+    up what is in a row in a buffer for all columns, or for a group of them. Where they look for something in
+    a row of the second matrix, and many do in one, that row is in the buffer.
     """
 
     def rewrite(self, program: Program) -> Program:

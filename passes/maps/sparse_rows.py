@@ -14,7 +14,31 @@ from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Lookup
-from tadc.passes.maps.map import Block, Fold, IndexNumber, Let, Load, Map
+from tadc.passes.maps.map import Apply, Block, Fold, IndexNumber, Let, Load, Map, Number
+
+
+@dataclass(frozen=True)
+class RowSearch:
+    """A sum of a name that looks for what is in the row of its element: the row, where the elements of rows
+    begin and end, the loops over what is looked for and over what is in the row, the columns of both, what
+    is in the row, and what is summed up of it."""
+
+    fold: str
+    row: Lookup
+    own: tuple[Affine, Affine]
+    outer: tuple[str, Domain]
+    inner: tuple[str, Domain]
+    asked: Affine
+    column: Affine
+    load: Let
+    block: Block
+
+    @property
+    def columns(self) -> Affine:
+        """A number that columns are less than."""
+        ((atom, _),) = self.column.terms
+        assert isinstance(atom, Lookup)
+        return atom.below
 
 
 @dataclass(frozen=True)
@@ -68,6 +92,73 @@ def product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
         return None
     q, t = fold.indices[0], inner.indices[0]
     return RowProduct(name, row_of, ends, (q, outer), (t, bounds), *columns, block)
+
+
+def row_search(item: Map) -> RowSearch | None:
+    """The search in rows that a map is; None for any other map."""
+    if item.order is not None or len(item.indices) != 1 or len(item.body.lets) != 1:
+        return None
+    (let,), fold = item.body.lets, item.body.lets[0].value
+    return search_of(let.names[0], fold, item.indices[0]) if isinstance(fold, Fold) else None
+
+
+def search_of(name: str, fold: Fold, index: str) -> RowSearch | None:
+    """The search that a sum is for the elements of an index; None where it is none.
+
+    S[p] = sum q where ptr[u] <= p < ptr[u + 1] and (bounds of q by p):
+               sum t where (bounds of t by u) and r[t] = c(q): f(q) * v[t]
+    """
+    lets, let = _last(fold.body)
+    inner = let.value if let is not None else None
+    if not isinstance(inner, Fold) or {fold.kind, inner.kind} != {"sum"}:
+        return None
+    if len(fold.indices) != 1 or len(inner.indices) != 1 or len(inner.body.gives) != 1:
+        return None
+    (q,), (t,) = fold.indices, inner.indices
+    own = tuple(row for row in fold.rows if row.form.coefficient(index))
+    told = tuple(row for row in inner.rows if row.equality)
+    row, ends = _row(own, index)
+    if row is None or ends is None or len(told) != 1:
+        return None
+    outer, bounds = (tuple(r for r in rows if r not in (*own, *told)) for rows in (fold.rows, inner.rows))
+    here = [
+        atom for atom, k in told[0].form.terms if isinstance(atom, Lookup) and atom.at == (Affine.var(t),)
+    ]
+    if len(here) != 1 or {q, index} & {n for r in bounds for n in _without(r.form, row).variables}:
+        return None
+    column, k = Affine.atom(here[0]), told[0].form.coefficient(here[0])
+    asked, block = column - told[0].form * k, Block((*lets, *inner.body.lets), inner.body.gives)
+    load = _factor(block, t)
+    if abs(k) != 1 or load is None or {t, index} & asked.variables or _reads(load, q, index):
+        return None
+    others = [form for let in block.lets if let is not load for form in _forms(Block((let,), ()))]
+    if any({t, index} & form.variables for form in others):
+        return None
+    return RowSearch(name, row, ends, (q, outer), (t, bounds), asked, column, load, block)
+
+
+def _reads(load: Let, *names: str) -> bool:
+    """Whether a load depends on some indices."""
+    assert isinstance(load.value, Load)
+    return any(name in form.variables for form in load.value.at for name in names)
+
+
+def _factor(block: Block, t: str) -> Let | None:
+    """The one load by an index in a block, of which what it gives is a multiple."""
+    loads = [let for let in block.lets if isinstance(let.value, Load) and _reads(let, t)]
+    if len(loads) != 1 or any(len(let.names) != 1 for let in block.lets):
+        return None
+    (load,), made = loads, {let.names[0]: let.value for let in block.lets}
+    moving = {load.names[0]}
+    for let in block.lets:
+        value = let.value
+        met = [name for name in value.operands if name in moving] if isinstance(value, Apply) else []
+        if not isinstance(value, Apply | Load | Number | IndexNumber) or len(met) > 1:
+            return None
+        if met and isinstance(value, Apply) and (value.function not in ("mul", "neg") or value.exponent):
+            return None
+        moving.update(let.names if met else ())
+    return load if block.gives[0] in moving and block.gives[0] in made else None
 
 
 def _last(block: Block) -> tuple[tuple[Let, ...], Let | None]:

@@ -177,7 +177,8 @@ class Scatter:
 class Buffer:
     """The elements that the loop over an index computes, of a product of two sparse matrices in the order of
     rows, are computed row by row: `row` is a loop over rows, `room` has an element for each column. Each
-    summand of the sum `fold` is added to that of its column.
+    summand of the sum `fold` is added to that of its column; or the row in which the sum looks for something
+    is there, and `room_of` says which of the columns are of it.
     """
 
     TEXT = "buffer {fold:value} {index} -> {row}, {room}"

@@ -14,6 +14,11 @@ has one pass over all such t, and a buffer for the elements of a row. Columns ar
 several, rows are cut into the parts that are in a group each, in C and in B alike.
 
 An element has its products in one order, those of the row of A.
+
+Where rows have fewer elements than that, as in the gradients by A and B, but many look for something in one
+row of B, these are computed together, in the order of y, and the row is in a buffer in which they look:
+
+    S[p] = sum{q}_(row x[p] of A) (sum{t: r[t] = c[q]}_(row y[p] of B) (A[q]*B[t]))
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import BUFFER, ELEMENT
+from tadc.passes.terms.costs import BUFFER, ELEMENT, SPREAD
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
@@ -94,9 +99,15 @@ class _ByRows:
             return term if same else self.program.terms.apply(term.function, below, term.span)
         d, found = self.definition, _Match(self.program, self.arrays, self.definition).product(term)
         sizes = _Sizes.of(found, self.arrays, term) if found is not None else None
-        if found is None or sizes is None or not sizes.pays() or term.type is None:
+        if found is None or sizes is None or term.type is None:
             return term
-        rows, p = _Rows(self.program, self.arrays, found, sizes), self.names.index("p", ())
+        if sizes.pays():
+            rows = _Rows(self.program, self.arrays, found, sizes)
+        elif sizes.pays_to_spread():
+            rows = _Spread(self.program, self.arrays, found)
+        else:
+            return term
+        p = self.names.index("p", ())
         name = self.names.free(f"{d.name}_rows")
         self.new.append(Definition(name, term.type, d.shape, (p,), rows.sum_of(p, term), False, d.span))
         perm = self.arrays.perm([rows.rows], 0).name
@@ -208,6 +219,7 @@ class _Sizes:
     elements: int
     shared: int
     looked_in: int
+    walked: int
 
     @classmethod
     def of(cls, found: _Product, arrays: Arrays, term: Term) -> _Sizes | None:
@@ -221,7 +233,8 @@ class _Sizes:
         if len(numbers) < 5 or not all(numbers) or term.type is None:
             return None
         rows, columns, shared, elements, looked_in = numbers
-        return cls(rows, columns, min(BUFFER // ELEMENT[term.type], columns), elements, shared, looked_in)
+        buffer, most = min(BUFFER // ELEMENT[term.type], columns), as_form(arrays.below(found.ptr)) - 1
+        return cls(rows, columns, buffer, elements, shared, looked_in, most.constant)
 
     @property
     def parts(self) -> int:
@@ -236,6 +249,11 @@ class _Sizes:
             return False
         parts = self.parts * (self.rows + self.shared)
         return self.parts == 1 or parts <= MOST_PARTS * (self.elements + self.looked_in)
+
+    def pays_to_spread(self) -> bool:
+        """Whether so many elements are looked for that it is less to have each row in a buffer for that."""
+        searched = SEARCHED * self.elements * self.walked // self.rows
+        return self.elements >= LEAST_ELEMENTS and self.shared <= SPREAD and searched >= self.looked_in
 
 
 class _Rows:
@@ -279,9 +297,14 @@ class _Rows:
         inner = _within(t, arrays.ptr([self.others]), column)
         element = arrays.taken(self.column(found.y), self.rows).lookup([place])
         same = Constraint(arrays.taken(self.column(found.d), self.others).lookup([t]) - element, True)
-        term = self.terms.rewrite_forms(found.term, frozenset((found.t,)), lambda f: f.replace(self.moved))
-        summand = self.terms.reduce([found.t], (*inner, same), term, hints=["t"], span=whole.span)
-        return self.terms.reduce([found.q], (*own, *outer), summand, hints=["q"], span=whole.span)
+        return self.nested((*own, *outer), (*inner, same), whole)
+
+    def nested(self, outer: Domain, inner: Domain, whole: Term) -> Term:
+        """The sum over both indices where rows hold."""
+        q, t = self.found.q, self.found.t
+        term = self.terms.rewrite_forms(self.found.term, frozenset((t,)), lambda f: f.replace(self.moved))
+        summand = self.terms.reduce([t], inner, term, hints=["t"], span=whole.span)
+        return self.terms.reduce([q], outer, summand, hints=["q"], span=whole.span)
 
     def moved(self, atom: str | Floor | Lookup) -> Affine | None:
         """An element in the order of keys in that of rows."""
@@ -291,6 +314,24 @@ class _Rows:
         is_perm = about.kind == "perm"
         made = self.arrays.perm([self.others], 0) if is_perm else self.arrays.taken(about.of[0], self.others)
         return made.lookup(atom.at)
+
+
+class _Spread(_Rows):
+    """The sum of the elements of a product in the order of the rows in which it looks for something."""
+
+    def __init__(self, program: Program, arrays: Arrays, found: _Product) -> None:
+        self.terms, self.arrays, self.found = program.terms, arrays, found
+        self.rows, self.others = found.y, found.d
+
+    def sum_of(self, p: str, whole: Term) -> Term:
+        """The sum for place p, over what is found in a row; all of one row look for it there."""
+        arrays, found = self.arrays, self.found
+        place, q, t = Affine.var(p), Affine.var(found.q), Affine.var(found.t)
+        row = arrays.taken(found.y, found.y).lookup([place])
+        outer = _within(q, arrays[found.ptr], arrays.taken(found.x, found.y).lookup([place]))
+        own, inner = _within(place, arrays.ptr([found.y]), row), _within(t, arrays.ptr([found.d]), row)
+        same = Constraint(arrays.taken(found.r, found.d).lookup([t]) - found.column, equality=True)
+        return self.nested((*own, *outer), (*inner, same), whole)
 
 
 def _within(place: Affine, ptr: Argument, value: Affine) -> Domain:

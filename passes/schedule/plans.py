@@ -11,7 +11,7 @@ from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
 from tadc.passes.maps.scattered_maps import Scattered
-from tadc.passes.maps.sparse_rows import RowProduct
+from tadc.passes.maps.sparse_rows import RowProduct, RowSearch
 from tadc.passes.nest.steps import Buffer, Join, Rows, Scatter, Steps, Threads, With
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -157,7 +157,7 @@ def scattered_plan(item: Map, function: MapFunction, found: Scattered) -> Plan:
     return plain.with_steps(steps)
 
 
-def row_product_plan(item: Map, function: MapFunction, found: RowProduct) -> Plan:
+def row_product_plan(item: Map, function: MapFunction, found: RowProduct | RowSearch) -> Plan:
     """The plan of a map that is a product of sparse matrices, row by row."""
     (index,), plain = item.indices, Plan(None, (WHOLE,), None, ())
     names = Names({*function.sizes, *function.tensors(), index, *indices_bound(item.body)})

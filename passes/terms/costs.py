@@ -32,6 +32,8 @@ EXPENSIVE = 4
 ELEMENT = {"f32": 4, "f64": 8, "i32": 4}
 #: The most bytes of a buffer for a row of a sparse product, which is on the stack and in a cache near.
 BUFFER = 1 << 18
+#: The most columns of a row that is spread, each with a number and the row that it is of.
+SPREAD = BUFFER // 8
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
 CACHED_BYTES = 4 << 20
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
