@@ -121,9 +121,8 @@ def search_of(name: str, fold: Fold, index: str) -> RowSearch | None:
     if row is None or ends is None or len(told) != 1:
         return None
     outer, bounds = (tuple(r for r in rows if r not in (*own, *told)) for rows in (fold.rows, inner.rows))
-    here = [
-        atom for atom, k in told[0].form.terms if isinstance(atom, Lookup) and atom.at == (Affine.var(t),)
-    ]
+    atoms = [atom for atom, _ in told[0].form.terms if isinstance(atom, Lookup)]
+    here = [atom for atom in atoms if atom.at == (Affine.var(t),)]
     if len(here) != 1 or {q, index} & {n for r in bounds for n in _without(r.form, row).variables}:
         return None
     column, k = Affine.atom(here[0]), told[0].form.coefficient(here[0])

@@ -61,7 +61,7 @@ def test_more_columns_than_a_buffer_has() -> None:
         sparse.coo_array((random.normal(size=e), [random.integers(0, end, e) for end in shape]), shape)
         for e, shape in ((50_000, (n, m)), (60_000, (m, k)))
     )
-    c = (a @ b).tocoo()
+    c = sparse.coo_array(a @ b)
     f = tadc.function(PRODUCT)
     sizes = {"N": n, "M": m, "K": k, "E": a.nnz, "F": b.nnz, "G": c.nnz}
     assert "stage C_rows_row: f64[32768]" in f.lower(sizes=sizes).as_text("scheduled-nest")
@@ -92,20 +92,23 @@ def test_derivatives_row_by_row() -> None:
 
 
 def test_a_large_product_is_the_same_by_two_threads() -> None:
-    sizes = {"N": 900, "M": 800, "K": 1000, "E": 4000, "F": 4000, "G": 90_000}
-    given, f = _Matrices(sizes), tadc.function(PRODUCT)
-    assert "buffer" in f.lower(sizes=sizes).schedule
+    sizes = {"N": 900, "M": 800, "K": 1000, "E": 6000, "F": 6000, "G": 90_000}
+    given, f = _Matrices(sizes), tadc.value_and_vjp(tadc.function(PRODUCT), wrt="A")
+    slopes = given.random.normal(size=sizes["G"])
+    assert f.lower(sizes=sizes).schedule.count("buffer") == 2
     compiled = tadc.compile(f, sizes=sizes)
     before, found = tadc.get_num_threads(), list[Any]()
     try:
         for threads in (1, 2):
             tadc.set_num_threads(threads)
-            found.append(np.asarray(compiled(**given.places, **given.values)))
+            made = compiled(**given.places, **given.values, dC=slopes)
+            found.append([np.asarray(value) for value in made])
     finally:
         tadc.set_num_threads(before)
-    assert np.array_equal(*found)
-    expected = given.stored("c", given.dense("a", given.values["A"]) @ given.dense("b", given.values["B"]))
-    np.testing.assert_allclose(found[0], expected, atol=1e-12)
+    assert all(map(np.array_equal, *found))
+    a, b = given.dense("a", given.values["A"]), given.dense("b", given.values["B"])
+    np.testing.assert_allclose(found[0][0], given.stored("c", a @ b), atol=1e-12)
+    np.testing.assert_allclose(found[0][1], given.stored("a", given.dense("c", slopes) @ b.T), atol=1e-11)
 
 
 def test_few_elements_are_looked_for() -> None:
