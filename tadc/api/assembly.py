@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tadc.api.entry_lists import CsrPattern, ask_for, elements_of, flattened, places_of
+from tadc.api.entry_lists import CsrPattern, about, ask_for, elements_of, flattened, places_of
 from tadc.api.entry_parts import EntryParts
 from tadc.backend.runtime.added_blocks import BlockKernel
 from tadc.backend.runtime.call_sizes import SizeSymbols
@@ -85,8 +85,13 @@ class Assembly:
     def patterns(self) -> dict[str, CsrPattern]:
         """How the lists of each Jacobian become a matrix."""
         listing, sizes = self.listing, self.sizes
-        count = sum(prod(shape_at(one.shape, sizes)) for several in listing.lists.values() for one in several)
-        ask_for(count, f"{count} entries")
+        counts = {
+            about(name, one): prod(shape_at(one.shape, sizes))
+            for name, several in listing.lists.items()
+            for one in several
+        }
+        count = sum(counts.values())
+        ask_for(count, f"{count} entries", [max(counts, key=counts.__getitem__, default="")])
         found: dict[str, CsrPattern] = {}
         for name, lists in listing.lists.items():
             form, split = listing.shapes[name]

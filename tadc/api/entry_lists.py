@@ -15,7 +15,8 @@ from tadc.backend.runtime.index_arguments import values_of
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, owners, sorted_places
 from tadc.backend.runtime.workspace import ALIGNMENT, new_array
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import as_form, shape_at
+from tadc.frontend.extents import as_form, shape_at, shape_text
+from tadc.frontend.print_index import form_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,12 +95,19 @@ def _places(shape: tuple[int, ...], names: Sequence[str]) -> dict[str, Array]:
     return dict(zip(names, np.ogrid[tuple(map(slice, shape))] if shape else (), strict=True))
 
 
-def ask_for(count: int, what: str) -> None:
+def ask_for(count: int, what: str, notes: Sequence[str] = ()) -> None:
     """Raise ArgumentError (TAD0506) where there is too little memory for so many entries."""
     free = free_for(count * _BYTES)
     if free is not None:
         message = f"{what}, take {format_bytes(count * _BYTES)}, {format_bytes(free)} are available"
-        raise ArgumentError([Diagnostic("TAD0506", message)])
+        helps = ["multiply by the matrix without it: `hvp` by a Hessian, `jvp` and `vjp` by a Jacobian"]
+        raise ArgumentError([Diagnostic("TAD0506", message, notes=list(notes), helps=helps)])
+
+
+def about(name: str, entries: Entries) -> str:
+    """Which entries of a tensor a list has, and how many."""
+    at = ", ".join(map(form_text, entries.at))
+    return f"`{name}[{at}]` has an entry for each of [{shape_text(entries.shape)}]"
 
 
 def places_of(

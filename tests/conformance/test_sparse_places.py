@@ -107,3 +107,12 @@ def test_entries_are_where_arrays_say(name: str, order: int) -> None:
         found = tadc.hessian(tadc.function(f"{head.rstrip('; ')}\n{squares}"), by)
         expected = jax.hessian(lambda *args: (y(*args) ** 2).sum(), place)(*given)
     matches(found.toscipy(*args), expected)
+
+
+def test_what_would_not_fit_is_not_tried() -> None:
+    """The square of a sum over all edges: any two nodes have an entry."""
+    h = tadc.hessian(tadc.function("s: index[E] in N; x: f64[N]; q = (sum{e} (x[s[e]]**2))**2"))
+    with pytest.raises(tadc.ArgumentError, match="80000200000 entries, take") as raised:
+        h.toscipy(np.zeros(200_000, np.int32), np.zeros(400_000))
+    assert "has an entry for each of [N, E]" in str(raised.value)
+    assert "`hvp` by a Hessian" in str(raised.value)
