@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 #: A part adds so many numbers, where there are.
-PART = 1 << 19
+PART = 1 << 18
 
 MOST_PARTS = 64
 
