@@ -353,9 +353,11 @@ class ScatterSums(TermPass):
     a row of the second matrix, and many do in one, that row is in the buffer.
     """
 
+    limit: int = number_option(-1, "bytes that a tensor in between may take (-1: any number)")
+
     def rewrite(self, program: Program) -> Program:
         """Scatter in a program."""
-        return with_scattered_sums(with_sparse_products(program))
+        return with_scattered_sums(with_sparse_products(program, None if self.limit < 0 else self.limit))
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

@@ -44,12 +44,14 @@ MOST_PARTS = 4
 """Rows are not cut where they have, all together, so many times more parts than there are elements."""
 
 
-def with_sparse_products(program: Program) -> Program:
-    """The program with such products row by row; the index arrays that they need are further arguments."""
+def with_sparse_products(program: Program, limit: int | None = None) -> Program:
+    """The program with such products row by row, where their elements take no more bytes than a limit; the
+    index arrays that they need are further arguments."""
     if program.sizes or not program.index_arrays():
         return program
     arrays, names = Arrays(program), Names(program)
-    definitions = [made for d in program.definitions for made in _ByRows(program, arrays, names, d).run()]
+    walks = (_ByRows(program, arrays, names, d, limit) for d in program.definitions)
+    definitions = [made for walk in walks for made in walk.run()]
     if len(definitions) == len(program.definitions):
         return program
     found = replace(program, definitions=definitions)
@@ -81,6 +83,7 @@ class _ByRows:
     arrays: Arrays
     names: Names
     definition: Definition
+    limit: int | None
     new: list[Definition] = field(default_factory=list[Definition])
 
     def run(self) -> list[Definition]:
@@ -100,6 +103,8 @@ class _ByRows:
         d, found = self.definition, _Match(self.program, self.arrays, self.definition).product(term)
         sizes = _Sizes.of(found, self.arrays, term) if found is not None else None
         if found is None or sizes is None or term.type is None:
+            return term
+        if self.limit is not None and sizes.elements * ELEMENT[term.type] > self.limit:
             return term
         if sizes.pays():
             rows = _Rows(self.program, self.arrays, found, sizes)

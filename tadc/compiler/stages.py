@@ -206,8 +206,9 @@ def _split(state: Compilation, cut: Cut) -> None:
     limit = state.options.memory_limit
     most = -1 if limit is None else limit
     steps = [] if cut.gpu else [SumSteps(_steps_limit(state))]
-    scatter = [] if cut.gpu else [ScatterSums()]
-    if state.options.materialize != "never" and limit != 0:
+    stores = state.options.materialize != "never" and limit != 0
+    scatter = [] if cut.gpu else [ScatterSums(most if stores else 0)]
+    if stores:
         fibres = [CutFibres(limit=most)] if state.options.long_fibres else []
         parts = [Split(most), Rows(), *fibres, cut, JoinSums(), Separate(most)]
         state.rewrite(Skew(most), *steps, *parts, *scatter)

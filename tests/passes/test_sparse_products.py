@@ -117,6 +117,13 @@ def test_few_elements_are_looked_for() -> None:
     assert "buffer" not in tadc.function(PRODUCT).lower(sizes=sizes).schedule
 
 
+def test_a_tensor_in_between_has_to_be_allowed() -> None:
+    f = tadc.function(PRODUCT)
+    for stored in (f.storing("never"), f.storing(memory_limit=8 * SIZES["G"] - 1)):
+        assert "buffer" not in stored.lower(sizes=SIZES).schedule
+    assert "buffer" in f.storing(memory_limit=8 * SIZES["G"]).lower(sizes=SIZES).schedule
+
+
 def test_lookups_in_rows_are_not_tested() -> None:
     """The bounds of a row that is loaded before a loop hold in it."""
     code = tadc.function(PRODUCT).lower().as_text("loops")
