@@ -192,10 +192,11 @@ class _Sum:
     def length(self, known: Equation) -> Fraction:
         """How many places a value has on average, where sizes tell: of two loops the shorter one is around
         the other, in which something is looked for."""
-        lookup = known.lookup
-        count, values = as_form(self.arrays.count(lookup.array)), lookup.below
-        known_sizes = count.is_constant and values.is_constant and values.constant
-        return Fraction(count.constant, values.constant) if known_sizes else Fraction(0)
+        values, shape = known.lookup.below, self.arrays[known.lookup.array].shape
+        sizes = [size for size in shape if isinstance(size, int)]
+        if len(sizes) < len(shape) or not values.is_constant or not values.constant:
+            return Fraction(0)
+        return Fraction(prod(sizes), values.constant)
 
     def conditions(self, known: Iterable[Equation]) -> tuple[Constraint, ...]:
         """What has to hold of values for elements to be equal to them."""
