@@ -24,9 +24,10 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.frontend.printable import over_box, printable, told_apart
+from tadc.frontend.printable import printable
 from tadc.frontend.printer import Hints, Item, Job, Scope, assembled, bind, scope_of
 from tadc.frontend.program import Definition, Program
+from tadc.frontend.said_domains import over_box, told_apart
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.bounds import Bound, level_of
 

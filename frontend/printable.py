@@ -7,29 +7,27 @@ domain. So this is where sets become nested loops, and where a literal that no t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.extents import Shape, as_form
+from tadc.frontend.extents import Shape
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.index_sets import limit
 from tadc.frontend.print_index import faced
 from tadc.frontend.program import Program
+from tadc.frontend.said_domains import bounded, is_limit, looked_up, over_box, told_apart
 from tadc.frontend.terms import (
     Apply,
     Const,
     Domain,
     Guard,
     IndexValue,
-    Read,
     Reduce,
     Select,
     Term,
     Terms,
-    index_forms,
     operands,
-    reachable,
 )
 from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
 from tadc.lattice.bounds import Unbounded
@@ -57,39 +55,6 @@ def ranged(name: str, lower: Sequence[Affine], upper: Sequence[Affine]) -> list[
     rows = [variable - form for form in lower] + [form - variable for form in upper]
     # `k <= i // 2` is kept as `2*k <= i`: one form for a domain, however its bounds are written.
     return [cleared(at_least_zero(row)) for row in rows]
-
-
-def over_box(binders: Sequence[str], domain: Iterable[Constraint]) -> tuple[list[Affine], Domain] | None:
-    """The sizes of indices over a box that starts at 0, and what text says of them as conditions beside it,
-    which is nothing but elements of index arrays for one index; None if they are over another set."""
-    ranging, held = told_apart(binders, domain)
-    own, sizes = frozenset(binders), list[Affine]()
-    for name in binders:
-        least = at_least_zero(Affine.var(name))
-        above = [row for row in ranging if row.form.coefficient(name) == -1]
-        above = [row for row in above if row.form.variables & own == {name}]
-        above = above if len(above) < 2 else [row for row in above if _is_limit(row, name)]
-        if least not in ranging or len(above) != 1:
-            return None
-        sizes.append(above[0].form + least.form + 1)
-        ranging = [row for row in ranging if row not in (least, *above)]
-    beside = all(
-        row.form.variables & own and not any(_is_limit(row, name) for name in own) for row in ranging
-    )
-    return (sizes, (*ranging, *held)) if beside and (not ranging or (held and len(binders) > 1)) else None
-
-
-def is_told(name: str, size: Affine, term: Reduce, shapes: Mapping[str, Shape]) -> bool:
-    """Whether the reads in a reduction tell the size of its index, as the reader infers it."""
-    alone = Affine.var(name)
-    found: set[Affine] = set()
-    for node in (term, *reachable([term.body])):
-        reads = [(node.tensor, node.indices)] if isinstance(node, Read) else []
-        reads += [(atom.array, atom.at) for form in index_forms(node) for atom in form.lookups()]
-        for tensor, at in reads:
-            shape = shapes.get(tensor, ())
-            found |= {as_form(n) for n, form in zip(shape, at, strict=False) if form == alone}
-    return found == {size}
 
 
 class Speller:
@@ -217,7 +182,12 @@ class Speller:
         further in may be what it follows from."""
         loops = [(name, list(bounds)) for name, bounds in group.loops]
         outside, left = list(group.outside), list(held)
-        for depth, (_, bounds) in enumerate(loops):
+        for depth, (index, bounds) in enumerate(loops):
+            # As where each loop is read on its own: conditions further out may imply bounds.
+            needed = irredundant(
+                bounds, (*facts, *outside, *(row for _, rows in loops[:depth] for row in rows))
+            )
+            bounds[:] = needed if held and _is_range(needed, index) else bounds
             inner = {name for name, _ in loops[depth + 1 :]}
             here = [row for row in left if inner.isdisjoint(row.form.variables)]
             left = [row for row in left if row not in here]
@@ -229,7 +199,7 @@ class Speller:
                 own, around = next(
                     (loop for loop in reversed(loops) if loop[0] in row.form.variables), ("", outside)
                 )
-                if own and not row.form.has_lookups and not _bounded(row, [own]):
+                if own and not row.form.has_lookups and not bounded(row, [own]):
                     around = bounds  # a condition beside what needs it
                 elif not row.form.has_lookups:
                     # The text of a range says it once: `e <= E - 2` says `e <= E - 1` too.
@@ -253,7 +223,7 @@ class Speller:
         sides: list[Constraint] = []
         moved: _Names = {}
         for name in hints:
-            limits = [_limit(form, name) for row in rows if _is_limit(row, name) for form in row.inequalities]
+            limits = [_limit(form, name) for row in rows if is_limit(row, name) for form in row.inequalities]
             lower = max([limit for is_lower, limit in limits if is_lower], default=None)
             upper = min([limit for is_lower, limit in limits if not is_lower], default=None)
             if lower is None or upper is None:
@@ -261,7 +231,7 @@ class Speller:
             variable = Affine.var(name)
             sides += [at_least_zero(variable), at_least_zero(max(upper - lower, -1) - variable)]
             moved[name] = variable + lower
-        left = [row.substitute(moved) for row in ranging if not any(_is_limit(row, name) for name in hints)]
+        left = [row.substitute(moved) for row in ranging if not any(is_limit(row, name) for name in hints)]
         inside = [row for row in left if row.form.variables & own]
         outside = [row for row in left if not row.form.variables & own]
         if held:
@@ -275,36 +245,6 @@ class Speller:
             body = self.terms.guard(inside, body, nothing)
         made = self.terms.reduce(list(hints), sides, body, kind=term.kind, hints=list(hints.values()))
         return self.terms.guard(outside, made, nothing) if outside else made
-
-
-def told_apart(
-    binders: Sequence[str], domain: Iterable[Constraint]
-) -> tuple[list[Constraint], list[Constraint]]:
-    """The rows of a domain that say ranges of its indices, and those that text says as conditions.
-
-    Those hold an element of an index array at one of the indices, or state that an index is such an element;
-    beside such, others that bound no index.
-    """
-    own, rows = set(binders), list(domain)
-    at = {row: _looked_up(row) for row in rows}
-    held = [r for r in rows if at[r] & own or (r.equality and at[r] and own & r.form.variables)]
-    if held:
-        held += [
-            row for row in rows if not row.equality and row.form.variables & own and not _bounded(row, own)
-        ]
-    return [row for row in rows if row not in held], list(dict.fromkeys(held))
-
-
-def _bounded(row: Constraint, names: Iterable[str]) -> list[str]:
-    """The indices that an inequality bounds by what does not depend on them."""
-    factors = {name: row.form.coefficient(name) for name in names}
-    rests = {name: row.form - Affine.var(name) * k for name, k in factors.items() if k}
-    return [name for name, rest in rests.items() if name not in rest.variables]
-
-
-def _looked_up(row: Constraint) -> set[str]:
-    """The variables that elements of index arrays in a row depend on; their sizes too."""
-    return set[str]().union(*(atom.variables for atom in row.form.lookups()))
 
 
 def relaxed(row: Constraint) -> list[Constraint]:
@@ -324,17 +264,17 @@ def _greatest(form: Affine) -> Affine:
 def _in_turn(binders: Sequence[str], rows: Domain) -> list[tuple[list[str], list[Constraint]]]:
     """Binders in groups, outermost first: the i of a bound `ptr[i] <= e` before the e."""
 
-    def is_bounded(name: str) -> bool:
+    def isbounded(name: str) -> bool:
         return any(
             not row.equality
             and row.form.coefficient(name)
-            and name not in (at := _looked_up(row))
+            and name not in (at := looked_up(row))
             and at & own
             for row in rows
         )
 
     own = set(binders)
-    inner = [name for name in binders if is_bounded(name)]
+    inner = [name for name in binders if isbounded(name)]
     outer = [name for name in binders if name not in inner]
     if not inner or not outer:
         return [(list(binders), list(rows))]
@@ -387,11 +327,6 @@ def _settled(name: str, rows: Sequence[Constraint]) -> list[Constraint]:
         else:
             upper.append(rest.floordiv(-k))
     return ranged(name, lower, upper)
-
-
-def _is_limit(row: Constraint, name: str) -> bool:
-    """Whether the row bounds the index by a number."""
-    return len(row.form.terms) == 1 and bool(row.form.coefficient(name))
 
 
 def _limit(form: Affine, name: str) -> tuple[bool, int]:

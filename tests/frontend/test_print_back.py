@@ -163,3 +163,13 @@ def test_a_place_that_no_range_shows_to_be_there_is_a_condition() -> None:
     gradient = str(tadc.vjp(tadc.vjp(tadc.function(text), wrt="u"), wrt="g"))
     assert "K > u_0 % 2" in gradient
     assert str(tadc.function(gradient)) == gradient
+
+
+def test_bounds_that_conditions_further_out_imply_are_left_out() -> None:
+    """A sum over several indices is printed as its loops are, which are read one by one."""
+    text = (
+        "j: index[4] in 4\nr: index[4, 2] in 4\nm: index[4, 2] in 4\ns: index in 4\nx: f64[2, 8]\n"
+        "h[n: 4] = sum{e: 4, k: 2: r[e, k] > s} (x[k, j[e] % 2 + m[n, k]])"
+    )
+    gradient = str(tadc.vjp(tadc.function(text), wrt="x"))
+    assert str(tadc.function(gradient)) == gradient
