@@ -315,7 +315,8 @@ class OtherFactors(TermPass):
 
     `prod{z: d[z] = d[e]} (if {z = e} then (1) else (x[z]))` for each e takes the square of the length of a
     fibre. What is before an element is a recurrence along the places that the inspector has sorted, and so
-    is what is behind it. Nothing is divided.
+    is what is behind it. Nothing is divided. Derivatives of any order have sums over other elements too, and
+    fibres are those of index arrays of one or more dimensions, or rows between neighbours.
     """
 
     def rewrite(self, program: Program) -> Program:
