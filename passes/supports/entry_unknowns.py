@@ -15,6 +15,9 @@ from tadc.passes.supports.entry_windows import Window, floors_of, outside_lookup
 from tadc.passes.supports.joined_places import are_joined
 from tadc.passes.supports.listed_program import Listed, NotListed
 
+#: So many steps tell all indices of any program that a person writes.
+STEPS = 1000
+
 
 @dataclass(frozen=True)
 class Part:
@@ -44,7 +47,7 @@ class Unknowns:
         self.inside: Domain = ()
         #: Indices of windows, which nothing tells.
         self.offsets: list[str] = []
-        #: Unknowns for floors, and the floors that nothing told.
+        #: Unknowns for floors, and the floors that stay: those that nothing tells, and those that tell.
         self.quotients: dict[str, Floor] = {}
         self.floors: set[Floor] = set()
         self.indices: tuple[str, ...] = ()
@@ -58,8 +61,11 @@ class Unknowns:
 
     def tell(self) -> None:
         """Tell all indices that rows tell."""
-        while self.step() or self.without_quotient():
-            pass
+        for _ in range(STEPS):
+            if not (self.step() or self.without_quotient()):
+                break
+        else:
+            raise NotListed(f"what tells the indices of `{self.definition.name}` is too much to look at")
         self.rows += self.inside
 
     def step(self) -> bool:
@@ -139,6 +145,7 @@ class Unknowns:
                 factor, least, width = found
                 if factor == 1:
                     self.drop(window.rows)
+                self.floors.update(least.floors())
                 self.substitute(name, least + (self.below(width + 1) if width != ZERO else 0))
                 return True
             if window.width != ZERO and self.joins(window):
@@ -231,6 +238,8 @@ class Unknowns:
             self.inside += box_rows([told], [self.extents[name]])
         else:
             self.binders.remove(name)
+        forms = [Affine.atom(floor).substitute(mapping) for floor in self.floors]
+        self.floors = {floor for form in forms for floor in form.floors()}
         self.quotients = {
             q: Floor(floor.numerator.substitute(mapping), floor.denominator)
             for q, floor in self.quotients.items()

@@ -3,6 +3,7 @@ entries there are, and their values."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.frontend.extents import as_form
 
 pytest.importorskip("scipy.sparse")
 
@@ -116,3 +118,21 @@ def test_what_would_not_fit_is_not_tried() -> None:
         h.toscipy(np.zeros(200_000, np.int32), np.zeros(400_000))
     assert "has an entry for each of [N, E]" in str(raised.value)
     assert "`hvp` by a Hessian" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("inner", "lists"),
+    [
+        ("x[s[e] % 3 + k + 2]**2", ["9, 3"]),
+        ("sin(x[s[e] // 2 + k])*x[2*s[e] + k]", None),
+        ("x[s[e] + d[e] + k]*x[s[e] % 3 + k + 2]", None),
+    ],
+)
+def test_quotients_and_remainders_are_told(inner: str, lists: list[str] | None) -> None:
+    """Each list has entries for edges, and none for each two of a node and an edge."""
+    text = f"s: index[9] in 5; d: index[9] in 4; x: f64[40]\nlet y[e, k: 3] = {inner}\n"
+    text += "q = sum{e, k} (y[e, k]**2)"
+    made = tadc.hessian(tadc.function(text), "x").compressed().program.outputs
+    assert all(math.prod(as_form(size).constant for size in one.shape) < 9 * 40 for one in made)
+    if lists is not None:
+        assert [", ".join(map(str, one.shape)) for one in made] == lists
