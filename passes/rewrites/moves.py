@@ -42,7 +42,7 @@ from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import all_proven
 from tadc.passes.terms.costs import ELEMENT, EXPENSIVE, LARGE, points, weight
-from tadc.passes.terms.element_terms import OfElement, of_fibre
+from tadc.passes.terms.element_terms import OfElement, arrays_at_once, of_fibre
 from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.names import Names
 
@@ -50,6 +50,8 @@ from tadc.passes.terms.names import Names
 MANY = 32
 #: Bytes that such a tensor may take.
 LIMIT = 2**30
+#: A tensor of pairs has at most so many times the elements of the index arrays that say which are not 0.
+SPARSE = 8
 
 
 def is_candidate(term: Term) -> bool:
@@ -236,7 +238,7 @@ class Mover:
 
     def _fibre(self, found: OfElement, place: Place) -> Box | None:
         """The box of the values of an element whose fibre a term adds up; None where one of its other indices
-        has no range."""
+        has no range, or where it would be that of a sparse matrix with its zeros."""
         rest = found.term.free - self.sizes - {found.name}
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in rest]
         ranges = [r for i, _ in own if (r := place.ranges[i]) is not None]
@@ -249,7 +251,15 @@ class Mover:
         at = [Affine.atom(found.element), *lows]
         shape = (extent(found.element.below), *(extent(r.extent) for r in ranges))
         hints = ["", *(h for _, h in own)]
+        if self._is_sparse(found.term, shape):
+            return None
         return Box(at, hints, shape, {}, plain, anywhere=True)
+
+    def _is_sparse(self, term: Term, shape: Shape) -> bool:
+        """Whether a term is nothing at most places of a shape, since several index arrays say at once where it
+        is something; sizes that are no numbers are alike."""
+        stored = [elements(self.arrays[name].shape) for name in arrays_at_once(term)]
+        return bool(stored) and elements(shape) > SPARSE * max(stored)
 
     def _coordinates(self, term: Term, place: Place) -> Box | None:
         """The box around the coordinates of a term that has them, where no derivative follows.

@@ -85,6 +85,23 @@ def has_fibre(node: Reduce, names: Collection[str] | None = None) -> bool:
     return any(names is None or not bound.variables.isdisjoint(names) for bound in bounds)
 
 
+def arrays_at_once(root: Term) -> frozenset[str]:
+    """The index arrays of which several say at once what a reduction at or below a term is over, as for an
+    element of a sparse matrix: for most values of these there is nothing."""
+    found = frozenset[str]()
+    for node in reachable([root]):
+        own = frozenset(node.binders) if isinstance(node, Reduce) else frozenset[str]()
+        rows = [row for row in node.domain if row.equality] if isinstance(node, Reduce) else []
+        told = [
+            {a.array for a, _ in row.form.terms if isinstance(a, Lookup) and not a.variables.isdisjoint(own)}
+            for row in rows
+        ]
+        told = [names for names in told if names]
+        if len(told) > 1:
+            found = found.union(*told)
+    return found
+
+
 def leaves_out_several(term: Term) -> bool:
     """Whether a reduction over a fibre leaves out two elements or more, as a second derivative of a product
     does: there is one for each two elements of a fibre."""

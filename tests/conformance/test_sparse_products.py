@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.analysis.statistics import compiled_form
 
 N = 6
 RANDOM = np.random.default_rng(5)
@@ -174,6 +175,17 @@ def test_products_of_large_matrices() -> None:
     f, given = large("a product")
     right = np.bincount(given["r2"], given["B"] * given["x"][given["c2"]], 10**6)
     np.testing.assert_allclose(f(**given), given["x"][given["row"]] @ (given["A"] * right[given["col"]]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["z[i: N] = sum{j} (sin(A[i, j]) * x[j])", "z[i: N] = sum{j} (A[i, j]**2 * exp(A[i, j] * B[j, i]))"],
+)
+@pytest.mark.parametrize("sizes", [None, {"N": 2000, "E": 10000, "F": 10000}])
+def test_no_tensor_in_between_is_dense(text: str, sizes: dict[str, int] | None) -> None:
+    f = tadc.function(HEAD.partition("r3")[0] + HEAD.splitlines()[3] + "\n" + text)
+    form = compiled_form((f.at(sizes) if sizes else f).program, "vjp", ("A", "x"))
+    assert all(len(d.shape) == 1 for d in form.definitions)
 
 
 @pytest.mark.sweep
