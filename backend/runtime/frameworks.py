@@ -209,6 +209,8 @@ class Jax(Framework):
         """See Framework."""
         if self.is_traced(value) or (hasattr(value, "is_deleted") and value.is_deleted()):
             return False
+        if hasattr(value, "todense"):
+            return False  # a sparse one lies nowhere: arrays in it do
         return not hasattr(value, "aval") or all(d.platform in ("gpu", "cuda") for d in value.devices())
 
     def plain(self, value: Any) -> Any:

@@ -148,12 +148,14 @@ def arrange(
     kwargs: Mapping[str, Any],
     sizes: Sequence[str],
     convert: Callable[[Parameter, Any], Any] | None = None,
+    sparse: str = "one of SciPy or PyTorch, as `scipy.sparse.csr_array({})`",
 ) -> list[Any]:
     """The values in the order of the parameters. What is given is also checked before this raises.
 
     `convert` gives a Diagnostic for a value that is wrong; without it what is read on the host is right.
+    `sparse` says what to make of a dense array for a sparse tensor.
     """
-    if dense := _dense(parameters, args, kwargs):
+    if dense := _dense(parameters, args, kwargs, sparse):
         raise ArgumentError(dense)
     names = [p.name for p in parameters]
     if len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
@@ -193,6 +195,8 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
     not looked at.
     """
     if parameter.below is not None and isinstance(value, Relation):
+        if is_traced(value.array):
+            return converted(parameter, value.array)
         return shape_problem(parameter, value.shape) or cast("Array", value)
     typed = hasattr(value, "dtype")
     library = framework_of(value)
@@ -296,7 +300,10 @@ def _unmasked(parameter: Parameter) -> str:
 def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) -> Diagnostic | None:
     if parameter.below is not None:
         is_empty = not typed and array.size == 0
-        return None if is_empty or array.dtype.kind in "iu" else no_index(parameter, array)
+        if is_empty or array.dtype.kind in "iu":
+            return None
+        given = array if typed or array.dtype.kind not in "fO" else np.asarray(value, object)
+        return _too_large(parameter, given) or no_index(parameter, array)
     if typed and np.can_cast(array.dtype, parameter.dtype, "safe"):
         return None
     # The type of an empty list says nothing.
@@ -317,6 +324,20 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
         notes=[declared(parameter)],
         helps=helps,
     )
+
+
+def _too_large(parameter: Parameter, given: Array) -> Diagnostic | None:
+    """The error (TAD0511) for an integer of Python that no type of NumPy holds."""
+    if given.dtype.kind != "O" or not all(isinstance(value, int) for value in given.flat):
+        return None
+    for place, value in np.ndenumerate(given):
+        if not 0 <= value < 2**63:
+            at = f"{parameter.name}[{', '.join(map(str, place))}]" if place else parameter.name
+            must = "at least 0" if value < 0 else f"below {extent_text(parameter.below or 0)}"
+            return Diagnostic(
+                "TAD0511", f"`{at}` is {value}, but must be {must}", notes=[declared(parameter)]
+            )
+    return None
 
 
 def no_index(parameter: Parameter, array: Any) -> Diagnostic:
@@ -406,7 +427,7 @@ def _one_mapping(parameters: Sequence[Parameter]) -> Diagnostic:
 
 
 def _dense(
-    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any], make: str
 ) -> list[Diagnostic]:
     """Errors (TAD0504) for dense arrays in a call that is one of sparse arrays: without the index arrays."""
     sparse = [p for p in parameters if p.pattern is not None]
@@ -420,7 +441,7 @@ def _dense(
         if p.pattern is None or np.ndim(given[p.name]) != len(p.pattern.shape):
             continue
         helps = [
-            f"make it one of SciPy or PyTorch, as `scipy.sparse.csr_array({p.name})`",
+            f"make it {make.format(p.name)}",
             f"or pass what it stores by name, with {', '.join(f'`{name}`' for name in p.pattern.at)}",
         ]
         message = f"`{p.name}` is a dense array, and the program takes a sparse one"

@@ -102,7 +102,9 @@ class Relation:
 
     @property
     def array(self) -> Array:
-        """The elements, as 32-bit integers, read-only."""
+        """The elements, as 32-bit integers, read-only; within what JAX transforms what stands for them."""
+        if not isinstance(self.kept.array, np.ndarray):
+            return self.kept.array
         view = self.kept.array.view()
         view.flags.writeable = False
         return view

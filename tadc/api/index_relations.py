@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sys
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ def relation(indices: Any, below: int) -> Relation:
 
     It has a copy of its own, of 32-bit integers, and keeps what calls find out: whether its elements are in
     range, and where each value stands. Another array is compared with the elements of the last call.
+    `below` is the size in calls where nothing else tells it; where arrays do, the elements are below that.
 
     >>> import tadc
     >>> f = tadc.function("size N; dst: index[E] in N; x: f64[E]; y[n: N] = sum{e: dst[e] = n} (x[e])")
@@ -45,6 +48,8 @@ def relation(indices: Any, below: int) -> Relation:
     found = converted(parameter, array)
     if isinstance(found, Diagnostic):
         raise ArgumentError([replace(found, notes=[])])
+    if "jax" in sys.modules:
+        import_module("tadc.jax.relations")  # JAX takes them
     made = Relation(found.copy(), bound)
     if made.kept.largest >= bound:
         wrong = out_of_range(parameter, found, bound)

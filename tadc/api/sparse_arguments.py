@@ -141,6 +141,16 @@ def _of_torch(value: Any, blocks: bool) -> Stored:
     return Stored(shape, values, arrays, subscripts, again)
 
 
+def _of_jax(parameter: Parameter, value: Any) -> Diagnostic | None:
+    """The error (TAD0504) for a sparse array of JAX, which is one for `f.jax`."""
+    if not type(value).__module__.startswith("jax"):
+        return None
+    name = parameter.name
+    message = f"`{name}` is a sparse array of JAX ({type(value).__name__})"
+    helps = ["call `f.jax`, which takes a `BCOO`", "or pass one of SciPy or PyTorch"]
+    return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)
+
+
 class SparseCall:
     """A call with sparse arrays: what the kernel takes of them, and what its results become.
 
@@ -153,8 +163,14 @@ class SparseCall:
         sizes: Sequence[str],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        refused: Callable[[Parameter, Any], Diagnostic | None] = _of_jax,
     ) -> None:
-        """`sizes` are those that a call may name. Raises ArgumentError, all that is wrong with arrays."""
+        """`sizes` are those that a call may name; `refused` says what is wrong with an array of another
+        library.
+
+        Raises ArgumentError, all that is wrong with the sparse arrays.
+        """
+        self._refused = refused
         patterns = {p.name: p for p in inputs if p.pattern is not None}
         places = {name for p in patterns.values() if p.pattern is not None for name in p.pattern.at}
         names = [p.name for p in inputs if p.name not in places]
@@ -183,6 +199,8 @@ class SparseCall:
             problems += [problem] if problem else []
         if problems:
             raise ArgumentError(problems)
+        #: The sparse arrays by their names.
+        self.given = {parameter.name: value for parameter, value, _ in given}
 
     def _tell_sizes(self, given: Sequence[tuple[Parameter, Stored]]) -> None:
         """Give the sizes that the shapes of sparse arrays tell, where the caller does not."""
@@ -232,6 +250,8 @@ class SparseCall:
     def stored_for(self, parameter: Parameter, value: Any) -> Stored | Diagnostic:
         """What a sparse array stores, of as many dimensions as a parameter has; or what is wrong."""
         assert parameter.pattern is not None
+        if (problem := self._refused(parameter, value)) is not None:
+            return problem
         expected = len(parameter.pattern.shape)
         stored = stored_in(value, blocks=expected - len(parameter.pattern.at) == 2)
         if len(stored.shape) == expected:

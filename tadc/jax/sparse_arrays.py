@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from jax.experimental import sparse
 
 from tadc.api.sparse_arguments import SparseCall, Stored
-from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.frontend.diagnostics import Diagnostic
@@ -25,10 +26,6 @@ class SparseArrays(SparseCall):
     """A call whose sparse arguments are given as arrays of JAX: what the kernel takes of them."""
 
     DENSE = "todense"
-
-    def takes(self, value: Any) -> bool:
-        """Whether a value is a sparse array of JAX, SciPy or PyTorch."""
-        return is_sparse_argument(value)
 
     def stored_for(self, parameter: Parameter, value: Any) -> Stored | Diagnostic:
         """As `SparseCall`."""
@@ -60,10 +57,18 @@ class SparseArrays(SparseCall):
         helps = ["give it the `indices` of the other array, or pass what both store by name"]
         return Diagnostic("TAD0503", message, notes=[declared(parameter)], helps=helps)
 
+    def explained(self, problems: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """What is wrong, with what padding has to do with it: JAX pads with indices that are out of range."""
+        padded = [name for name, value in self.given.items() if _has_padding(value)]
+        helps = [f"`{name}` has padding, which `{name}.sum_duplicates()` leaves out" for name in padded]
+        return [replace(p, helps=[*p.helps, *helps]) if p.code == "TAD0511" else p for p in problems]
 
-def is_sparse_argument(value: Any) -> bool:
-    """Whether a value is a sparse array of JAX, SciPy or PyTorch."""
-    return isinstance(value, sparse.JAXSparse) or is_sparse(value)
+
+def _has_padding(value: Any) -> bool:
+    """Whether an array is known to have indices behind its end."""
+    if is_traced(value.indices):
+        return False
+    return bool((np.asarray(value.indices) == np.array(value.shape[: value.n_sparse])).all(1).any())
 
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:

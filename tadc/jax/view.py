@@ -19,12 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from tadc.api.function import Function
+from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_sizes import size_missing, told_by_relations
 from tadc.backend.runtime.frameworks import is_traced
-from tadc.backend.runtime.host_arrays import Parameter, arrange, declared
+from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT
-from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
@@ -32,7 +32,8 @@ from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.size_values import SizeValues, size_values
 from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
-from tadc.jax.sparse_arrays import SparseArrays, is_sparse_argument
+from tadc.jax.relations import unpacked
+from tadc.jax.sparse_arrays import SparseArrays
 from tadc.jax.traced_shapes import require_types, type_problem
 
 
@@ -74,7 +75,7 @@ class JaxFunction:
         """Evaluate. Raises ArgumentError that lists all that is wrong with the arguments."""
         __tracebackhide__ = True
         try:
-            if self._has_sparse and any(map(is_sparse_argument, (*args, *kwargs.values()))):
+            if self._has_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
                 return self._sparse(args, kwargs)
             if self._untold:
                 told = told_by_relations(self._parameters(), args, kwargs)
@@ -86,11 +87,9 @@ class JaxFunction:
         except CompileError as error:
             leaving(error)
             raise
-        except (TypeError, ValueError, RuntimeError) as error:
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
             other = error
         values = [*args, *kwargs.values()]
-        if any(isinstance(value, Relation) for value in values):
-            return self(*map(_unpacked, args), **{name: _unpacked(v) for name, v in kwargs.items()})
         # What JAX takes for no array, and what is no index: said as for any call of a function.
         problems = _unreadable(self._parameters(), args, kwargs)
         if not problems and "TAD0511" in str(other) and not any(map(is_traced, jax.tree.leaves(values))):
@@ -106,7 +105,10 @@ class JaxFunction:
             # One that arrays tell, too: what a sparse one says is lost in what it stores.
             symbols = size_symbols_of(self.function.program)
             symbols.values([np.shape(call.kwargs[name]) for name in self.function.inputs], call.told)
-        found = self(*call.args, **call.kwargs)
+        try:
+            found = self(*call.args, **call.kwargs)
+        except ArgumentError as error:
+            raise ArgumentError(call.explained(error.diagnostics)) from None
         _, outputs = parameters_of(self.function.program)
         results = [
             call.result(p, a) for p, a in zip(outputs, found if self._result else (found,), strict=True)
@@ -159,7 +161,8 @@ class JaxFunction:
         arrays = {name: value for name, value in kwargs.items() if name not in sizes}
         parameters = self._parameters()
         if arrays or len(args) != len(parameters):
-            args = tuple(arrange(parameters, args, arrays, self._untold, _problem))
+            made = "a BCOO, as `jax.experimental.sparse.BCOO.fromdense({})`"
+            args = tuple(arrange(parameters, args, arrays, self._untold, _problem, made))
         derived = self._for_sizes(args, sizes)
         parameters = derived.shapes.inputs
         require_types(parameters, derived.shapes.outputs)
@@ -204,11 +207,6 @@ def _result(names: tuple[str, ...]) -> Any:
     return made
 
 
-def _unpacked(value: Any) -> Any:
-    """The elements of a relation: XLA sorts at each call what a kernel needs sorted."""
-    return value.array if isinstance(value, Relation) else value
-
-
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     """What is wrong with the type of a value."""
     return type_problem(parameter, _array(parameter, value))
@@ -216,6 +214,7 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
 
 def _array(parameter: Parameter, value: Any) -> Any:
     """A value as an array; a list of Python's numbers is of the program's type, as one number is."""
+    value = unpacked(value)
     if isinstance(value, list | tuple) and all(_is_real_number(n) for n in jax.tree.leaves(value)):
         return jnp.asarray(value, parameter.dtype)
     return jnp.asarray(value)
@@ -244,6 +243,9 @@ def _unreadable(
     for parameter in parameters:
         value = given.get(parameter.name, 0)
         if isinstance(value, jax.Array):
+            continue
+        if parameter.below is not None and isinstance(found := converted(parameter, value), Diagnostic):
+            problems.append(found)
             continue
         try:
             is_fine = np.asarray(value).dtype.kind in "biufcV"

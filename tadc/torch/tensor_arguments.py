@@ -34,6 +34,7 @@ def in_order(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mappi
         [_stand_in(value, p) for value, p in zip(args, parameters, strict=False)] + list(args[len(names) :]),
         {name: _stand_in(value, given.get(name)) for name, value in kwargs.items()},
         (),
+        sparse="a sparse tensor, as `{}.to_sparse_csr()`",
     )
     raise AssertionError("arguments that fit, and do not")
 
@@ -92,6 +93,19 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     if not parameter.fits(shape):
         return Diagnostic("TAD0503", shape_message(name, shape, parameter.shape), notes=note)
     return None
+
+
+def no_sparse_tensor(parameter: Parameter, value: Any) -> Diagnostic | None:
+    """The error (TAD0504) for a sparse array of another library."""
+    if isinstance(value, torch.Tensor):
+        return None
+    name = parameter.name
+    message = f"`{name}` is no tensor but {type(value).__name__}; of sparse ones `torch.sparse_*` are taken"
+    helps: list[str] = []
+    if hasattr(value, "tocoo"):
+        made = f"torch.sparse_csr_tensor({name}.indptr, {name}.indices, {name}.data, {name}.shape)"
+        helps = [f"make it one: `{made}`, of `{name} = {name}.tocsr()`"]
+    return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)
 
 
 def no_index(parameter: Parameter, value: Any) -> Diagnostic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tadc.api.function import Function
 from tadc.api.sparse_arguments import SparseCall
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_sizes import told_by_relations
+from tadc.backend.runtime.host_arrays import declared
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
@@ -21,7 +23,14 @@ from tadc.torch.modules import Module
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import forward_ad, is_looked_at, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
-from tadc.torch.tensor_arguments import fitting, in_order, index_tensor, require_indices, sizes_of
+from tadc.torch.tensor_arguments import (
+    fitting,
+    in_order,
+    index_tensor,
+    no_sparse_tensor,
+    require_indices,
+    sizes_of,
+)
 
 
 class TorchFunction:
@@ -158,8 +167,8 @@ class TorchFunction:
             if not made.inputs:
                 return self._without_inputs(made)
             if made is not f:
-                return self._wrapped(made)(
-                    *args, **{n: v for n, v in tensors.items() if n not in made.outputs}
+                return self._specialised(
+                    made, args, {n: v for n, v in tensors.items() if n not in made.outputs}
                 )
             f.compiled()  # says which sizes are missing
             f(*args, **kwargs)
@@ -168,7 +177,7 @@ class TorchFunction:
     def _sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call with sparse tensors: one with what they store, of which PyTorch keeps the gradient."""
         program = self.function.program
-        call = SparseCall(self.parameters, program.sizes, args, kwargs)
+        call = SparseCall(self.parameters, program.sizes, args, kwargs, no_sparse_tensor)
         untold = set(program.unbound_sizes())
         given = {n: v for n, v in call.kwargs.items() if n in self.inputs or n in untold or n in kwargs}
         given = {name: index_tensor(v) if isinstance(v, Relation) else v for name, v in given.items()}
@@ -183,10 +192,21 @@ class TorchFunction:
         ]
         return self._result(*results) if self._result else results[0]
 
-    def _wrapped(self, f: Function) -> TorchFunction:
+    def _specialised(self, f: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A call of the function at some sizes; what is wrong is said of the program itself."""
         if f not in self._at:
             self._at[f] = TorchFunction(f)
-        return self._at[f]
+        made = self._at[f]
+        try:
+            return made(*args, **kwargs)
+        except ArgumentError as error:
+            pairs = zip(made.parameters, self.parameters, strict=False)
+            declarations = {declared(one): declared(other) for one, other in pairs}
+            problems = [
+                replace(p, notes=[declarations.get(note, note) for note in p.notes])
+                for p in error.diagnostics
+            ]
+            raise ArgumentError(problems) from None
 
     def _without_inputs(self, f: Function) -> Any:
         found = f()
@@ -202,7 +222,7 @@ class TorchFunction:
             return self(*tensors)
         sizes = sizes_of(self.function, tensors)
         if "has no meaning" in str(error) and sizes:
-            return self._wrapped(self.function.at(sizes))(*args)
+            return self._specialised(self.function.at(sizes), args, {})
         require_indices(self.parameters, values, sizes)
         if "too little memory" in str(error):
             problem = Diagnostic(

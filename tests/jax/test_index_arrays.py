@@ -97,6 +97,7 @@ def test_batches_of_floats_and_of_indices(axes: Any) -> None:
 @pytest.mark.parametrize(
     ("bad", "text"),
     [
+        ([10**30] * E, r"`src\[0\]` is 10{30}, but must be below N"),
         (np.where(np.arange(E) == 5, -1, SRC), r"`src\[5\]` is -1, but must be at least 0"),
         (np.where(np.arange(E) == 3, N, SRC), r"`src\[3\]` is 7, but must be below N = 7"),
         (SRC + 2**40, r"`src\[0\]` is \d+, but must be"),
@@ -122,6 +123,21 @@ def test_a_relation_stands_for_its_elements() -> None:
     src, dst = tadc.relation(SRC, N), tadc.relation(DST, N)
     alike(MESSAGES(src, DST, w=W, x=X), plain(SRC, DST, X, W))
     alike(jax.jit(lambda x: MESSAGES(src, dst, x, W))(X), plain(SRC, DST, X, W))
+
+
+def test_jax_transforms_functions_of_relations() -> None:
+    f = tadc.function("size N; d: index[E] in N; x: f64[E]; y[n: N] = sum{e: d[e] = n} (x[e])")
+    d, x, expected = tadc.relation([2, 0, 2], 4), np.ones(3), np.array([1.0, 0.0, 2.0, 0.0])
+    found, same = jax.jit(lambda d, x: (f.jax(d, x), d))(d, x)
+    alike(found, expected)
+    assert (same.array.tolist(), same.below) == ([2, 0, 2], 4)
+    alike(jax.jit(lambda d: jax.grad(lambda x: f.jax(x=x, d=d)[2] ** 2)(x))(d), np.array([4.0, 0.0, 4.0]))
+    both = jax.tree.map(lambda a: np.stack([a, 3 - a]), d)
+    alike(jax.vmap(f.jax, (0, None))(both, x), np.stack([expected, [0.0, 2.0, 0.0, 1.0]]))
+    with pytest.raises(tadc.ArgumentError, match="must be below 4"):
+        jax.tree.map(lambda a: a + 2, d)
+    with pytest.raises(tadc.ArgumentError, match=r"`d` cannot be read: it is a traced array of JAX"):
+        jax.jit(lambda d: f(d, x))(d)
 
 
 PRODUCT = tadc.function("""
@@ -162,11 +178,26 @@ def ints(shape: Any) -> jax.Array:
     return jnp.zeros(shape, int)
 
 
+def padded() -> sparse.BCOO:
+    return sparse.BCOO((ones(2), jnp.array([[0, 0], [2, 7]])), shape=(2, 7))
+
+
+def test_the_function_itself_says_what_takes_sparse_arrays_of_jax() -> None:
+    with pytest.raises(tadc.ArgumentError, match="`A` is a sparse array of JAX .BCOO.\n.*\n.*call `f.jax`"):
+        PRODUCT(padded(), np.ones(7))
+
+
 @pytest.mark.parametrize(
     ("text", "make", "help"),
     [
         ("is of type csr_array", csr_array, "BCOO.from_scipy_sparse(A)"),
         ("is of type BCSR", lambda _: sparse.BCSR((ones(2), ints(2), ints(3)), shape=(2, 2)), "A.to_bcoo()"),
+        ("`A` is a dense array", np.asarray, "sparse.BCOO.fromdense(A)"),
+        (
+            r"`row\[1\]` is 2, but",
+            lambda _: padded(),
+            "`A` has padding, which `A.sum_duplicates()` leaves out",
+        ),
         ("1 dimensions", lambda _: sparse.BCOO((ones(2), ints((2, 1))), shape=(2,)), ""),
     ],
 )

@@ -53,6 +53,8 @@ def test_a_relation_whose_elements_are_too_large_for_a_call(f: tadc.Function) ->
         ([0, 3], 3, r"`indices\[1\]` is 3, but must be below 3"),
         ([[0, 1], [-1, 2]], 3, r"`indices\[1, 0\]` is -1, but must be at least 0"),
         ([0.5], 3, "indices are integers"),
+        ([0, 10**30], 3, r"`indices\[1\]` is 10{30}, but must be below 3"),
+        ([[0, -(10**30)]], 3, r"`indices\[0, 1\]` is -10{30}, but must be at least 0"),
         ([True], 3, "indices are integers"),
         ([0], "N", "`below` is an integer, not str"),
         ([0], -1, "`below` is at least 0"),

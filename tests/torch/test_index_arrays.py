@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from scipy.sparse import csr_array
 
 import tadc
 from tests.torch.programs import torch
@@ -217,3 +218,9 @@ def test_sizes_that_a_sparse_tensor_tells_are_those_of_others(product: tadc.Func
         product.torch(DENSE.to_sparse(), torch.ones(9, dtype=torch.float64))
     with pytest.raises(tadc.ArgumentError, match="`A` is a dense array, and the program takes a sparse one"):
         product.torch(DENSE, torch.ones(7, dtype=torch.float64))
+    with pytest.raises(tadc.ArgumentError, match=r"declares `A: f64\[N, M\] at \(row, col\)`"):
+        product.torch(DENSE.to(torch.float32).to_sparse(), torch.ones(7, dtype=torch.float64))
+    with pytest.raises(
+        tadc.ArgumentError, match=r"no tensor but csr_array;.*\n.*\n.*torch.sparse_csr_tensor\("
+    ):
+        product.torch(csr_array(DENSE.numpy()), torch.ones(7, dtype=torch.float64))
