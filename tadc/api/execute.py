@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.api.compiled import Compiled
 from tadc.api.recipes import Recipe, keep_kernel
+from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.base import Unit
 from tadc.backend.compile_steps import step
 from tadc.compiler.all_stages import compile_until
@@ -65,7 +66,11 @@ def _loaded(image: bytes, options: Options, program: Program) -> Compiled:
 
 
 def evaluate(compiled: Compiled, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """The results by name."""
+    """The results by name; of sparse arrays what they store is taken, and so it is of results."""
+    if any(map(is_sparse, arrays.values())):
+        from tadc.api.sparse_arguments import sparse_call
+
+        arrays = sparse_call(compiled.kernel, (), arrays).kwargs
     with step("run"):
         found = compiled.kernel((), dict(arrays))
     return dict(zip((p.name for p in compiled.kernel.outputs), found, strict=True))

@@ -41,12 +41,13 @@ def read_inputs(given: Sequence[str], inputs: Sequence[str]) -> dict[str, Any]:
                 )
             ]
         )
-    return read_arrays(given, inputs)
+    return read_arrays(given, inputs, sparse=True)
 
 
-def read_arrays(given: Sequence[str], inputs: Sequence[str] = ()) -> dict[str, Any]:
+def read_arrays(given: Sequence[str], inputs: Sequence[str] = (), *, sparse: bool = False) -> dict[str, Any]:
     """Read `name=file.npy`, `name=file.npz:entry`, `name=file.npz` (the entry `name`), and `name=3.5`.
 
+    `sparse`: a file of `scipy.sparse.save_npz` is a sparse array.
     Raises CompileError (TAD0801); where a name is lacking it tells the `inputs` that have no array.
     """
     arrays: dict[str, Any] = {}
@@ -62,7 +63,7 @@ def read_arrays(given: Sequence[str], inputs: Sequence[str] = ()) -> dict[str, A
         if name in arrays:
             raise file_error(f"`{name}` is given twice")
         number = _number(where)
-        arrays[name] = _load(name, where) if number is None else number
+        arrays[name] = _load(name, where, sparse) if number is None else number
     return arrays
 
 
@@ -73,11 +74,11 @@ def _number(text: str) -> int | float | None:
         return None
 
 
-def _load(name: str, where: str) -> Any:
+def _load(name: str, where: str, sparse: bool) -> Any:
     file, _, entry = where.partition(".npz:")
     file = file + ".npz" if entry else where
     try:
-        return _read(name, file, entry)
+        return _read(name, file, entry, sparse)
     except FileNotFoundError:
         folder = Path(file).parent
         siblings = [p.name for p in folder.glob("*.np[yz]")] if folder.is_dir() else []
@@ -93,7 +94,7 @@ def _load(name: str, where: str) -> Any:
         ) from None
 
 
-def _read(name: str, file: str, entry: str) -> Any:
+def _read(name: str, file: str, entry: str, sparse: bool) -> Any:
     """The array of a .npy file, or the one of a .npz file that `entry` names, else the argument's name.
 
     An array of another name is not taken, not even where it is the only one: it may be the wrong file.
@@ -104,9 +105,27 @@ def _read(name: str, file: str, entry: str) -> Any:
     with loaded:
         names = list(loaded.files)
         wanted = entry or name
+        if wanted not in names and not entry and {"format", "shape", "data"} <= set(names):
+            return _read_sparse(name, file, sparse)
         if wanted not in names:
             raise file_error(f"`{file}` has no array `{wanted}`", *_what_it_has(name, file, entry, names))
         return loaded[wanted]
+
+
+def _read_sparse(name: str, file: str, sparse: bool) -> Any:
+    """The array in a file of `scipy.sparse.save_npz`."""
+    if sparse:
+        try:
+            from scipy.sparse import load_npz
+
+            return load_npz(file)
+        except ImportError:
+            pass
+    why = "and SciPy is not installed" if sparse else "which this form of the command does not take"
+    raise file_error(
+        f"`{file}` is a sparse array of SciPy, {why}",
+        f"pass what it stores, and where: `{name}={name}.npy row=row.npy col=col.npy`",
+    )
 
 
 def _what_it_has(name: str, file: str, entry: str, names: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tadc.backend.target import UNIT_FORMS
 from tadc.cli import main
@@ -154,6 +155,21 @@ def test_arrays_of_archives_go_by_name(capsys, tmp_path):
             assert word in err
     np.savez(archive, arr_0=np.array([1.0, 2]))
     assert run(capsys, *program, f"b={archive}:arr_0")[:2] == (0, "f =\n[1. 4.]\n")
+
+
+def test_a_file_of_a_sparse_array(capsys, tmp_path):
+    file = tmp_path / "A.npz"
+    sparse.save_npz(file, sparse.csr_array([[0.0, 2], [3, 0]]))
+    text = (
+        "row: index[E] in N; col: index[E] in M; A: f64[N, M] at (row, col); y[i] = sum{j} (A[i, j]**2 * j)"
+    )
+    assert run(capsys, "run", "-e", text, f"A={file}")[:2] == (0, "y =\n[4. 0.]\n")
+    np.save(tmp_path / "dy.npy", np.ones(2))
+    found = run(capsys, "run", "-e", text, "--wrt", "A", f"A={file}", f"dy={tmp_path / 'dy.npy'}")
+    assert found[:2] == (0, "dA =\n[4. 0.]\n")
+    code, _, err = run(capsys, "-e", text, "--check-gradient", "--run", f"A={file}")
+    assert code == 1
+    assert "is a sparse array of SciPy, which" in err
 
 
 def objects(file):
