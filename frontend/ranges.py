@@ -57,6 +57,9 @@ class RangeUses:
         pending: list[tuple[syntax.Expr, Mapping[str, Uses]]] = [(define.body, self.own)]
         while pending:
             expr, bound = pending.pop()
+            if _lacks_indices(expr, bound, names):
+                for uses in bound.values():
+                    uses.excused = True
             if isinstance(expr, syntax.Subscript):
                 if define.order is None or expr.tensor != define.name or define.name in names.known:
                     _collect(expr, bound, names)
@@ -81,6 +84,19 @@ class RangeUses:
     def of_sum(self, node: syntax.Reduce) -> tuple[Uses, ...]:
         """The uses of the indices that a sum binds, in order."""
         return self._sums[id(node)]
+
+
+def _lacks_indices(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -> bool:
+    """Whether a read is rejected since a dimension has no index: any index may be meant for it."""
+    match expr:
+        case syntax.Name() if expr.id not in bound:
+            tensor, given = names.known.get(expr.id), 0
+        case syntax.Subscript():
+            tensor, given = names.known.get(expr.tensor), len(expr.indices)
+            tensor = tensor.seen(expr) if isinstance(tensor, Tensor) else None
+        case _:
+            return False
+    return isinstance(tensor, Tensor) and given < len(tensor.shape)
 
 
 def _collect(read: syntax.Subscript, bound: Mapping[str, Uses], names: Names) -> None:

@@ -6,6 +6,7 @@ import io
 import re
 import zlib
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -116,9 +117,7 @@ def _read_sparse(name: str, file: str, sparse: bool) -> Any:
     """The array in a file of `scipy.sparse.save_npz`."""
     if sparse:
         try:
-            from scipy.sparse import load_npz
-
-            return load_npz(file)
+            return import_module("scipy.sparse").load_npz(file)
         except ImportError:
             pass
     why = "and SciPy is not installed" if sparse else "which this form of the command does not take"

@@ -159,6 +159,12 @@ def test_a_tensor_is_read_with_indices() -> None:
     assert (found.at, found.label) == ("2:15 a", "no index here")
 
 
+@pytest.mark.parametrize("body", ["x[s]", "x[t[e]]", "sum{i} (x[s])"])
+def test_an_index_that_a_read_lacks_needs_no_range(body: str) -> None:
+    found = problem(f"s: index[E] in N; t: index[E, 3] in N; x: f64[N]\ny[e, k] = {body}")
+    assert found.code == "TAD0301"
+
+
 def test_a_scalar_is_read_without() -> None:
     found = problem("s: f64\nf[i: 3] = s[i]")
     assert (found.message, found.helps) == ("`s` is a scalar but is read with 1 index", ("write `s` alone",))
