@@ -206,7 +206,10 @@ class _Reader:
         others = row.form.variables - set(self.lists.made.program.sizes)
         inner = {name for lookup in row.form.lookups() for name in lookup.variables}
         told = outside_lookups(row.form) & self.own - inner
-        if told and (len(others) > 1 or row.form.has_lookups):
+        if told and (row.equality or len(others) > 1 or row.form.has_lookups):
+            return True
+        pair = halves(row, self.own)
+        if pair is not None and all(form.variables & self.own for form in pair):
             return True
         if row.equality:
             return halves(row, self.own) is not None
