@@ -191,6 +191,27 @@ def test_nothing_of_dense_shape_is_stored() -> None:
         assert count <= 4 * sizes["E"]
 
 
+def test_pairs_of_stored_elements_at_one_place() -> None:
+    text = "row: index[E] in N; col: index[E] in N; A: f64[N, N] at (row, col); f = sum{i, j} (A[i, j]**2)"
+    found = tadc.hessian(tadc.function(text), "A").toscipy(SRC % 3, DST % 3, np.ones(E), N=N)
+    place = SRC % 3 + N * (DST % 3)
+    expected = 2.0 * (place[:, None] == place)
+    np.testing.assert_array_equal(found.toarray(), expected)
+    assert found.nnz == np.count_nonzero(expected)
+
+
+def test_one_place_of_a_tensor_is_one_entry() -> None:
+    """Of what is read at a number, where another branch is read at elements."""
+    text = "s: index[E] in N; d: index[E] in N; u: f64[N]\n"
+    text += "f = sum{e} (if {s[e] < d[e]} then (u[s[e]] * u[d[e]]) else (u[0]**2))"
+    found = tadc.hessian(tadc.function(text)).toscipy(SRC, DST, np.ones(N))
+    expected = np.zeros((N, N))
+    for i, j in zip(SRC, DST, strict=True):
+        expected[([i, j], [j, i]) if i < j else ([0], [0])] += 1 if i < j else 2
+    np.testing.assert_array_equal(found.toarray(), expected)
+    assert found.nnz == np.count_nonzero(expected)
+
+
 def test_a_relation_that_changes_is_looked_at_again() -> None:
     j = tadc.jacobian(tadc.function("s: index[E] in N; x: f64[N]; y[e] = x[s[e]]**2"), "x")
     x, fixed = np.arange(1.0, 5.0), np.array([1, 0, 3])
