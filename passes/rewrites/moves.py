@@ -256,8 +256,8 @@ class Mover:
         return Box(at, hints, shape, {}, plain, anywhere=True)
 
     def _is_sparse(self, term: Term, shape: Shape) -> bool:
-        """Whether a term is nothing at most places of a shape, since several index arrays say at once where it
-        is something; sizes that are no numbers are alike."""
+        """Whether a term is nothing at most places of a shape, since several index arrays say at once where
+        it is something; sizes that are no numbers are alike."""
         stored = [elements(self.arrays[name].shape) for name in arrays_at_once(term)]
         return bool(stored) and elements(shape) > SPARSE * max(stored)
 

@@ -49,7 +49,7 @@ def relation(indices: Any, below: int) -> Relation:
     if isinstance(found, Diagnostic):
         raise ArgumentError([replace(found, notes=[])])
     if "jax" in sys.modules:
-        import_module("tadc.jax.relations")  # JAX takes them
+        import_module("tadc.jax.relation_tree")  # JAX takes them
     made = Relation(found.copy(), bound)
     if made.kept.largest >= bound:
         wrong = out_of_range(parameter, found, bound)

@@ -32,7 +32,7 @@ from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.size_values import SizeValues, size_values
 from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
-from tadc.jax.relations import unpacked
+from tadc.jax.relation_tree import unpacked
 from tadc.jax.sparse_arrays import SparseArrays
 from tadc.jax.traced_shapes import require_types, type_problem
 
