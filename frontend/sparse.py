@@ -305,10 +305,11 @@ def over_stored(
 ) -> Term:
     """A value at the places of what a sparse output stores at its indices `own`.
 
-    It is computed at all of them, so nothing has to be 0. Of a tensor with the same pattern each element
-    is taken by itself: what is stored at one place is the same together, and nothing is looked for.
+    Of a tensor with the same pattern each element is taken by itself: what is stored at one place is
+    the same together, and nothing is looked for. Raises Rejected (TAD0214) for what is not 0 elsewhere.
     """
     if isinstance(value, Sparse):
+        _refuse(part for part in value.parts if not part.places <= places.keys())
         parts = tuple(_at_stored(part, own, places, terms) for part in value.parts)
         return total(terms, replace(value, parts=parts), span)
     return terms.substitute(value, places)

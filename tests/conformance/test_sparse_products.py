@@ -78,8 +78,6 @@ PROGRAMS: dict[str, tuple[str, Value]] = {
                                  lambda a, b, x, y: stored(jnp.exp(a) + jnp.sin(b))),
     "cut off": ("z[i] = sum{j} (max(min(A[i, j], 0.5), -0.3) * x[j] + min(2, B[i, j]))",
                 lambda a, b, x, y: jnp.clip(a, -0.3, 0.5) @ x + jnp.minimum(2, b).sum(1)),
-    "dense": ("z[i, j] = exp(A[i, j]) * cos(B[j, i]) + select(A[i, j] > 0.1, x[i], y[j])",
-              lambda a, b, x, y: jnp.exp(a) * jnp.cos(b.T) + where(a > 0.1, x[:, None], y)),
     "in between": ("let C[i, j] = A[i, j] * y[j]; z[i] = sum{j} (C[i, j] * x[j] + C[i, j]**2)",
                    lambda a, b, x, y: (a * y) @ x + ((a * y)**2).sum(1)),
     "rows of sum 1": ("let s[i] = sum{j} (A[i, j]); let C[i, j] = A[i, j] / (9 + s[i])\n"
