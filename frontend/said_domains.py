@@ -17,7 +17,7 @@ def over_box(binders: Sequence[str], domain: Iterable[Constraint]) -> tuple[list
     for name in binders:
         least = at_least_zero(Affine.var(name))
         above = [row for row in ranging if row.form.coefficient(name) == -1]
-        above = [row for row in above if row.form.variables & own == {name}]
+        above = [row for row in above if row.form.variables & own <= {name}]
         above = above if len(above) < 2 else [row for row in above if is_limit(row, name)]
         if least not in ranging or len(above) != 1:
             return None

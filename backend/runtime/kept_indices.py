@@ -103,9 +103,10 @@ class Relation:
     @property
     def array(self) -> Array:
         """The elements, as 32-bit integers, read-only; within what JAX transforms what stands for them."""
-        if not isinstance(self.kept.array, np.ndarray):
-            return self.kept.array
-        view = self.kept.array.view()
+        held: Any = self.kept.array
+        if not isinstance(held, np.ndarray):
+            return held
+        view = held.view()
         view.flags.writeable = False
         return view
 
