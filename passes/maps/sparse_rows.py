@@ -18,20 +18,16 @@ from tadc.passes.maps.map import Apply, Block, Fold, IndexNumber, Let, Load, Map
 
 
 @dataclass(frozen=True)
-class RowSearch:
-    """A sum of a name that looks for what is in the row of its element: the row, where the elements of rows
-    begin and end, the loops over what is looked for and over what is in the row, the columns of both, what
-    is in the row, and what is summed up of it."""
+class _OverRows:
+    """Two sums for the elements of rows: the name, the row of an element, where the elements of rows begin
+    and end, the loops of both sums, and the column of the element, or of what the inner loop runs over."""
 
     fold: str
     row: Lookup
     own: tuple[Affine, Affine]
     outer: tuple[str, Domain]
     inner: tuple[str, Domain]
-    asked: Affine
     column: Affine
-    load: Let
-    block: Block
 
     @property
     def columns(self) -> Affine:
@@ -42,43 +38,52 @@ class RowSearch:
 
 
 @dataclass(frozen=True)
-class RowProduct:
-    """The sum of a name: the row of an element, where rows begin and end, the loops, and what they add; the
-    element's column, and that of what is added."""
+class RowSearch(_OverRows):
+    """A sum that looks for what is in the row of its element: the columns that are looked for, what is in the
+    row, and what is summed up of it."""
 
-    fold: str
-    row: Lookup
-    own: tuple[Affine, Affine]
-    outer: tuple[str, Domain]
-    inner: tuple[str, Domain]
-    column: Affine
+    asked: Affine
+    load: Let
+    block: Block
+
+
+@dataclass(frozen=True)
+class RowProduct(_OverRows):
+    """A sum of products over what is in rows: the column of what is added, and that itself."""
+
     added: Affine
     block: Block
 
-    @property
-    def columns(self) -> Affine:
-        """A number that columns are less than."""
-        ((atom, _),) = self.column.terms
-        assert isinstance(atom, Lookup)
-        return atom.below
 
-
-def row_product(item: Map) -> RowProduct | None:
-    """The product that a map is; None for any other map."""
+def _sum_of(item: Map) -> tuple[str, Fold, str] | None:
+    """The one sum that a map over one index is, with its name and the index."""
     if item.order is not None or len(item.indices) != 1 or len(item.body.lets) != 1:
         return None
     (let,), fold = item.body.lets, item.body.lets[0].value
-    return product_of(let.names[0], fold, item.indices[0]) if isinstance(fold, Fold) else None
+    return (let.names[0], fold, item.indices[0]) if isinstance(fold, Fold) else None
 
 
-def product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
-    """The product that a sum is for the elements of an index; None where it is none."""
+def _inner_sum(fold: Fold) -> tuple[tuple[Let, ...], Fold] | None:
+    """Of a sum over one index of a sum over one index the inner one, and what stands before it."""
     lets, let = _last(fold.body)
     inner = let.value if let is not None else None
     if not isinstance(inner, Fold) or {fold.kind, inner.kind} != {"sum"}:
         return None
-    if len(fold.indices) != 1 or len(inner.indices) != 1 or len(inner.body.gives) != 1:
+    one_each = len(fold.indices) == len(inner.indices) == len(inner.body.gives) == 1
+    return (lets, inner) if one_each else None
+
+
+def row_product(item: Map) -> RowProduct | None:
+    """The product that a map is; None for any other map."""
+    found = _sum_of(item)
+    return None if found is None else product_of(*found)
+
+
+def product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
+    """The product that a sum is for the elements of an index; None where it is none."""
+    if (sums := _inner_sum(fold)) is None:
         return None
+    lets, inner = sums
     own = tuple(row for row in fold.rows if row.form.coefficient(index))
     told = tuple(row for row in inner.rows if row.equality)
     outer, bounds = (tuple(r for r in rows if r not in (*own, *told)) for rows in (fold.rows, inner.rows))
@@ -96,10 +101,8 @@ def product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
 
 def row_search(item: Map) -> RowSearch | None:
     """The search in rows that a map is; None for any other map."""
-    if item.order is not None or len(item.indices) != 1 or len(item.body.lets) != 1:
-        return None
-    (let,), fold = item.body.lets, item.body.lets[0].value
-    return search_of(let.names[0], fold, item.indices[0]) if isinstance(fold, Fold) else None
+    found = _sum_of(item)
+    return None if found is None else search_of(*found)
 
 
 def search_of(name: str, fold: Fold, index: str) -> RowSearch | None:
@@ -108,12 +111,9 @@ def search_of(name: str, fold: Fold, index: str) -> RowSearch | None:
     S[p] = sum q where ptr[u] <= p < ptr[u + 1] and (bounds of q by p):
                sum t where (bounds of t by u) and r[t] = c(q): f(q) * v[t]
     """
-    lets, let = _last(fold.body)
-    inner = let.value if let is not None else None
-    if not isinstance(inner, Fold) or {fold.kind, inner.kind} != {"sum"}:
+    if (sums := _inner_sum(fold)) is None:
         return None
-    if len(fold.indices) != 1 or len(inner.indices) != 1 or len(inner.body.gives) != 1:
-        return None
+    lets, inner = sums
     (q,), (t,) = fold.indices, inner.indices
     own = tuple(row for row in fold.rows if row.form.coefficient(index))
     told = tuple(row for row in inner.rows if row.equality)
@@ -133,7 +133,7 @@ def search_of(name: str, fold: Fold, index: str) -> RowSearch | None:
     others = [form for let in block.lets if let is not load for form in _forms(Block((let,), ()))]
     if any({t, index} & form.variables for form in others):
         return None
-    return RowSearch(name, row, ends, (q, outer), (t, bounds), asked, column, load, block)
+    return RowSearch(name, row, ends, (q, outer), (t, bounds), column, asked, load, block)
 
 
 def _reads(load: Let, *names: str) -> bool:
