@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from threading import RLock
+from weakref import WeakValueDictionary
 
 from tadc.backend.cpu.linking import Library, link
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
 
+_LOCK = RLock()
+_LINKED: WeakValueDictionary[object, Library] = WeakValueDictionary()
+
 
 def linked(
     text: str, symbols: Sequence[str], externals: Mapping[str, int] | None = None, level: int = 0
 ) -> Library:
-    """LLVM IR in this process, as `link`. Where nothing is worth optimising, level 0 takes milliseconds."""
-    return link(_object_code(text, level), symbols, externals)
+    """LLVM IR in this process, as `link`. Where nothing is worth optimising, level 0 takes milliseconds.
+
+    Threads that ask for the same at once have one library: of two, one would be dropped while the other
+    thread has addresses in it.
+    """
+    key = text, tuple(symbols), frozenset((externals or {}).items()), level
+    with _LOCK:
+        found = _LINKED.get(key)
+        if found is None:
+            found = _LINKED[key] = link(_object_code(text, level), symbols, externals)
+        return found
 
 
 def _object_code(text: str, level: int) -> bytes:

@@ -117,7 +117,7 @@ class IndexArguments:
             message = f"`{parameter.name}` has {given.size} elements, which must be fewer than 2**31"
             return Diagnostic("TAD0511", message, notes=[declared(parameter)])
         below = self._below[parameter.name]
-        if found.largest >= min(below, INDEX_LIMIT):
+        if given.size and found.largest >= min(below, INDEX_LIMIT):
             return out_of_range(parameter, given, below)
         if parameter.increasing and found.falls:
             return _falling(parameter, given)

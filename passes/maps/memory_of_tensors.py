@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tadc.passes.maps.entries_along import pairs_along
 from tadc.passes.maps.kept import kept_tensors
 from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor, Window
 
@@ -17,7 +18,7 @@ class Memory:
 
     A tensor that is returned twice is two results. The shape of a temporary is that of its memory. For each
     `spans` has the number of the map that computes it, and of the last that reads it: the first and the last
-    of a chain, whose maps run by turns.
+    of a chain, whose maps run by turns, or of a pair.
     Tensors that are `replaced` are in the memory of another, which is computed from them in place. Those that
     are `kept` from call to call have memory of their own, and are no arguments.
     """
@@ -56,7 +57,7 @@ def memory_of(function: MapFunction) -> Memory:
         function.arguments,
         tuple(tensors[name] for name in function.results),
         tuple(_in_window(tensor, windows.get(tensor.name)) for tensor in temporaries),
-        tuple(_spans(function.maps, temporaries)),
+        tuple(_spans(function, temporaries)),
         replaced,
         kept,
     )
@@ -84,8 +85,9 @@ def _given(block: Block) -> object:
     return next(let.value for let in block.lets if name in let.names)
 
 
-def _spans(maps: Sequence[Map], temporaries: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
+def _spans(function: MapFunction, temporaries: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
     """For each tensor the number of the map that computes it, and of the last that reads it."""
+    maps = function.maps
     first = {tensor.name: number for number, item in enumerate(maps) for tensor in item.tensors}
     last = dict(first)
     for number, item in enumerate(maps):
@@ -93,6 +95,8 @@ def _spans(maps: Sequence[Map], temporaries: Sequence[Tensor]) -> Iterator[tuple
     ends: dict[int, tuple[int, int]] = {}
     for chain in chains_in(maps):
         ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
+    # Both maps of a pair run where the first of them stands.
+    ends |= {n: (min(pair), max(pair)) for pair in pairs_along(function).items() for n in pair}
     for chain in chains_in(maps):
         for name, end in _again(maps, chain, ends):
             last[name] = max(last.get(name, end), end)

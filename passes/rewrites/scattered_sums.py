@@ -75,7 +75,7 @@ class _Sum:
         """Whether there are many fibres, and they read what no cache near holds at places all over it."""
         (elements,) = self.definition.shape
         assert isinstance(elements, int)
-        if self.arrays[source].increasing or elements < LEAST_ELEMENTS:
+        if self.arrays[source].increasing or len(self.arrays[source].shape) > 1 or elements < LEAST_ELEMENTS:
             return False
         return (
             not holds_reduction(body.body, {})

@@ -287,7 +287,11 @@ class Unknowns:
         found = [most + 1 for most in self.bounds(name, -1, asked)]
         from_zero = any(row.form == variable for row in rows) or implied(variable, (*rows, *own, *facts))
         if found and from_zero:
-            return extent(min(found, key=_reading))
+            most = min(found, key=_reading)
+            # One below another has a value less than that, but none fewer than none.
+            is_less = most.constant < 0 and not implied(most, facts)
+            more = most - most.constant
+            return extent(more if is_less and implied(more, facts) else most)
         raise NotListed(f"nothing bounds an index of `{self.definition.name}` by sizes")
 
     def bounds(self, name: str, sign: int, asked: tuple[str, ...] = ()) -> list[Affine]:

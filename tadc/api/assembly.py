@@ -19,8 +19,9 @@ from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.known_arrays import known
 from tadc.backend.runtime.workspace import ALIGNMENT
-from tadc.frontend.diagnostics import ArgumentError
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
+from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.host_kernel import Kernel
@@ -61,7 +62,10 @@ class Assembly:
         named, symbols = dict(kwargs), kernel.sizes
         fixed = {} if symbols is None else symbols.fixed
         names = () if symbols is None else (*symbols.names, *fixed)
-        given = {name: int(named.pop(name)) for name in names if name in named}
+        problems: list[Diagnostic] = []
+        given = size_values({name: named.pop(name) for name in names if name in named}, problems)
+        if problems:
+            raise ArgumentError(problems)
         values = bind(inputs, args, named, names)
         self._inputs, self._names = inputs, names
         made = [p for p in kernel.made if p.inspected and not {*p.inspected.of} & {*listing.paired}]
@@ -110,17 +114,17 @@ class Assembly:
     @cached_property
     def blocks(self) -> tuple[BlockKernel, EntryParts] | None:
         """What computes some rows of the lists at a time, and adds these; None where that does not pay."""
-        about, lists = self.listing.rows, [one for several in self.listing.lists.values() for one in several]
+        shared, lists = self.listing.rows, [one for several in self.listing.lists.values() for one in several]
         patterns = self.patterns
         count = sum(pattern.slots.size for pattern in patterns.values())
         types = {p.dtype for p in self.kernel.outputs}
-        if about is None or len(types) != 1 or not LEAST_NUMBERS <= count < INDEX_LIMIT // 2:
+        if shared is None or len(types) != 1 or not LEAST_NUMBERS <= count < INDEX_LIMIT // 2:
             return None
         (dtype,), total = types, shape_at(lists[0].shape, self.sizes)[0]
-        rows = _block_rows(BLOCK // max(about.numbers, 1), dtype.itemsize)
+        rows = _block_rows(BLOCK // max(shared.numbers, 1), dtype.itemsize)
         if total < rows or count > MOST_NUMBERS * total or (compiled := self._block(rows)).made:
             return None
-        kernel = BlockKernel(compiled, rows, about.arguments, self.sizes)
+        kernel = BlockKernel(compiled, rows, shared.arguments, self.sizes)
         begins = dict(zip((p.name for p in kernel.outputs), kernel.places, strict=False))
         slots: list[Any] = []
         first = 0
@@ -166,10 +170,10 @@ class Assembly:
         return found
 
 
-def _block_rows(bytes: int, size: int) -> int:
+def _block_rows(room: int, size: int) -> int:
     """How many rows a block has that has so many bytes for each number in a row: an odd number of lines of
     the cache, so that one number and the next of a row are not in the same few places of it."""
-    lines = min(max(bytes // ALIGNMENT, 1), MOST_LINES)
+    lines = min(max(room // ALIGNMENT, 1), MOST_LINES)
     return (lines - 1 | 1) * ALIGNMENT // size
 
 
@@ -179,9 +183,9 @@ def call_key(kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapp
     seen = [known(given.get(name)) for name in listing.arrays]
     if None in seen:
         return None
-    sizes = () if kernel.sizes is None else kernel.sizes.names
+    sizes = () if kernel.sizes is None else (*kernel.sizes.names, *kernel.sizes.fixed)
     rest = [
-        (name, int(value) if name in sizes else np.shape(value))
+        (name, value if name in sizes else np.shape(value))
         for name, value in given.items()
         if name not in listing.arrays
     ]

@@ -74,10 +74,7 @@ def _taken_apart(slots: Sequence[Array], starts: Array, count: int) -> Array:
     found, used = [np.zeros(0, INDEX)], count
     place = np.arange(count, dtype=INDEX)
     for part, (begin, end) in enumerate(ranges):
-        is_other = np.zeros(count, bool)
-        for own in slots:
-            is_other[own[begin:end]] = True
-        others = np.flatnonzero(is_other & (first < part)).astype(INDEX)
+        others = np.unique(np.concatenate([_of_others(own[begin:end], first, part) for own in slots]))
         place[others] = np.arange(used, used + others.size, dtype=INDEX)
         for own in slots:
             own[begin:end] = place[own[begin:end]]
@@ -85,6 +82,11 @@ def _taken_apart(slots: Sequence[Array], starts: Array, count: int) -> Array:
         found.append(others)
         used += others.size
     return np.concatenate(found)
+
+
+def _of_others(slots: Array, first: Array, part: int) -> Array:
+    """The slots among some that belong to parts before one."""
+    return slots[first[slots] < part].astype(INDEX)
 
 
 def _runs(slots: Sequence[Array], places: Sequence[int], rows: int, starts: Array) -> Runs:

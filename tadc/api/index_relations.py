@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -49,7 +50,9 @@ def relation(indices: Any, below: int) -> Relation:
     if isinstance(found, Diagnostic):
         raise ArgumentError([replace(found, notes=[])])
     if "jax" in sys.modules:
-        import_module("tadc.jax.relation_tree")  # JAX takes them
+        # JAX takes them; one that is not whole, or too old, says so where `f.jax` is asked for.
+        with suppress(ImportError, AttributeError):
+            import_module("tadc.jax.relation_tree")
     made = Relation(found.copy(), bound)
     if made.kept.largest >= bound:
         wrong = out_of_range(parameter, found, bound)

@@ -204,7 +204,9 @@ class SparseCall:
 
     def _tell_sizes(self, given: Sequence[tuple[Parameter, Stored]]) -> None:
         """Give the sizes that the shapes of sparse arrays tell, where the caller does not."""
-        known = {name: self.kwargs[name] for name in self._sizes if isinstance(self.kwargs.get(name), int)}
+        known = {
+            name: int(n) for name in self._sizes if isinstance(n := self.kwargs.get(name), int | np.integer)
+        }
         shapes = [p.pattern.shape for p, _ in given if p.pattern is not None]
         told_sizes(shapes, [stored.shape for _, stored in given], known)
         self.kwargs.update({name: size for name, size in known.items() if name in self._sizes})

@@ -106,7 +106,7 @@ def _read(name: str, file: str, entry: str, sparse: bool) -> Any:
     with loaded:
         names = list(loaded.files)
         wanted = entry or name
-        if wanted not in names and not entry and {"format", "shape", "data"} <= set(names):
+        if (sparse or wanted not in names) and not entry and {"format", "shape", "data"} <= set(names):
             return _read_sparse(name, file, sparse)
         if wanted not in names:
             raise file_error(f"`{file}` has no array `{wanted}`", *_what_it_has(name, file, entry, names))

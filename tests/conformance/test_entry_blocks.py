@@ -128,3 +128,12 @@ def test_slots_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_has_rows(text: str, by: str, rows: tuple[str, ...] | None) -> None:
     found = entries(tadc.hessian(tadc.function(text), by).program)[1].rows
     assert (found and found.arguments) == rows
+
+
+def test_other_values_of_a_fixed_size_are_refused() -> None:
+    given = springs()
+    second = tadc.hessian(tadc.function(SPRINGS), "x").at({"N": N})
+    second.toscipy(*given, N=N)
+    for value in (N + 1, N + 0.7):
+        with pytest.raises(tadc.ArgumentError, match="TAD0508"):
+            second.toscipy(*given, N=value)

@@ -136,3 +136,10 @@ def test_quotients_and_remainders_are_told(inner: str, lists: list[str] | None) 
     assert all(math.prod(as_form(size).constant for size in one.shape) < 9 * 40 for one in made)
     if lists is not None:
         assert [", ".join(map(str, one.shape)) for one in made] == lists
+
+
+def test_no_pair_of_two_places_of_none() -> None:
+    text = "s: index[E] in N; w: f64[E]; x: f64[N]\n"
+    text += "let l[n: N] = prod{e: s[e] = n} (w[e]*x[s[e]]); u = sum{n} (l[n])"
+    none = np.zeros(0, np.int32), np.zeros(0), np.ones(6)
+    assert tadc.hessian(tadc.function(text), "x").toscipy(*none).nnz == 0

@@ -107,3 +107,16 @@ def test_what_was_made_in_the_order_of_fibres_stays_there() -> None:
     terms = w * np.sin(u) * z[d]
     shares = np.exp(terms) / np.bincount(d, np.exp(terms), m)[d]
     np.testing.assert_allclose(found.dz, np.bincount(d, dy[d] * shares * w * np.sin(u), m), atol=1e-12)
+
+
+def test_fibres_of_corners_are_added_up_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TADC_CACHE", "0")
+    for name, value in {"LEAST_ELEMENTS": 1, "LEAST_BLOCKS": 3, "MULTIPLE": 1, "FAR": 0}.items():
+        monkeypatch.setattr(scattered_sums, name, value)
+    text = "t: index[F, 3] in N; v: f64[F]; z: f64[N]\n"
+    text += "m[n: N] = sum{f, k: t[f, k] = n} (v[f]*sin(z[t[f, 0]]*z[t[f, 2]]))"
+    random, expected = np.random.default_rng(0), np.zeros(6)
+    t, v, z = random.integers(0, 6, (21, 3)), random.normal(size=21), random.normal(size=6)
+    np.add.at(expected, t.ravel(), np.repeat(v * np.sin(z[t[:, 0]] * z[t[:, 2]]), 3))
+    found = tadc.compile(tadc.function(text), sizes={"F": 21, "N": 6})(t=t, v=v, z=z)
+    np.testing.assert_allclose(found, expected)

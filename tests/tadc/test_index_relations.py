@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -126,3 +127,9 @@ def test_masked_indices() -> None:
     with pytest.raises(tadc.ArgumentError, match=r"those that are not masked, `s\.compressed\(\)`"):
         f(masked, np.ones(3))
     assert f(masked.compressed(), np.ones(3)).tolist() == [1, 1]
+
+
+def test_a_relation_without_jax_that_works(f: tadc.Function, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.delitem(sys.modules, "tadc.jax.relation_tree", raising=False)
+    assert tadc.relation([0, 1], 2).below == 2
