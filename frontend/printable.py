@@ -264,7 +264,7 @@ def _greatest(form: Affine) -> Affine:
 def _in_turn(binders: Sequence[str], rows: Domain) -> list[tuple[list[str], list[Constraint]]]:
     """Binders in groups, outermost first: the i of a bound `ptr[i] <= e` before the e."""
 
-    def isbounded(name: str) -> bool:
+    def has_bounds(name: str) -> bool:
         return any(
             not row.equality
             and row.form.coefficient(name)
@@ -274,7 +274,7 @@ def _in_turn(binders: Sequence[str], rows: Domain) -> list[tuple[list[str], list
         )
 
     own = set(binders)
-    inner = [name for name in binders if isbounded(name)]
+    inner = [name for name in binders if has_bounds(name)]
     outer = [name for name in binders if name not in inner]
     if not inner or not outer:
         return [(list(binders), list(rows))]

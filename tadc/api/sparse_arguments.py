@@ -151,6 +151,10 @@ def _of_jax(parameter: Parameter, value: Any) -> Diagnostic | None:
     return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer)
+
+
 class SparseCall:
     """A call with sparse arrays: what the kernel takes of them, and what its results become.
 
@@ -202,13 +206,11 @@ class SparseCall:
         #: The sparse arrays by their names.
         self.given = {parameter.name: value for parameter, value, _ in given}
 
-    def _tell_sizes(self, given: Sequence[tuple[Parameter, Stored]]) -> None:
+    def _tell_sizes(self, arrays: Sequence[tuple[Parameter, Stored]]) -> None:
         """Give the sizes that the shapes of sparse arrays tell, where the caller does not."""
-        known = {
-            name: int(n) for name in self._sizes if isinstance(n := self.kwargs.get(name), int | np.integer)
-        }
-        shapes = [p.pattern.shape for p, _ in given if p.pattern is not None]
-        told_sizes(shapes, [stored.shape for _, stored in given], known)
+        known = {name: int(self.kwargs[name]) for name in self._sizes if _is_integer(self.kwargs.get(name))}
+        shapes = [p.pattern.shape for p, _ in arrays if p.pattern is not None]
+        told_sizes(shapes, [stored.shape for _, stored in arrays], known)
         self.kwargs.update({name: size for name, size in known.items() if name in self._sizes})
         #: The sizes that are given by name, and those that sparse arrays tell.
         self.told = known
