@@ -18,7 +18,7 @@ from tadc.backend.runtime.kept_indices import IndexArray, Relation
 
 
 def unpacked(value: Any) -> Any:
-    """The elements of a relation: XLA sorts at each call what a kernel needs sorted."""
+    """The elements of a relation: a kernel within XLA sorts them itself, and keeps what it sorted."""
     return value.array if isinstance(value, Relation) else value
 
 

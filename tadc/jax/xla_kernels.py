@@ -13,6 +13,7 @@ import threading
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary, finalize
 
 import jax
 
@@ -22,7 +23,7 @@ from tadc.backend.object_code import object_code
 from tadc.caller.boundary import usage
 from tadc.compiler.compile_options import Options
 from tadc.jax.handler import MESSAGE, dispatcher, handler
-from tadc.native.framed_kernels import framed_kernel
+from tadc.native.framed_kernels import Framed, framed_kernel
 
 TARGET = "tadc"
 """The name by which XLA knows the handler."""
@@ -41,6 +42,9 @@ class Kernels:
         self._lock = threading.RLock()
         self._functions: dict[int, int] = {}
         self._kept: list[Any] = []
+        self._made: dict[int, Framed] = {}
+        #: Functions whose end frees what their kernels keep of index arrays.
+        self._ending: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
         self._install: Any = None
 
     def __len__(self) -> int:
@@ -74,15 +78,20 @@ class Kernels:
         found = self._functions.get(key)
         if found is None:
             with self._lock:
-                found = self._functions.get(key) or self._compiled(function)
+                found = self._functions.get(key) or self._compiled(key, function)
                 if key not in self._functions:
                     self._functions[key] = found
                     self._publish()
+        with self._lock:
+            if function not in self._ending:
+                # An equal function, or what XLA has compiled, may still call: it looks at its arrays anew.
+                self._ending[function] = end = finalize(function, self._made[key].forget)
+                end.atexit = False
         return found
 
-    def _compiled(self, function: Function) -> int:
+    def _compiled(self, key: int, function: Function) -> int:
         made = framed_kernel(function, "XLA", lambda interface, entry: handler(interface, entry.symbol))
-        self._kept.append(made.library)
+        self._made[key] = made
         return made.address
 
     def _publish(self) -> None:

@@ -30,7 +30,7 @@ from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
 from tadc.lattice.affine import Affine
 from tadc.native.ir_lines import SATURATED, Lines, Value
-from tadc.native.kept_inspection import KeptInspection
+from tadc.native.kept_inspection import KeptInspection, has_indices
 from tadc.native.scratch import lay_out
 from tadc.native.scratch_memory import GIVE, TAKE
 
@@ -241,8 +241,7 @@ class _Functions:
     @cached_property
     def kept(self) -> KeptInspection | None:
         """What is done for index arrays; None where there are none."""
-        has_indices = any(p.below is not None for p in self.interface.arguments)
-        return KeptInspection(self.interface, NO_MEMORY, NO_INDEX) if has_indices else None
+        return KeptInspection(self.interface, NO_MEMORY, NO_INDEX) if has_indices(self.interface) else None
 
     @cached_property
     def extents(self) -> tuple[Extent, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import json
 import threading
+import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,74 +21,108 @@ from tadc.backend.object_code import object_code
 from tadc.backend.runtime import inspector
 from tadc.backend.runtime.interface import Interface
 from tadc.compiler.compile_options import Options
+from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.native import scratch_memory
 from tadc.native.entry import Entry, entry_of, joined
+from tadc.native.kept_inspection import forget_symbol, has_indices
 
 Frame = Callable[[Interface, Entry], tuple[str, str]]
 """The symbol of the function that the framework calls, and LLVM IR that defines it around the entry."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Framed:
-    """The function in memory: its code stays there as long as the library does."""
+    """The function in memory: its code, and what that keeps of calls, stay as long as this does."""
 
     interface: Interface
     library: Library
     address: int
+    #: The kernel that the code asks for where calls have long fibres, and the function by which it asks.
+    cutting: _Cutting | None = None
+    finder: Any = None
+
+    def forget(self) -> None:
+        """Free what the code keeps of the last call; another call looks at its index arrays anew."""
+        if has_indices(self.interface):
+            _forget(self.library, self.interface)
+        if self.cutting is not None and self.cutting.made is not None:
+            self.cutting.made.forget()
 
 
 def framed_kernel(
-    f: Function, framework: str, frame: Frame, externals: Mapping[str, int] | None = None, cuts: bool = False
+    f: Function, framework: str, frame: Frame, externals: Mapping[str, int] | None = None
 ) -> Framed:
     """The kernel of a function within a frame, which a `framework` of this name and version calls.
 
-    `externals` are addresses of what the frame calls. The kernel `cuts` long fibres, or has calls with these
-    run another that does. Raises CompileError as `compile`.
+    `externals` are addresses of what the frame calls. Calls with long fibres run another kernel, which cuts
+    these. Raises CompileError as `compile`.
     """
-    options = Options(reverse=f.options.reverse, long_fibres=cuts)
-    options = options.storing(f.options.materialize, f.options.memory_limit)
+    return _framed(_Asked(str(f), f.program, f.options), framework, frame, externals or {})
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is wanted of a function, which need not stay for it."""
+
+    text: str
+    program: Program
+    options: Options
+
+
+def _framed(
+    asked: _Asked, framework: str, frame: Frame, externals: Mapping[str, int], cuts: bool = False
+) -> Framed:
+    options = Options(reverse=asked.options.reverse, long_fibres=cuts)
+    options = options.storing(asked.options.materialize, asked.options.memory_limit)
     cache = configured()
-    key = Recipe(Source(str(f))).key(framework, repr(options), options.backend.tools())
+    key = Recipe(Source(asked.text)).key(framework, repr(options), options.backend.tools())
     image = cache.get(key) if cache else None
     if image is None:
-        image = _image(f, options, frame)
+        image = _image(asked.program, options, frame)
         if cache:
             cache.put(key, image)
     head, _, code = image.partition(b"\n")
     about = json.loads(head)
     symbol = str(about["symbol"])
     interface = Interface.from_json(about["interface"])
-    called = {**(externals or {}), **scratch_memory.addresses()}
-    if any(p.below is not None for p in interface.inputs):
-        called |= inspector.symbols()
-        called |= {} if cuts else {FIND: _finder(f, framework)}
-    library = load(code, [symbol], called)
-    return Framed(interface, library, library[symbol])
+    called = {**externals, **scratch_memory.addresses()}
+    if not has_indices(interface):
+        library = load(code, [symbol], called)
+        return Framed(interface, library, library[symbol])
+    cutting = None if cuts else _Cutting(asked, f"entry of {framework}")
+    finder = cutting and _Finder(cutting)
+    called |= inspector.symbols()
+    if finder is not None:
+        called[FIND] = ctypes.cast(finder, ctypes.c_void_p).value or 0
+    library = load(code, [symbol, forget_symbol(interface)], called)
+    made = Framed(interface, library, library[symbol], cutting, finder)
+    # The code stays until this has run. At the end of the process all is freed anyway.
+    weakref.finalize(made, _forget, library, interface).atexit = False
+    return made
 
 
-def _finder(f: Function, framework: str) -> int:
-    """The address of a function that tells where the entry of a kernel is that cuts long fibres.
+def _forget(library: Library, interface: Interface) -> None:
+    ctypes.CFUNCTYPE(None)(library[forget_symbol(interface)])()
 
-    It compiles that at the first call; 0 where it cannot be.
-    """
-    lock, found = threading.Lock(), list[int]()
 
-    def find() -> int:
-        with lock:
-            if not found:
-                try:
-                    made = framed_kernel(f, f"entry of {framework}", _entry_alone, cuts=True)
-                except Exception:  # nothing may pass through a framework; the other kernel computes the same
-                    found.append(0)
-                else:
-                    _KEPT.append(made.library)
-                    found.append(made.address)
-        return found[0]
+class _Cutting:
+    """The kernel that cuts long fibres, compiled when it is first asked for."""
 
-    called = _Finder(find)
-    _KEPT.append(called)
-    return ctypes.cast(called, ctypes.c_void_p).value or 0
+    def __init__(self, asked: _Asked, framework: str) -> None:
+        self._asked, self._framework = asked, framework
+        self._lock, self._is_asked = threading.Lock(), False
+        self.made: Framed | None = None
+
+    def __call__(self) -> int:
+        """The address of its entry; 0 where it cannot be compiled."""
+        with self._lock:
+            if not self._is_asked:
+                # Nothing may pass through a framework; the other kernel computes the same.
+                with suppress(Exception):
+                    self.made = _framed(self._asked, self._framework, _entry_alone, {}, cuts=True)
+                self._is_asked = True
+        return self.made.address if self.made is not None else 0
 
 
 def _entry_alone(interface: Interface, entry: Entry) -> tuple[str, str]:
@@ -95,18 +131,15 @@ def _entry_alone(interface: Interface, entry: Entry) -> tuple[str, str]:
 
 _Finder = ctypes.CFUNCTYPE(ctypes.c_size_t)
 
-#: What frameworks may call at any time.
-_KEPT: list[Any] = []
-
 FIND = "tadc.find.cutting"
 """The function that code of kernels asks."""
 
 
-def _image(f: Function, options: Options, frame: Frame) -> bytes:
+def _image(program: Program, options: Options, frame: Frame) -> bytes:
     """A line of JSON, which says what the code is, and the object code."""
-    unit = unit_of(f.program, options)
-    has_indices = any(p.below is not None for p in unit.interface.inputs)
-    entry = entry_of(unit.interface, FIND if has_indices and not options.long_fibres else "")
+    unit = unit_of(program, options)
+    asks = has_indices(unit.interface) and not options.long_fibres
+    entry = entry_of(unit.interface, FIND if asks else "")
     symbol, text = frame(unit.interface, entry)
     code = object_code(joined(unit.llvm_ir, entry.text, text))
     head = {"symbol": symbol, "interface": unit.interface.as_json()}

@@ -6,6 +6,10 @@ stores at `found` a block with copies of the index arrays and what is made of th
 of the last call where sizes and elements are still the same: to sort an array takes much longer than to read
 it. Else it looks at the arrays, and returns a code of `entry.py` where an element is no index or memory is
 short. The block is the caller's until it is kept again; a call meanwhile makes another.
+
+    void @SYMBOL.forget()
+
+frees what is kept.
 """
 
 from __future__ import annotations
@@ -22,6 +26,16 @@ from tadc.native.scratch import lay_out
 from tadc.native.scratch_memory import DROP, KEEP, NEW
 
 _COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+
+
+def has_indices(interface: Interface) -> bool:
+    """Whether a kernel takes index arrays, so that something is kept for it."""
+    return any(p.below is not None for p in interface.arguments)
+
+
+def forget_symbol(interface: Interface) -> str:
+    """The name of the function that frees what is kept."""
+    return f"{interface.symbol}.forget"
 
 
 class KeptInspection:
@@ -70,12 +84,25 @@ class KeptInspection:
         return lines.put(f"icmp ne i64 {lines.put(f'load i64, ptr {block}')}, 0")
 
     def text(self) -> str:
-        """The function."""
+        """The functions."""
+        return self._forget() + self._look()
+
+    def _forget(self) -> str:
+        lines = Lines()
+        lines.do(f'call void @"{DROP}"(ptr {self._taken(lines)})')
+        lines.do("ret void")
+        return lines.function(f'void @"{forget_symbol(self.interface)}"()', {})
+
+    def _taken(self, lines: Lines) -> Value:
+        """What was kept, or null, and is no longer."""
+        return lines.put(f"atomicrmw xchg ptr {self.place}, ptr null acq_rel")
+
+    def _look(self) -> str:
         lines, names = Lines(), self._sizes
         sizes = {name: f"%s{n}" for n, name in enumerate(names)}
         arrays = [f"%a{n}" for n in range(len(self.given))]
         layout, total = self._layout(lines, sizes)
-        old = lines.put(f"atomicrmw xchg ptr {self.place}, ptr null acq_rel")
+        old = self._taken(lines)
         self._compare(lines, old, layout, arrays, sizes)
         lines.do(f"store ptr {old}, ptr %found")
         lines.do("ret i64 0")

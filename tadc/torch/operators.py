@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from tadc.api.function import Function
+from tadc.api.function import Function, function_of
 from tadc.torch.derived_operators import (
     BATCH,
     GRADIENTS,
@@ -38,7 +38,8 @@ class Operator:
         self.outputs = f.outputs
         self._derived: dict[Any, Operator] = {}
         define(name, f)
-        self.interface = add_kernel(name, f)
+        self._kernel = add_kernel(name, f)
+        self.interface = self._kernel.interface
         packet = getattr(getattr(torch.ops, NAMESPACE), name)
         self.op = packet.default
         #: The kernel itself, where nothing is differentiated, as a function of C++.
@@ -73,6 +74,12 @@ class Operator:
                 name = derived_name(self.name, self.function, kind, names)
                 self._derived[key] = _once(name, lambda: derive(self.function, kind, names))
             return self._derived[key]
+
+    def forget(self) -> None:
+        """Free what this kernel and those of what is derived keep of index arrays; calls make it anew."""
+        self._kernel.forget()
+        for operator in list(self._derived.values()):
+            operator.forget()
 
     def _fake(self, *tensors: Any) -> Any:
         found = results_like(self.interface, tensors)
@@ -127,8 +134,12 @@ class Operator:
 
 
 def operator_of(f: Function) -> Operator:
-    """The operator of a function: one for equal programs."""
-    return _once(operator_name(f), lambda: f)
+    """The operator of a function: one for equal programs.
+
+    Operators stay as long as the process, and this of a function's program: not the function itself.
+    """
+    program = f.program
+    return _once(operator_name(f), lambda: function_of(lambda: program, f.recipe, f.options))
 
 
 def _once(name: str, make: Callable[[], Function]) -> Operator:

@@ -15,11 +15,10 @@ from keyword import iskeyword
 from typing import Any
 
 from tadc.api.function import Function
-from tadc.backend.cpu.linking import Library
 from tadc.backend.runtime.interface import Interface
 from tadc.caller.boundary import usage
 from tadc.native.entry import Entry
-from tadc.native.framed_kernels import framed_kernel
+from tadc.native.framed_kernels import Framed, framed_kernel
 from tadc.torch.boxed import boxed, boxed_symbol
 from tadc.torch.libtorch import externals, register
 from tadc.torch.pytorch import torch
@@ -36,7 +35,7 @@ MOST_INPUTS = 64
 _WORDS = ("Tensor", "self")
 
 #: Kernels stay as long as the process: PyTorch may call them at any time.
-_KEPT: list[Library] = []
+_KEPT: list[Framed] = []
 
 
 @cache
@@ -72,17 +71,17 @@ def argument_names(inputs: Sequence[str]) -> list[str]:
     return [f"_{n}" if iskeyword(name) or name in _WORDS else name for n, name in enumerate(inputs)]
 
 
-def add_kernel(name: str, f: Function) -> Interface:
+def add_kernel(name: str, f: Function) -> Framed:
     """Compile a function, and let the code compute both overloads on CPU tensors."""
 
     def frame(interface: Interface, entry: Entry) -> tuple[str, str]:
         return boxed_symbol(interface), boxed(interface, entry)
 
     made = framed_kernel(f, f"PyTorch {torch.__version__}", frame, externals())
-    _KEPT.append(made.library)
+    _KEPT.append(made)
     register(name, made.address)
     register(f"{name}.direct", made.address)
-    return made.interface
+    return made
 
 
 def hand_on(name: str, op: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -63,6 +64,8 @@ class TorchFunction:
         if f.per_value is None and not f.program.unbound_sizes() and f.inputs:
             operator = operator_of(f)
             self._op, self._direct = operator.op, operator.direct
+            if self._indices:
+                weakref.finalize(self, operator.forget).atexit = False
 
     def __repr__(self) -> str:
         return f"<tadc.torch.{type(self).__name__} {typed_text(self.function)}>"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import jax
@@ -14,6 +16,7 @@ from scipy.sparse import csr_array
 import tadc
 from tadc.api.execute import unit_of
 from tadc.compiler.compile_options import Options
+from tadc.native.framed_kernels import Framed
 
 E, N = 20, 7
 RANDOM = np.random.default_rng(0)
@@ -319,3 +322,16 @@ def test_what_is_made_of_index_arrays_within_the_call(text: str, arrays: Any, ki
     assert kind in {p.inspected.kind for p in made if p.inspected is not None}
     found = f.jax(SRC, DST, W, N=N)
     alike(found, jnp.zeros(found.shape).at[arrays].add(W))
+
+
+def test_what_kernels_keep_ends_with_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: list[str] = []
+    monkeypatch.setattr(Framed, "forget", lambda made: forgotten.append(made.interface.arguments[0].name))
+    f = tadc.function("end: index[E] in N; x: f64[E]; u: f64[N]; y[n: N] = u[n] + sum{e: end[e] = n} (x[e])")
+    f.jax(DST, W, X[:, 0])
+    assert "end" not in forgotten
+    f = weakref.ref(f)
+    jax.clear_caches()
+    gc.collect()
+    assert f() is None
+    assert forgotten.count("end") == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -95,7 +97,7 @@ SUMS = "dst: index[E] in N; x: f64[E]; u: f64[N]\ny[n: N] = u[n] + sum{e: dst[e]
 class Sums:
     """The kernel of `SUMS` in a frame, and what the inspector sorted for it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, f: tadc.Function | None = None) -> None:
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 2)
         symbols, self.sorted = inspector.symbols(), 0
         sort = kind(symbols["tadc_sort"])
@@ -107,8 +109,8 @@ class Sums:
         self.kept = kind(counting)
         address = ctypes.cast(self.kept, ctypes.c_void_p).value
         monkeypatch.setattr(inspector, "symbols", lambda: symbols | {"tadc_sort": address})
-        made = framed_kernel(tadc.function(SUMS), "a framework", frame)
-        self.library = made.library
+        made = framed_kernel(f or tadc.function(SUMS), "a framework", frame)
+        self.made = made
         self.run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(made.address)
 
     def __call__(self, dst: Array, x: Array, size: int) -> Array | int:
@@ -164,3 +166,33 @@ def test_long_fibres_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> 
     sums(even, x, 9)
     np.testing.assert_array_equal(sums(star, x, 9), found)
     assert cuts == [False, True]
+
+
+def test_what_is_kept_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the kernels, or when they are told to; the function itself is not kept."""
+    addresses, dropped = scratch_memory.addresses(), list[int]()
+    drop = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(addresses[scratch_memory.DROP])
+
+    def counting(block: int) -> None:
+        dropped.append(block)
+        drop(block)
+
+    own = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(counting)
+    given = addresses | {scratch_memory.DROP: ctypes.cast(own, ctypes.c_void_p).value or 0}
+    monkeypatch.setattr(scratch_memory, "addresses", lambda: given)
+    f = tadc.function(SUMS)
+    of = weakref.ref(f)
+    sums, x, star = Sums(monkeypatch, f), np.ones(40_000), np.full(40_000, 3, np.int32)
+    del f
+    gc.collect()
+    assert of() is None
+    for _ in range(2):
+        dropped.clear()
+        sums(star, x, 9)
+        sums.made.forget()
+        assert sum(map(bool, dropped)) == 2  # that of the kernel which cuts long fibres too
+    sums(star[:10], x[:10], 9)
+    dropped.clear()
+    del sums
+    gc.collect()
+    assert sum(map(bool, dropped)) == 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
 from scipy.sparse import csr_array
 
 import tadc
+from tadc.native.framed_kernels import Framed
 from tests.torch.programs import torch
 
 E, N = 20, 7
@@ -224,3 +227,16 @@ def test_sizes_that_a_sparse_tensor_tells_are_those_of_others(product: tadc.Func
         tadc.ArgumentError, match=r"no tensor but csr_array;.*\n.*\n.*torch.sparse_csr_tensor\("
     ):
         product.torch(csr_array(DENSE.numpy()), torch.ones(7, dtype=torch.float64))
+
+
+def test_what_kernels_keep_ends_with_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of derivatives too."""
+    forgotten: list[str] = []
+    monkeypatch.setattr(Framed, "forget", lambda made: forgotten.append(made.interface.arguments[0].name))
+    f = tadc.function("end: index[E] in N; x: f64[E]; u: f64[N]; y[n: N] = u[n] + sum{e: end[e] = n} (x[e])")
+    f.torch(DST, W.clone().requires_grad_(), X[:, 0]).sum().backward()
+    assert "end" not in forgotten
+    f = weakref.ref(f)
+    gc.collect()
+    assert f() is None
+    assert forgotten.count("end") == 2
