@@ -10,10 +10,16 @@ from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 from tests.pages import ROOT, Runner, alike, blocks, folder_of_a_page
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Its examples take ten seconds.
+LONG = {"scipy"}
 
 
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.sweep] if page.stem in LONG else []) for page in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_page(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if "\nimport torch\n" in page.read_text(encoding="utf-8"):
         pytest.importorskip("torch", reason="PyTorch is not installed: `make frameworks` installs it")

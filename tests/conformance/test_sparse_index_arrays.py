@@ -165,7 +165,7 @@ def check(made: Any, dense: Any, args: tuple[Any, ...], expected: Any) -> None:
     assert found.has_sorted_indices
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", HESSIANS)
 def test_hessians(name: str) -> None:
     text, by, args, place, reference = HESSIANS[name]
@@ -237,6 +237,7 @@ def laplacian(s: Any, d: Any, x: Any) -> Any:
     return added(x[s] - x[d], d)
 
 
+@pytest.mark.sweep
 def test_pairs_of_places_of_one_value() -> None:
     """The Hessian of a squared Laplacian: an entry for each pair of edges to one node."""
     h = tadc.hessian(tadc.function(LAPLACIAN + "q = sum{n} (l[n]**2)"), "x")
