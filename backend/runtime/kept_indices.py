@@ -75,6 +75,10 @@ class IndexArray:
         self.calls[plan] = arguments
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
 class Relation:
     """An index array that was looked at once, to be passed in the place of the array.
 
@@ -103,10 +107,9 @@ class Relation:
     @property
     def array(self) -> Array:
         """The elements, as 32-bit integers, read-only; within what JAX transforms what stands for them."""
-        held: Any = self.kept.array
-        if not isinstance(held, np.ndarray):
-            return held
-        view = held.view()
+        if not _is_array(self.kept.array):
+            return self.kept.array
+        view = self.kept.array.view()
         view.flags.writeable = False
         return view
 
