@@ -262,6 +262,12 @@ class Affine:
         return not self.terms
 
     @property
+    def lookup(self) -> Lookup | None:
+        """The lookup that the form is; None of any other form."""
+        atom, k = self.terms[0] if len(self.terms) == 1 else ("", 0)
+        return atom if isinstance(atom, Lookup) and k == 1 and not self.constant else None
+
+    @property
     def is_linear(self) -> bool:
         """Whether every atom is a variable."""
         return all(isinstance(atom, str) for atom, _ in self.terms)

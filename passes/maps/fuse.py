@@ -32,7 +32,7 @@ from tadc.passes.maps.merge_folds import merged, simplified
 from tadc.passes.maps.reads_of_maps import Reads
 from tadc.passes.maps.same_maps import Likeness, likeness
 from tadc.passes.maps.scattered_maps import scattered
-from tadc.passes.maps.sparse_rows import row_product, row_search
+from tadc.passes.maps.sparse_rows import in_rows
 
 MOST_OPERATIONS = 250
 """The most operations of maps together: more values at once do not fit in registers."""
@@ -253,7 +253,7 @@ def _is_marked(item: Map) -> bool:
     """Whether a map is computed in a way of its own."""
     marks = item.marks
     is_own = item.order is not None or marks.parts or marks.joined or marks.kept
-    return is_own or scattered(item) is not None or (row_product(item) or row_search(item)) is not None
+    return is_own or scattered(item) is not None or in_rows(item) is not None
 
 
 def _domain(item: Map) -> tuple[object, ...]:

@@ -189,12 +189,12 @@ class _Sum:
         """The indices that run from one element of an index array up to another, and the rows that say so."""
         for low in self.rows:
             for name in self.hints:
-                begin = _lookup(Affine.var(name) - low.form)
+                begin = (Affine.var(name) - low.form).lookup
                 if low.equality or begin is None or not begin.variables.isdisjoint(self.hints):
                     continue
                 for high in self.rows:
                     after = high.form + Affine.var(name) + 1
-                    end = _lookup(after)
+                    end = after.lookup
                     if (
                         not high.equality
                         and end is not None
@@ -212,7 +212,7 @@ class _Sum:
 
     def asked(self, form: Affine, k: str) -> Argument:
         """The index array of an element for each value of an index of the definition."""
-        definition, lookup = self.walk.definition, _lookup(form)
+        definition, lookup = self.walk.definition, form.lookup
         assert lookup is not None
         array, extent = self.arrays[lookup.array], definition.shape[definition.indices.index(k)]
         if lookup.at == (Affine.var(k),) and array.shape == (extent,):
@@ -308,9 +308,3 @@ class _Sum:
 def _is_ptr(array: Argument) -> bool:
     """Whether ranges between neighbours of an array have no element in common."""
     return array.increasing or (array.inspected is not None and array.inspected.kind == "ptr")
-
-
-def _lookup(form: Affine) -> Lookup | None:
-    """The lookup that a form is."""
-    atom = form.terms[0][0] if len(form.terms) == 1 else None
-    return atom if isinstance(atom, Lookup) and form == Affine.atom(atom) else None

@@ -13,7 +13,7 @@ from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.maps.blocks import blocks_of
 from tadc.passes.maps.map import Block, Load, Map, Tensor
 from tadc.passes.maps.scattered_maps import scattered
-from tadc.passes.maps.sparse_rows import row_product, row_search
+from tadc.passes.maps.sparse_rows import in_rows
 from tadc.passes.terms.costs import ELEMENT
 
 Forms = tuple[Affine, ...]
@@ -70,7 +70,7 @@ class RowReads:
         marks = self.item.marks
         is_own = marks.parts or marks.kept or marks.in_place or marks.chain is not None
         is_own = is_own or self.item.order is not None or scattered(self.item) is not None
-        is_own = is_own or (row_product(self.item) or row_search(self.item)) is not None
+        is_own = is_own or in_rows(self.item) is not None
         return not is_own and bool(self.item.extents)
 
     @property

@@ -73,13 +73,18 @@ def _inner_sum(fold: Fold) -> tuple[tuple[Let, ...], Fold] | None:
     return (lets, inner) if one_each else None
 
 
-def row_product(item: Map) -> RowProduct | None:
-    """The product that a map is; None for any other map."""
+def in_rows(item: Map) -> RowProduct | RowSearch | None:
+    """The product or the search in rows that a map is; None for any other map."""
     found = _sum_of(item)
-    return None if found is None else product_of(*found)
+    return None if found is None else sum_in_rows(*found)
 
 
-def product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
+def sum_in_rows(name: str, fold: Fold, index: str) -> RowProduct | RowSearch | None:
+    """The product or the search that a sum is for the elements of an index; None where it is neither."""
+    return _product_of(name, fold, index) or _search_of(name, fold, index)
+
+
+def _product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
     """The product that a sum is for the elements of an index; None where it is none."""
     if (sums := _inner_sum(fold)) is None:
         return None
@@ -99,13 +104,7 @@ def product_of(name: str, fold: Fold, index: str) -> RowProduct | None:
     return RowProduct(name, row_of, ends, (q, outer), (t, bounds), *columns, block)
 
 
-def row_search(item: Map) -> RowSearch | None:
-    """The search in rows that a map is; None for any other map."""
-    found = _sum_of(item)
-    return None if found is None else search_of(*found)
-
-
-def search_of(name: str, fold: Fold, index: str) -> RowSearch | None:
+def _search_of(name: str, fold: Fold, index: str) -> RowSearch | None:
     """The search that a sum is for the elements of an index; None where it is none.
 
     S[p] = sum q where ptr[u] <= p < ptr[u + 1] and (bounds of q by p):
@@ -175,12 +174,12 @@ def _row(rows: Domain, index: str) -> tuple[Lookup | None, tuple[Affine, Affine]
     if len(rows) != 2 or len(starts) != 1 or len(stops) != 1:
         return None, None
     (start,), (stop,) = starts, stops
-    lower = start.terms[0][0] if len(start.terms) == 1 else None
-    row = next(iter(lower.at[0].lookups()), None) if isinstance(lower, Lookup) else None
-    if not isinstance(lower, Lookup) or row is None or row.at != (place,) or lower.at != (Affine.atom(row),):
+    lower = start.lookup
+    row = lower.at[0].lookup if lower is not None else None
+    if lower is None or row is None or row.at != (place,) or len(lower.at) > 1:
         return None, None
     upper = Affine.atom(Lookup(lower.array, (Affine.atom(row) + 1,), lower.below))
-    return (row, (start, stop)) if (start, stop) == (Affine.atom(lower), upper) else (None, None)
+    return (row, (start, stop)) if stop == upper else (None, None)
 
 
 def _columns(told: Domain, index: str, t: str) -> tuple[Affine, Affine] | None:

@@ -78,10 +78,9 @@ class _Ordering:
             if isinstance(term, Read) and term.tensor in self.ordered:
                 name, perm = self.ordered[term.tensor]
                 first, *others = term.indices
-                atom = first.terms[0][0] if first.terms else None
-                if isinstance(atom, Lookup) and atom.array == perm and first == Affine.atom(atom):
+                if (place := first.lookup) is not None and place.array == perm:
                     assert term.type is not None
-                    return self.terms.read(name, (*atom.at, *others), term.type, term.span)
+                    return self.terms.read(name, (*place.at, *others), term.type, term.span)
             same = all(new is old for new, old in zip(below, term.below, strict=True))
             return term if same else self.terms.rebuild(term, below)
 
@@ -125,7 +124,5 @@ def _bytes(shape: Shape, type: ElementType | None) -> int:
 
 def _looked_up(form: Affine, index: str) -> str | None:
     """The index array whose element at an index a form is."""
-    atom = form.terms[0][0] if form.terms else None
-    if not isinstance(atom, Lookup) or atom.at != (Affine.var(index),) or form != Affine.atom(atom):
-        return None
-    return atom.array
+    lookup = form.lookup
+    return lookup.array if lookup is not None and lookup.at == (Affine.var(index),) else None

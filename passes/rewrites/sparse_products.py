@@ -177,10 +177,8 @@ class _Match:
 
     def own(self, form: Affine) -> str | None:
         """The array whose element at the place of the definition's element a form is."""
-        atom = form.terms[0][0] if len(form.terms) == 1 else None
-        if not isinstance(atom, Lookup) or form != Affine.atom(atom):
-            return None
-        return atom.array if atom.at == (Affine.var(self.index),) else None
+        lookup = form.lookup
+        return lookup.array if lookup is not None and lookup.at == (Affine.var(self.index),) else None
 
     def told(self, conditions: Domain, t: str, key: str) -> dict[str, Affine]:
         """The values of elements at t, by their arrays; nothing where conditions say more."""
@@ -261,15 +259,41 @@ class _Sizes:
         return self.elements >= LEAST_ELEMENTS and self.shared <= SPREAD and searched >= self.looked_in
 
 
-class _Rows:
-    """The sum of the elements of a product in the order of rows."""
+class _Sums:
+    """The sums of the elements of a product in another order: `rows` has where each element is in that, and
+    `others` where each of the second factor is."""
+
+    rows: str
+    others: str
+
+    def __init__(self, program: Program, arrays: Arrays, found: _Product) -> None:
+        self.terms, self.arrays, self.found = program.terms, arrays, found
+
+    def nested(self, outer: Domain, inner: Domain, whole: Term) -> Term:
+        """The sum over both indices where rows hold."""
+        q, t = self.found.q, self.found.t
+        term = self.terms.rewrite_forms(self.found.term, frozenset((t,)), lambda f: f.replace(self.moved))
+        summand = self.terms.reduce([t], inner, term, hints=["t"], span=whole.span)
+        return self.terms.reduce([q], outer, summand, hints=["q"], span=whole.span)
+
+    def moved(self, atom: str | Floor | Lookup) -> Affine | None:
+        """An element in the order of keys in that of rows."""
+        about = self.arrays[atom.array].inspected if isinstance(atom, Lookup) else None
+        if about is None or not isinstance(atom, Lookup) or about.of[-1:] != (self.found.key,):
+            return None
+        is_perm = about.kind == "perm"
+        made = self.arrays.perm([self.others], 0) if is_perm else self.arrays.taken(about.of[0], self.others)
+        return made.lookup(atom.at)
+
+
+class _Rows(_Sums):
+    """The sum of the elements of a product in the order of rows, or of their parts."""
 
     def __init__(self, program: Program, arrays: Arrays, found: _Product, sizes: _Sizes) -> None:
-        self.terms, self.arrays, self.found, self.sizes = program.terms, arrays, found, sizes
+        super().__init__(program, arrays, found)
+        self.sizes = sizes
         self.rows = self.parts_of(found.x, found.y, sizes.elements)
-        """The part of a row that each element of the product is in."""
         self.others = self.parts_of(found.r, found.d, sizes.looked_in)
-        """That of each of the second factor."""
 
     def parts_of(self, row: str, column: str, count: int) -> str:
         """The array of the parts of rows that elements are in."""
@@ -304,28 +328,12 @@ class _Rows:
         same = Constraint(arrays.taken(self.column(found.d), self.others).lookup([t]) - element, True)
         return self.nested((*own, *outer), (*inner, same), whole)
 
-    def nested(self, outer: Domain, inner: Domain, whole: Term) -> Term:
-        """The sum over both indices where rows hold."""
-        q, t = self.found.q, self.found.t
-        term = self.terms.rewrite_forms(self.found.term, frozenset((t,)), lambda f: f.replace(self.moved))
-        summand = self.terms.reduce([t], inner, term, hints=["t"], span=whole.span)
-        return self.terms.reduce([q], outer, summand, hints=["q"], span=whole.span)
 
-    def moved(self, atom: str | Floor | Lookup) -> Affine | None:
-        """An element in the order of keys in that of rows."""
-        about = self.arrays[atom.array].inspected if isinstance(atom, Lookup) else None
-        if about is None or not isinstance(atom, Lookup) or about.of[-1:] != (self.found.key,):
-            return None
-        is_perm = about.kind == "perm"
-        made = self.arrays.perm([self.others], 0) if is_perm else self.arrays.taken(about.of[0], self.others)
-        return made.lookup(atom.at)
-
-
-class _Spread(_Rows):
+class _Spread(_Sums):
     """The sum of the elements of a product in the order of the rows in which it looks for something."""
 
     def __init__(self, program: Program, arrays: Arrays, found: _Product) -> None:
-        self.terms, self.arrays, self.found = program.terms, arrays, found
+        super().__init__(program, arrays, found)
         self.rows, self.others = found.y, found.d
 
     def sum_of(self, p: str, whole: Term) -> Term:

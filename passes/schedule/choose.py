@@ -11,7 +11,7 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import sweep_of
 from tadc.passes.maps.scattered_maps import scattered
-from tadc.passes.maps.sparse_rows import row_product, row_search
+from tadc.passes.maps.sparse_rows import in_rows
 from tadc.passes.nest.steps import Step, With
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
@@ -120,7 +120,7 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
         return plan_of(item, function, machine).with_steps(steps)
     if (found := scattered(item)) is not None:
         return scattered_plan(item, function, found)
-    if (product := row_product(item) or row_search(item)) is not None:
+    if (product := in_rows(item)) is not None:
         return row_product_plan(item, function, product)
     joins = joins_of(item, function)
     return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)

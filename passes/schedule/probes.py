@@ -14,7 +14,7 @@ from random import Random
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Map, Tensor
 from tadc.passes.maps.scattered_maps import Scattered, scattered
-from tadc.passes.maps.sparse_rows import RowProduct, row_product
+from tadc.passes.maps.sparse_rows import RowProduct, in_rows
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.work_counts import Sides, sides, weight_of
 from tadc.passes.terms.costs import ACCESS, LARGE
@@ -35,7 +35,7 @@ def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
     """
     if (found := scattered(item)) is not None:
         return _scattered_operations(item, found, tensors)
-    if (product := row_product(item)) is not None:
+    if isinstance(product := in_rows(item), RowProduct):
         return _product_operations(item, product, tensors)
     random = Random(0)
     sizes = [size.constant for size in item.extents]

@@ -22,7 +22,7 @@ from dataclasses import replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.map import Apply, Block, Fold, IndexNumber, Let, Load, Number, Tensor
-from tadc.passes.maps.sparse_rows import RowProduct, RowSearch, product_of, search_of
+from tadc.passes.maps.sparse_rows import RowProduct, RowSearch, sum_in_rows
 from tadc.passes.nest.loop_bounds import extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Nest, Stage, Statement, Store
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, check_new, with_loops
@@ -38,12 +38,10 @@ def buffer(nest: Nest, step: Buffer) -> Nest:
 
     def rule(loop: For) -> Body:
         compute, fold = sum_in(loop, step.fold)
-        found = product_of(step.fold, fold, step.index)
-        search = search_of(step.fold, fold, step.index) if found is None else None
-        about = found or search
-        if about is None or not {t.name for t in nest.tensors if t.increasing} >= {about.row.array}:
+        found = sum_in_rows(step.fold, fold, step.index)
+        if found is None or found.row.array not in {t.name for t in nest.tensors if t.increasing}:
             raise DoesNotFit(f"`{step.fold}` is no product of sparse matrices in the order of rows")
-        columns = about.columns
+        columns = found.columns
         if not columns.is_constant or columns.constant * ELEMENT[fold.type] > BUFFER:
             raise DoesNotFit(f"a row of `{step.fold}` has more than {BUFFER} bytes")
         starts, stops = parts_of(loop.start, "max"), parts_of(loop.stop, "min")
@@ -52,12 +50,10 @@ def buffer(nest: Nest, step: Buffer) -> Nest:
         begin, end = f"{step.row}_begin", f"{step.row}_end"
         some = Constraint(Affine.var(end) - 1 - Affine.var(begin))
         ends = (At(begin, extreme_of("max", starts)), At(end, extreme_of("min", stops)))
-        rows: _Rows | None = None
-        if found is not None:
-            rows = _Products(step, compute, fold, found)
-        elif search is not None:
-            rows = _Searches(step, compute, fold, search)
-        assert rows is not None
+        if isinstance(found, RowProduct):
+            rows: _Rows = _Products(step, compute, fold, found)
+        else:
+            rows = _Searches(step, compute, fold, found)
         return (*ends, If((some,), rows.all()))
 
     return with_loops(nest, step.index, rule)
