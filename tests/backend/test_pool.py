@@ -222,8 +222,8 @@ def test_helpers_compute_as_the_caller_does() -> None:
 
 @cache
 def small_pool() -> int:
-    """The address of a pool with one helper."""
-    return pool.start(pool.pool_text())[pool.PARALLEL]
+    """The address of a pool with one helper: another text than that of the process, which has many."""
+    return pool.start(f"{pool.pool_text()}; with one helper\n")[pool.PARALLEL]
 
 
 def affinity_of_helper(then: set[int] | None = None) -> set[int]:
