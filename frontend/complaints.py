@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from tadc.frontend import syntax
 from tadc.frontend.cursor import Cursor, SyntaxStop, describe
-from tadc.frontend.diagnostics import Edit, Label
+from tadc.frontend.diagnostics import GUESS, SAFE, Edit, Label
 from tadc.frontend.elsewhere import CALLS
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import CLOSERS, RESERVED, Token
@@ -23,7 +24,7 @@ def by_value(node: syntax.If, text: Callable[[Span], str]) -> tuple[list[str], l
     if others:
         return ["to choose by values, write one `select(x[i] > 0, …, …)` in the other"], []
     condition, then, otherwise = (text(e.span) for e in (first, node.then, node.otherwise))
-    edit = Edit(node.span, f"select({condition}, {then}, {otherwise})")
+    edit = Edit(node.span, f"select({condition}, {then}, {otherwise})", SAFE)
     return [f"to choose by value, write `select({condition}, …, …)`"], [edit]
 
 
@@ -47,6 +48,27 @@ class Complaints(Cursor):
     def text(self, span: Span) -> str:
         """The source at a place."""
         return self.source.text[span.start : span.end]
+
+    def what_is_called(self, token: Token) -> str:
+        """What a name is that stands where a function does: "a tensor", "a scalar", "an index or a size"."""
+        if (has_indices := self.tensors.get(token.text)) is not None:
+            return "a tensor" if has_indices else "a scalar"
+        pairs = pairwise(self.tokens)
+        is_bound = any(t.text == token.text and behind.kind in (":", ",", "}", "]") for t, behind in pairs)
+        return "an index or a size" if is_bound else ""
+
+    def called(self, token: Token, what: str) -> tuple[list[str], list[Edit]]:
+        """How what is no function is meant in front of parentheses."""
+        opener, closer = self.tokens[self.position], self.partner.get(self.position)
+        if what != "a tensor":
+            edit = Edit(Span(token.end, opener.start), " * ", GUESS)
+            return ["to multiply, write `*`"], [edit] if opener.kind == "(" else []
+        helps = ["an element is read with brackets: `x[i]`"]
+        if closer is None or opener.kind != "(":
+            return helps, []
+        # Where no index stands inside, elements may be meant to begin at 1.
+        sure = SAFE if any(t.kind == "name" for t in self.tokens[self.position : closer]) else GUESS
+        return helps, [Edit(opener.span, "[", sure), Edit(self.tokens[closer].span, "]", sure)]
 
     def is_subscripted_sum(self, token: Token, following: str) -> bool:
         """Whether `sum_i x[i]` stands here."""
@@ -93,7 +115,7 @@ class Complaints(Cursor):
         elif function in REDUCTIONS:
             nested = f"{function}(" * (given - 1) + self.text(arguments[0].span)
             nested += "".join(f", {self.text(e.span)})" for e in arguments[1:])
-            helps, edits = [f"one in the other: `{nested}`"], [Edit(span, nested)]
+            helps, edits = [f"one in the other: `{nested}`"], [Edit(span, nested, SAFE)]
         elif function == "log" and given == 2:
             helps = ["to the base b: `log(x) / log(b)`, and there are `log2` and `log10`"]
         self.report("TAD0110", message, span, f"{given} given here", helps=helps, edits=edits)
@@ -118,7 +140,10 @@ class Complaints(Cursor):
             helps = ["conditions on indices stand in braces: `if {i = j} then (…) else (…)`"]
             inner = Span(at.start + 1, end - 1) if bracket else Span(at.start, end)
             opener, closer = ("", "") if braced else ("{", "}")
-            edits = [Edit(Span(at.start, inner.start), opener), Edit(Span(inner.end, end), closer)]
+            edits = [
+                Edit(Span(at.start, inner.start), opener, SAFE),
+                Edit(Span(inner.end, end), closer, SAFE),
+            ]
         self.report(
             "TAD0102", f"unexpected {describe(at)}", at.span, "expected `{`", helps=helps, edits=edits
         )
@@ -126,7 +151,8 @@ class Complaints(Cursor):
     def bare_branches(self, bare: list[Bare]) -> None:
         """Report branches that are not in parentheses."""
         word, first, end = bare[0]
-        edits = [Edit(Span(at, at), sign) for b in bare for at, sign in ((b.first.start, "("), (b.end, ")"))]
+        around = [(at, sign) for b in bare for at, sign in ((b.first.start, "("), (b.end, ")"))]
+        edits = [Edit(Span(at, at), sign, SAFE) for at, sign in around]
         helps = [f"what follows `{word}` stands in parentheses: `{word} (…)`"]
         message, span, label = f"unexpected {describe(first)}", first.span, "expected `(`"
         if first.kind == "(":
@@ -151,7 +177,7 @@ class Complaints(Cursor):
             self.unexpected(
                 "the end of the bound",
                 [f"a bound of several parts stands in parentheses: `({self.source.text[start:after]})`"],
-                [Edit(Span(start, start), "("), Edit(Span(after, after), ")")],
+                [Edit(Span(start, start), "(", SAFE), Edit(Span(after, after), ")", SAFE)],
             )
 
     def missing_branch(self, word: str, opener: Token) -> NoReturn:
@@ -164,14 +190,14 @@ class Complaints(Cursor):
         helps = ["the whole form is `if {i = j} then (…) else (…)`"]
         edits: list[Edit] = []
         if word == "then" and found.kind in ("(", "{", "name", "number", "-", "sum", "select", "if"):
-            edits = [Edit(Span(found.start, found.start), "then ")]
+            edits = [Edit(Span(found.start, found.start), "then ", SAFE)]
         elif found.text in ("elif", "elseif", "elsif"):
             helps = ["one `if` in the other: `else (if {i = 1} then (…) else (…))`"]
         elif word == "else":
             helps.append("for nothing, write `else (0)`")
             if found.kind in ("newline", "end", ";", ")"):
                 end = self._last_end(self.position)
-                edits = [Edit(Span(end, end), " else (0)")]
+                edits = [Edit(Span(end, end), " else (0)", GUESS)]
         secondary = [Label(opener.span, "of this `if`")]
         message = f"missing `{word}`"
         label = f"expected `{word}`, found {describe(found)}"

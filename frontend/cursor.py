@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tadc.frontend.diagnostics import Diagnostic, Edit, Label
+from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit, Label
 from tadc.frontend.elsewhere import GOES_ON, LIST, following
 from tadc.frontend.lexer import AT, CLOSERS, RESERVED, Token, tokenize
 from tadc.frontend.limits import MAX_INDICES, MAX_NESTING, MAX_REGIONS
@@ -50,8 +50,8 @@ class Cursor:
         self.errors = tokens.errors
         self.lexical = tokens.garbled
         self.position = 0
-        #: Names that statements declare or define.
-        self.tensors = {t.text for n, t in enumerate(self.tokens) if self._begins(n)}
+        #: Names that statements declare or define, and whether they have indices.
+        self.tensors = {t.text: self._has_brackets(n) for n, t in enumerate(self.tokens) if self._begins(n)}
         self.open: list[int] = []
         self.nesting = 0
         self.regions = 0
@@ -59,7 +59,11 @@ class Cursor:
 
     def _begins(self, position: int) -> bool:
         before = self.tokens[position - 1].kind if position else "newline"
-        return before in ("newline", ";", "let") and self.starts_statement(position)
+        return before in ("newline", ";", "let", "}") and self.starts_statement(position)
+
+    def _has_brackets(self, position: int) -> bool:
+        first, *_, third = self.tokens[position + 1 : position + 4]
+        return first.kind == "[" or (first.kind == ":" and third.kind in ("[", "(", "<"))
 
     # -- walking ---------------------------------------------------------------------------
 
@@ -173,15 +177,15 @@ class Cursor:
             hint = following(token.kind, token.text, expected, opener, after_division=self._divided())
             helps = [hint.help] if hint else []
             if hint and hint.text == "*":
-                edits = [Edit(Span(last, last), "*" if last == token.start else " *")]
-            elif hint and hint.text is not None:
-                edits = [Edit(token.span, hint.text)]
+                edits = [Edit(Span(last, last), "*" if last == token.start else " *", hint.applicability)]
+            elif hint:
+                edits = hint.edits(token.span)
         secondary: list[Label] = []
         if self.open:
             opener = self.tokens[self.open[-1]]
             secondary = [Label(opener.span, f"this `{opener.kind}` is open")]
         if token.kind in CLOSERS.values() and self.position not in self.partner:
-            gone = [Edit(span, "")]
+            gone = [Edit(span, "", GUESS)]
             self.report(
                 "TAD0108", f"unmatched `{token.text}`", span, "closes nothing", secondary, helps, gone
             )
@@ -197,15 +201,15 @@ class Cursor:
             self.tokens[min(self.position + 1, len(self.tokens) - 1)],
         )
         if token.kind == "]" and before.kind == "[":
-            return ["a scalar has no brackets"], [Edit(Span(before.start, token.end), "")]
+            return ["a scalar has no brackets"], [Edit(Span(before.start, token.end), "", SAFE)]
         if token.kind == "newline" and before.kind in ("+", "-", "*", "/", "**", "="):
             return [GOES_ON], []
         if token.kind != ",":
             return None
         if before.kind == "number" and behind.kind == "number" and before.end + 1 == behind.start:
-            return [f"a decimal has a point: `{before.text}.{behind.text}`"], [Edit(token.span, ".")]
+            return [f"a decimal has a point: `{before.text}.{behind.text}`"], [Edit(token.span, ".", GUESS)]
         if behind.kind in ("newline", "end", ";"):
-            return ["leave it out: nothing follows"], [Edit(token.span, "")]
+            return ["leave it out: nothing follows"], [Edit(token.span, "", SAFE)]
         return ([LIST], []) if self.open and self.tokens[self.open[-1]].kind == "(" else None
 
     def bracket_edits(self, brackets: str) -> list[Edit]:
@@ -213,7 +217,8 @@ class Cursor:
         closer = self.partner.get(self.position)
         if closer is None:
             return []
-        return [Edit(self.peek().span, brackets[0]), Edit(self.tokens[closer].span, brackets[1])]
+        at = (self.peek().span, self.tokens[closer].span)
+        return [Edit(span, bracket, SAFE) for span, bracket in zip(at, brackets, strict=True)]
 
     def _divided(self) -> bool:
         """Whether `//` or `%` stands before the next token on its line."""
@@ -232,7 +237,7 @@ class Cursor:
         if self.peek().kind not in CLOSERS.values():
             return True
         helps = ["leave it out: nothing follows"]
-        self.stray(found.span, "expected another item behind it", helps, [Edit(found.span, "")])
+        self.stray(found.span, "expected another item behind it", helps, [Edit(found.span, "", SAFE)])
         return False
 
     def check_closed(self) -> None:
@@ -249,7 +254,7 @@ class Cursor:
             if self.tokens[end].kind in CLOSERS.values():
                 place = self.tokens[end].span
             secondary = [Label(place, f"expected `{missing}`")]
-            edits = [Edit(Span(last, last), missing)]
+            edits = [Edit(Span(last, last), missing, GUESS)]
             message = f"unclosed `{opener.kind}`"
             self.report("TAD0101", message, opener.span, "opened here", secondary, edits=edits)
             self.open.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
 from tadc.frontend.source import Source, Span
 
@@ -15,19 +16,27 @@ class Label:
     text: str = ""
 
 
+#: An edit is safe where the text can mean nothing but what it makes of it, and else a guess.
+Applicability: TypeAlias = Literal["safe", "guess"]
+SAFE: Final = "safe"
+GUESS: Final = "guess"
+
+
 @dataclass(frozen=True)
 class Edit:
     """A text to put in the place of a span, which may be empty, or the text."""
 
     span: Span
     replacement: str
+    applicability: Applicability
 
 
 @dataclass
 class Diagnostic:
     """One message. `code` is `TADnnnn`; `primary` is where it is wrong, `secondary` what else matters.
 
-    `edits`, of which none overlap, put it right where one way to do so is obvious.
+    `edits`, of which none overlap, together put it right where one way to do so is likely; `is_safe` where
+    nothing else can be meant.
 
     >>> import tadc
     >>> try:
@@ -47,3 +56,8 @@ class Diagnostic:
     severity: str = "error"
     source: Source | None = None
     edits: list[Edit] = field(default_factory=list[Edit])
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether its edits can be made without asking."""
+        return all(edit.applicability == SAFE for edit in self.edits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tadc.frontend.diagnostic_data import Diagnostic, Edit, Label
+from tadc.frontend.diagnostic_data import GUESS, SAFE, Applicability, Diagnostic, Edit, Label
 
 
 class CompileError(Exception):
@@ -60,4 +60,7 @@ class CompileWarning(UserWarning):
         return render(self.diagnostic)
 
 
-__all__ = ["ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Edit", "Label"]
+__all__ = [
+    "GUESS", "SAFE", "Applicability", "ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Edit",
+    "Label",
+]  # fmt: skip

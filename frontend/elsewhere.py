@@ -2,13 +2,17 @@
 
 The lexer, the parser and the checker look words up in these tables where they are about to report one.
 `Hint.text` is what can stand in the place of the word; where there is none, the help says what to write.
+Such an edit is safe where the word means the same wherever people write it; where some mean another thing by
+it, it is a guess.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from tadc.frontend.diagnostic_data import GUESS, SAFE, Applicability, Edit
 from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.source import Span
 
 
 class Hint(NamedTuple):
@@ -16,10 +20,15 @@ class Hint(NamedTuple):
 
     help: str
     text: str | None = None
+    applicability: Applicability = SAFE
+
+    def edits(self, span: Span) -> list[Edit]:
+        """Put the text in the place of the word; nothing where there is none."""
+        return [] if self.text is None else [Edit(span, self.text, self.applicability)]
 
 
-def _write(text: str) -> Hint:
-    return Hint(f"it is written `{text}` here", text)
+def _write(text: str, sure: Applicability = SAFE) -> Hint:
+    return Hint(f"it is written `{text}` here", text, sure)
 
 
 # -- types ---------------------------------------------------------------------------------
@@ -29,8 +38,8 @@ _COMPLEX = "complex complex64 complex128 c32 c64 c128 cfloat cdouble ComplexF64"
 _SMALL = "f16 float16 half bf16 bfloat16 f8 fp16 fp8"
 _OTHERS = "bool boolean str string object"
 _FLOATS = {
-    "f32": "float32 single Float32 fp32 F32 real32 float_",
-    "f64": "float64 double Float64 fp64 F64 real64 real number Real",
+    "f32": "float32 single Float32 fp32 F32 real32",
+    "f64": "float64 double Float64 fp64 F64 real64 float_",
 }
 
 #: Element types of other languages.
@@ -54,6 +63,7 @@ TYPES: dict[str, Hint] = {
         for name in _OTHERS.split()
     },
     **{name: _write(here) for here, names in _FLOATS.items() for name in names.split()},
+    **{name: _write("f64", GUESS) for name in ("real", "Real", "number")},
     "float": Hint("NumPy's `float` is `f64`, that of C and PyTorch `f32`"),
     **{
         name: Hint("a declaration states the type of the elements and the sizes: `x: f64[3, N]`")
@@ -74,14 +84,16 @@ _RENAMED = {
     "acosh": "arccosh arcosh",
     "atanh": "arctanh artanh",
     "pow": "power",
-    "abs": "absolute fabs magnitude",
+    "abs": "absolute fabs",
     "sign": "signum sgnf",
-    "max": "maximum fmax",
-    "min": "minimum fmin",
+    "max": "maximum",
+    "min": "minimum",
     "sigmoid": "logistic expit",
     "ceil": "ceiling",
-    "select": "where ifelse if_else iif choose cond",
+    "select": "where ifelse if_else iif",
 }
+#: `fmax` leaves a NaN out, a magnitude may be that of a vector, `choose` a binomial coefficient.
+_LIKE = {"abs": "magnitude", "max": "fmax", "min": "fmin", "select": "choose cond"}
 
 _SAID = {
     "round rint nearbyint nint": "`floor(x + 0.5)` rounds to the nearest integer",
@@ -151,6 +163,7 @@ _SAID = {
 CALLS: dict[str, Hint] = {
     **{word: Hint(help) for words, help in _SAID.items() for word in words.split()},
     **{word: _write(here) for here, words in _RENAMED.items() for word in words.split()},
+    **{word: _write(here, GUESS) for here, words in _LIKE.items() for word in words.split()},
 }
 
 #: Modules whose functions are written with their name in front.
@@ -162,13 +175,11 @@ MODULES = frozenset(
 
 VALUES: dict[str, Hint] = {
     **{name: _write("pi") for name in ("Pi", "PI", "M_PI")},
-    "e": Hint("the base of the natural logarithm is `exp(1)`, a power of it `exp(x)`", "exp(1)"),
+    "e": Hint("the base of the natural logarithm is `exp(1)`, a power of it `exp(x)`", "exp(1)", GUESS),
     "M_E": _write("exp(1)"),
-    "tau": _write("(2*pi)"),
-    **{
-        name: Hint("infinity is `1/0`", "(1/0)")
-        for name in ("inf", "Inf", "INF", "infinity", "Infinity", "oo")
-    },
+    "tau": _write("(2*pi)", GUESS),
+    "oo": Hint("infinity is `1/0`", "(1/0)", GUESS),
+    **{name: Hint("infinity is `1/0`", "(1/0)") for name in ("inf", "Inf", "INF", "infinity", "Infinity")},
     **{name: Hint("a NaN is `0/0`", "(0/0)") for name in ("nan", "NaN", "NAN")},
     **{name: Hint("true is the number 1", "1") for name in ("True", "true")},
     **{name: Hint("false is the number 0", "0") for name in ("False", "false")},
@@ -203,7 +214,7 @@ STATEMENTS: dict[str, Hint] = {
         for word in ("import", "from", "using", "include", "use", "require")
     },
     **{
-        word: Hint("an intermediate is `let h[i] = …`", "let")
+        word: Hint("an intermediate is `let h[i] = …`", "let", GUESS)
         for word in ("var", "const", "val", "auto", "local", "mut")
     },
     **{
@@ -213,7 +224,7 @@ STATEMENTS: dict[str, Hint] = {
     "where": Hint("what a definition reads stands above it, as `let h[i] = …`"),
     "scan": Hint("a recurrence states its order in braces: `scan{t} h[t] = …`"),
     "assert": Hint("conditions on sizes are derived from the reads, and tested at each call"),
-    "dim": Hint("a size is `size N`", "size"),
+    "dim": Hint("a size is `size N`", "size", GUESS),
 }
 
 #: Words and signs that follow an expression elsewhere.
@@ -224,8 +235,8 @@ FOLLOWING: dict[str, Hint] = {
     ),
     "or": Hint("write one for each: `if {i = 0} then (…) else (if {i = 2} then (…) else (…))`"),
     "mod": Hint("a remainder is written `%`", "%"),
-    "rem": Hint("a remainder is written `%`", "%"),
-    "div": Hint("between indices it is written `//`", "//"),
+    "rem": Hint("a remainder is `%`, which has the sign of the divisor", "%", GUESS),
+    "div": Hint("between indices it is written `//`, which rounds down", "//", GUESS),
     "where": Hint("what a definition reads stands above it, as `let h[i] = …`"),
     "in": Hint(
         "a range starts at 0 and is given by its size, `i: 3`, or in a sum by bounds, `sum{i}_0^2 (…)`"
@@ -244,7 +255,7 @@ def whole_number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 2**63 else ""
 
 
-_TO_MULTIPLY = Hint("to multiply, write `*`", "*")
+_TO_MULTIPLY = Hint("to multiply, write `*`", "*", GUESS)
 _CONDITIONS = Hint("conditions stand in `if {i = j} then (…) else (…)` and `select(x > y, …, …)`")
 _NO_OPTIONS = Hint("functions have no options such as `axis`; a reduction names its index: `max{i} (x[i])`")
 _COMPARISON = Hint("a comparison is no number; `select(x > y, 1, 0)` and `if {i > 0} then (1) else (0)` are")
@@ -294,12 +305,12 @@ SIGNS: dict[str, Hint] = {
     "===": _write("="),
     ":=": _write("="),
     "!==": _write("!="),
-    "~=": _write("!="),
+    "~=": _write("!=", GUESS),
     "<>": _write("!="),
-    "=>": _write(">="),
+    "=>": _write(">=", GUESS),
     "=<": _write("<="),
     "&&": _write("and"),
-    "&": _write("and"),
+    "&": _write("and", GUESS),
     ".*": Hint("operators go element by element: write `*`", "*"),
     "./": Hint("operators go element by element: write `/`", "/"),
     ".^": Hint("a power is written `**`", "**"),
@@ -320,7 +331,7 @@ SIGNS: dict[str, Hint] = {
     "'": Hint("a transpose names the indices the other way round: `b[j, i] = a[i, j]`"),
     "...": Hint("each index is named: `x[i, j]`"),
     "\\": Hint("a line goes on inside brackets without a sign"),
-    "$": Hint("leave it out: what is written is a formula anyway", ""),
+    "$": Hint("leave it out: what is written is a formula anyway", "", GUESS),
 }
 #: What stands in the place of a sign without a text while the rest is read.
 MEANT_SIGNS = {"+=": "=", "-=": "=", "*=": "=", "/=": "=", "->": "=", "@": "*"}

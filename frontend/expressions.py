@@ -5,13 +5,13 @@ from __future__ import annotations
 from tadc.frontend import syntax
 from tadc.frontend.complaints import Bare, Complaints
 from tadc.frontend.cursor import SyntaxStop, describe, reserved_helps
-from tadc.frontend.diagnostics import Edit
+from tadc.frontend.diagnostics import GUESS, SAFE, Edit
 from tadc.frontend.elsewhere import CALLS, FOLLOWING, LIST, STATEMENTS, Hint, whole_number
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import INCREASING, RESERVED, Token
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Span
-from tadc.frontend.suggest import closest, did_you_mean
+from tadc.frontend.suggest import closest, correction, did_you_mean
 from tadc.frontend.syntax import Expr
 
 #: Binary operators by how tightly they bind; `**` binds tighter than a sign and is apart.
@@ -56,13 +56,16 @@ class ExpressionParser(Complaints):
         start = self.peek().start
         base = self._primary()
         caret = self.accept("^")
-        if caret:
-            self.stray(caret.span, "no operator", ["a power is written `**`"], [Edit(caret.span, "**")])
-        elif not self.accept("**"):
+        if not caret and not self.accept("**"):
             return base
         self.deeper()
         exponent = self._signed()
         self.nesting -= 1
+        if caret:
+            # Powers of powers are taken from the left in MATLAB and spreadsheets.
+            chain = isinstance(exponent, syntax.Binary) and exponent.operator == "**"
+            edit = Edit(caret.span, "**", GUESS if chain else SAFE)
+            self.stray(caret.span, "no operator", ["a power is written `**`"], [edit])
         return syntax.Binary(self.since(start), "**", base, exponent)
 
     def _primary(self) -> Expr:
@@ -91,7 +94,7 @@ class ExpressionParser(Complaints):
                     token.span,
                     "nothing to add to",
                     ["leave it out: a sign `+` in front is not needed"],
-                    [Edit(token.span, "")],
+                    [Edit(token.span, "", SAFE)],
                 )
                 return self._primary()
             case "[" if self.position in self.partner:
@@ -161,7 +164,7 @@ class ExpressionParser(Complaints):
         self.nesting -= 1
         if self.peek().kind == "[":
             last, token = self._last_end(self.position), self.peek()
-            edits = [Edit(Span(last - 1, token.end), ", ")]
+            edits = [Edit(Span(last - 1, token.end), ", ", SAFE)]
             self.stray(token.span, "a second list of indices", ["one list holds all: `[i, j]`"], edits)
             found += self.index_list()
         return tuple(found)
@@ -200,23 +203,18 @@ class ExpressionParser(Complaints):
         if token.start in self.lexical:
             raise SyntaxStop
         hint, names = CALLS.get(token.text), [*FUNCTIONS, *ALIASES]
-        meant = hint.text if hint else closest(token.text, names)
         message, label = f"unknown function `{token.text}`", "no function of the language"
-        edits = [Edit(token.span, meant)] if meant else []
-        if token.text in self.tensors:
-            message, label = f"`{token.text}` is a tensor and no function", "called here"
-            opener, closer = self.position, self.partner.get(self.position)
-            helps = ["an element is read with brackets: `x[i]`"]
-            edits = []
-            if closer and self.tokens[opener].kind == "(":
-                edits = [Edit(self.tokens[opener].span, "["), Edit(self.tokens[closer].span, "]")]
+        what = self.what_is_called(token)
+        if what:
+            message, label = f"`{token.text}` is {what} and no function", "called here"
+            helps, edits = self.called(token, what)
         elif hint:
-            helps = [hint.help]
+            helps, edits = [hint.help], hint.edits(token.span)
         else:
-            helps = did_you_mean(token.text, names)
-            helps = helps or [f"to read an element of a tensor, write `{token.text}[…]`", _ALL_FUNCTIONS]
+            helps = did_you_mean(token.text, names) or [_ALL_FUNCTIONS]
+            edits = correction(token.text, token.span, names)
         self.report("TAD0201", message, token.span, label, helps=helps, edits=edits)
-        if meant == "select":
+        if hint and hint.text == "select":
             return self._select(token)
         if self._is_sum_of_all(token):
             raise SyntaxStop
@@ -231,7 +229,7 @@ class ExpressionParser(Complaints):
 
     def _reduce(self, token: Token) -> Expr:
         """The rest of `sum{k}_lo^hi (e)`."""
-        kind = token.text
+        kind, before = token.text, self.tokens[self.position - 2].kind
         self.enter("{", helps=[f"name the index: `{kind}{{k}} (…)`, as in `{kind}{{k}} (x[k])`"])
         specs, conditions = self._indices_where()
         self.leave("`and`" if conditions else "`,`, `:`")
@@ -249,7 +247,7 @@ class ExpressionParser(Complaints):
         elif under.kind == "^":
             self.unexpected("`_` and the lower bound", [f"write both bounds: `{kind}{{k}}_0^4 (…)`"])
         if self.peek().kind != "(":
-            body = self._bare_body(f"{kind}{{{', '.join(spec.name for spec in specs)}}}")
+            body = self._bare_body(kind, specs, before)
         else:
             body = self._group()
         self.bound -= len(specs)
@@ -278,16 +276,24 @@ class ExpressionParser(Complaints):
             found.append(self._relation())
         return tuple(found)
 
-    def _bare_body(self, reduction: str) -> Expr:
-        """The body of a reduction without parentheses; where it is one term, these are an edit."""
+    def _bare_body(self, kind: str, specs: list[syntax.IndexSpec], before: str) -> Expr:
+        """The body of a reduction without parentheses; where it is one term, these are an edit.
+
+        `before` is what stands in front of the reduction.
+        """
+        reduction = f"{kind}{{{', '.join(spec.name for spec in specs)}}}"
         helps = [f"its body stands in parentheses: `{reduction} (…)`"]
         first = self.peek()
         if first.kind not in ("name", "number", "pi", "if", "select", "sum", "-"):
             self.unexpected("`(`", helps)
         body = self.expression()
         end = self._last_end(self.position)
-        is_one = not isinstance(body, syntax.Binary) or body.operator in ("*", "/", "**")
-        edits = [Edit(Span(first.start, first.start), "("), Edit(Span(end, end), ")")] if is_one else []
+        operator = body.operator if isinstance(body, syntax.Binary) else ""
+        # A factor may leave a sum, so where that ends does not matter; all else may stand behind a reduction.
+        of_sum = kind == "sum" and operator in ("*", "/") and before in ("=", "+", "-", "*", "(", ",")
+        sure = SAFE if not operator or of_sum else GUESS
+        around = [(first.start, "("), (end, ")")] if operator in ("", "*", "/", "**") else []
+        edits = [Edit(Span(at, at), bracket, sure) for at, bracket in around]
         message = f"unexpected {describe(first)}"
         self.report("TAD0102", message, first.span, "expected `(`", helps=helps, edits=edits)
         return body
@@ -327,7 +333,7 @@ class ExpressionParser(Complaints):
         token = self.expect("number", "an integer")
         if isinstance(token.value, float):
             whole = whole_number(token.value)
-            helps, edits = ([f"write `{whole}`"], [Edit(token.span, whole)]) if whole else ([], [])
+            helps, edits = ([f"write `{whole}`"], [Edit(token.span, whole, SAFE)]) if whole else ([], [])
             message = "a bound is an integer"
             self.report("TAD0111", message, token.span, "not an integer", helps=helps, edits=edits)
             return syntax.Number(token.span, 0)

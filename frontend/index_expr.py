@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from tadc.frontend import syntax
-from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit
 from tadc.frontend.elsewhere import whole_number
 from tadc.frontend.limits import MAX_DIVISIONS
 from tadc.frontend.report import Rejected, error
@@ -80,7 +80,7 @@ class IndexReader:
                     raise Rejected(error("TAD0309", f"{self.what} is beyond 64 bits", expr.span))
                 return Affine.const(value)
             case syntax.Number(value=value) if written := whole_number(value):
-                helps, edits = [f"write `{written}`"], [Edit(expr.span, written)]
+                helps, edits = [f"write `{written}`"], [Edit(expr.span, written, SAFE)]
                 raise Rejected(self._fraction(expr.span, "not written as an integer", helps, edits))
             case syntax.Number() | syntax.Pi():
                 raise Rejected(self._fraction(expr.span, "not an integer"))
@@ -172,7 +172,7 @@ class IndexReader:
                 node.span,
                 f"`{whole}` is not an integer for odd `{top}`",
                 [f"`{top} // {below}` rounds down"],
-                [Edit(node.span, f"{top} // {below}")],
+                [Edit(node.span, f"{top} // {below}", GUESS)],
             )
         helps = [f"`//` rounds down: `{grouped(node.lhs, self.text)} // {below}`"] if rhs.is_constant else []
         return self._fraction(node.span, f"`{whole}` is not always an integer", helps)
@@ -181,7 +181,7 @@ class IndexReader:
         found = self._nonlinear(node.span, "a power")
         if base.is_constant and exponent.is_constant and 0 <= exponent.constant < 63:
             value = str(base.constant**exponent.constant)
-            found.helps, found.edits = [f"write its value: `{value}`"], [Edit(node.span, value)]
+            found.helps, found.edits = [f"write its value: `{value}`"], [Edit(node.span, value, SAFE)]
         return found
 
     def _call(self, expr: syntax.Call) -> Diagnostic:
@@ -189,8 +189,8 @@ class IndexReader:
         helps: list[str] = []
         edits: list[Edit] = []
         if expr.function == "floor" and isinstance(inner, syntax.Binary) and inner.operator == "/":
-            written = f"{grouped(inner.lhs, self.text)} // {self.text(inner.rhs.span)}"
-            helps, edits = [f"write `{written}`"], [Edit(expr.span, written)]
+            written = f"{grouped(inner.lhs, self.text)} // {grouped(inner.rhs, self.text)}"
+            helps, edits = [f"write `{written}`"], [Edit(expr.span, self._apart(expr.span, written), SAFE)]
         elif expr.function in ("max", "min") and self.what.startswith("bound"):
             helps = ["several lower bounds are `_(max [e; e])`, several upper ones `^(min [e; e])`"]
         elif expr.function in ("max", "min"):
@@ -198,6 +198,11 @@ class IndexReader:
         found = self._nonlinear(expr.span, f"the function `{expr.function}`", helps)
         found.edits = edits
         return found
+
+    def _apart(self, span: Span, written: str) -> str:
+        """A quotient for the place of a call: in parentheses where an operator stands beside it."""
+        before, behind = self.text(Span(0, span.start))[-1:], self.text(Span(span.end, span.end + LONG))[:1]
+        return written if before in "[,({:=" and behind in "],)}:=;" else f"({written})"
 
     def _value(self, span: Span, name: str) -> Diagnostic:
         """Raises Rejected where the tensor is."""

@@ -13,10 +13,10 @@ import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tadc.frontend.diagnostics import Diagnostic, Edit, Label
+from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit, Label
 from tadc.frontend.elsewhere import CALLS, MEANT_SIGNS, MODULES, SIGNS
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS
-from tadc.frontend.lookalikes import character, in_letters, latex
+from tadc.frontend.lookalikes import character, in_letters, latex, superscript
 from tadc.frontend.source import Source, Span
 
 #: Words with a place of their own in the grammar; each is a kind of token.
@@ -52,6 +52,8 @@ _TOKEN = re.compile(
 _MOST_ERRORS = 100
 #: So many places more of the same error are marked.
 _MOST_PLACES = 3
+#: What follows a number elsewhere and tells its type, or that it is imaginary.
+_SUFFIXES = frozenset("d D f F l L u U h H f32 f64 j J im i16 i32 i64 ul ll".split())
 _REST_OF_WORD = re.compile(r"[\w.]*")
 
 
@@ -122,6 +124,8 @@ class _Lexer:
         self._last_kind = ""
         #: The errors by their messages: what is wrong in the same way is marked in one.
         self._said: dict[str, Diagnostic] = {}
+        #: The names that are spelt in the letters of the language, by what they are there.
+        self._spelt: dict[str, str] = {}
 
     def run(self) -> None:
         text, position = self.text, 0
@@ -166,8 +170,8 @@ class _Lexer:
         """`np.sin` and `x.sum`; reading goes on with what stands behind a module, or in front of a dot."""
         first, *_, last = word.split(".")
         at, end = start + len(word) - len(last), start + len(word)
-        if first in MODULES:
-            edit = Edit(Span(start, at), "")
+        if first in MODULES and not self._stands_alone(first):
+            edit = Edit(Span(start, at), "", SAFE)
             helps = [f"write `{last}`: what there is stands without a module"]
             if last in CALLS and last not in FUNCTIONS:
                 helps = [CALLS[last].help]
@@ -193,8 +197,8 @@ class _Lexer:
             self._error("TAD0104", "a text in quotes", start, end, helps)
         else:
             what = "command of LaTeX" if kind == "latex" else "operator"
-            edit = None if hint.text is None else Edit(Span(start, end), hint.text)
-            self._error("TAD0104", f"unknown {what} `{word}`", start, end, [hint.help], edit)
+            edits = hint.edits(Span(start, end))
+            self._error("TAD0104", f"unknown {what} `{word}`", start, end, [hint.help], *edits)
             meant = hint.text if hint.text is not None else MEANT_SIGNS.get(word)
             if meant is not None:
                 if meant:
@@ -211,7 +215,8 @@ class _Lexer:
             written = _literal(digits + tail)
             is_product = written is None and re.fullmatch(r"[^\W\d]\w*", tail) is not None
             helps = [f"to multiply, write `{digits}*{tail}`"] if is_product else []
-            edit = Edit(Span(end, end), "*") if is_product else None
+            sure = GUESS if tail in _SUFFIXES or self._last_kind in ("/", "//", "%", "**", "^") else SAFE
+            edit = Edit(Span(end, end), "*", sure) if is_product else None
             if tail in ("e", "E"):
                 helps, edit = ["an exponent is an integer behind the `e`: `1e-3`"], None
             elif tail in ("j", "im", "J"):
@@ -219,7 +224,7 @@ class _Lexer:
             elif ".." in digits + tail:
                 helps = ["a range starts at 0 and is given by its size, as in `i: 3`, or in a sum by bounds"]
             elif written:
-                helps, edit = [f"write `{written}`"], Edit(Span(start, rest.end()), written)
+                helps, edit = [f"write `{written}`"], Edit(Span(start, rest.end()), written, SAFE)
             self._error("TAD0103", f"`{digits}{tail}` is no number", start, rest.end(), helps, edit)
             if is_product:
                 # Read on as meant: `2x[i]` is one error.
@@ -245,18 +250,21 @@ class _Lexer:
         shown = f"`{bad}` (U+{ord(bad):04X}{' ' + name if name else ''})" if not bad.isascii() else f"`{bad}`"
         if not bad.isprintable():
             shown = f"U+{ord(bad):04X}{' ' + name if name else ''}"
-        meant = character(bad)
-        is_formula = meant in REDUCTIONS and self.text[at + 1 : at + 2] == "_"
-        is_name = bad.isalpha() and (meant is None or len(text) > 1) and not is_formula
+        meant, width = superscript(self.text, at) or (character(bad), 1)
+        behind = self.text[at + 1 : at + 2]
+        is_formula = meant in REDUCTIONS and behind == "_"
+        is_operator = len(text) == 1 and (meant not in (None, *REDUCTIONS) or behind in ("{", "("))
+        is_name = bad.isalpha() and not is_operator and not is_formula
         spelt = in_letters(text) if is_name else None
         edit: Edit | None = None
         if spelt:
             helps, edit = (
                 [f"write `{spelt}`: names are made of the letters a-z and A-Z, digits and `_`"],
-                (Edit(Span(start, end), spelt)),
+                Edit(Span(start, end), spelt, GUESS if self._is_taken(spelt, text) else SAFE),
             )
         elif meant is not None:
-            helps, edit = [f"write `{meant}`" if meant.strip() else "leave it out"], self._spaced(at, meant)
+            helps = [f"write `{meant}`" if meant.strip() else "leave it out"]
+            edit = self._spaced(at, width, meant)
         elif bad.isalpha():
             helps = ["names are made of the letters a-z and A-Z, digits and `_`"]
         else:
@@ -273,17 +281,27 @@ class _Lexer:
             self._add("name", text, start, end)
         elif meant and meant.strip() and len(meant) < 5 and not meant.startswith("**"):
             self._add(_kind(meant), meant, start, end)
-        return end
+        return max(end, at + width)
 
-    def _spaced(self, at: int, meant: str) -> Edit:
-        """Put a text in the place of a character, apart from words beside it if it is one."""
-        before, after = self.text[at - 1 : at], self.text[at + 1 : at + 2]
+    def _spaced(self, at: int, width: int, meant: str) -> Edit:
+        """Put a text in the place of characters, apart from words beside it if it is one."""
+        before, after = self.text[at - 1 : at], self.text[at + width : at + width + 1]
         if meant.isidentifier():
             meant = " " * (before.isalnum() or before == "_") + meant + " " * after.isalnum()
-        return Edit(Span(at, at + 1), meant)
+        # How much is under a root, and whether a letter is a name, tells what stands behind it.
+        sure = GUESS if meant.strip() in (*FUNCTIONS, *REDUCTIONS) and after not in ("(", "{") else SAFE
+        return Edit(Span(at, at + width), meant, sure)
+
+    def _stands_alone(self, word: str) -> bool:
+        """Whether a word stands somewhere without a dot behind it."""
+        return re.search(rf"(?<![\w.]){word}(?![\w.])", self.text) is not None
+
+    def _is_taken(self, spelt: str, word: str) -> bool:
+        """Whether a name in other letters is what another has, or what stands in the text."""
+        return self._spelt.setdefault(spelt, word) != word or self._stands_alone(spelt)
 
     def _error(
-        self, code: str, message: str, start: int, end: int, helps: list[str], edit: Edit | None = None
+        self, code: str, message: str, start: int, end: int, helps: list[str], *edits: Edit | None
     ) -> None:
         self.garbled.add(start)
         # Each number is its own; a sign that has no place here is one mistake however often it stands.
@@ -297,8 +315,7 @@ class _Lexer:
             self.errors.append(said)
         elif len(said.secondary) < _MOST_PLACES:
             said.secondary.append(Label(Span(start, end)))
-        if edit:
-            said.edits.append(edit)
+        said.edits += [edit for edit in edits if edit]
 
 
 def _kind(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from tadc.frontend.elsewhere import CALLS, Hint
@@ -65,18 +66,28 @@ _LOOKALIKES = {
     "\N{ZERO WIDTH NO-BREAK SPACE}": "",
     "\N{SOFT HYPHEN}": "",
 }
-_SUPERSCRIPTS = {unicodedata.lookup(f"SUPERSCRIPT {name}"): digit for digit, name in enumerate(
-    "ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE".split())}  # fmt: skip
+_DIGITS = "".join(
+    unicodedata.lookup(f"SUPERSCRIPT {name}")
+    for name in "ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE".split()
+)
+_POWER = re.compile(f"[\N{SUPERSCRIPT PLUS SIGN}\N{SUPERSCRIPT MINUS}]?[{_DIGITS}]+")
 
 
 def character(sign: str) -> str | None:
     """What a character that is not of the language is written as, if it is like something that is."""
     if sign in _LOOKALIKES:
         return _LOOKALIKES[sign]
-    if sign in _SUPERSCRIPTS:
-        return f"**{_SUPERSCRIPTS[sign]}"
     same = unicodedata.normalize("NFKC", sign)
     return same if same != sign and len(same) == 1 and same.isascii() and same.isprintable() else None
+
+
+def superscript(text: str, at: int) -> tuple[str, int] | None:
+    """The power that begins at a place, and how many characters it has."""
+    found = _POWER.match(text, at)
+    if found is None:
+        return None
+    written = unicodedata.normalize("NFKC", found.group()).replace("\N{MINUS SIGN}", "-").lstrip("+")
+    return f"**{written}", len(found.group())
 
 
 def in_letters(word: str) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
-from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit
 from tadc.frontend.extents import Extent, as_form, extent, extent_text, type_text
 from tadc.frontend.index_expr import LONG
 from tadc.frontend.index_sets import set_text
@@ -107,7 +107,8 @@ def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
         secondary=[(tensor.dims[access.dimension], where)],
         notes=[f"out of range at `{shown}`"] if shown else [],
         helps=_counted(access, end, found, past) if end else _helps(access, found, past),
-        edits=[Edit(access.span, end)] if end else [],
+        # `x[-1]` counts from the end elsewhere too; `x[N]` is the last where elements are counted from 1.
+        edits=[Edit(access.span, end, GUESS if past else SAFE)] if end else [],
     )
 
 

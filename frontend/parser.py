@@ -7,7 +7,7 @@ from typing import NoReturn
 from tadc.frontend import syntax
 from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop, describe
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.diagnostics import CompileError, Edit
+from tadc.frontend.diagnostics import GUESS, SAFE, CompileError, Edit
 from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
 from tadc.frontend.lexer import AT, ELEMENT_TYPES, IN, INCREASING, INDEX, RESERVED, SCAN, Token
@@ -82,7 +82,7 @@ class _Parser(ExpressionParser):
         last = self._last_end(self.position)
         if comma := token.kind == ",":
             self.advance()
-        edit = Edit(Span(last, token.end if comma else last), ";")
+        edit = Edit(Span(last, token.end if comma else last), ";", SAFE)
         helps = ["a statement ends with its line, or with `;`"]
         message = f"unexpected {describe(token)}"
         label = "another statement begins here" if not comma else "expected `;` between statements"
@@ -118,14 +118,14 @@ class _Parser(ExpressionParser):
             if isinstance(statement, syntax.Declare) and statement.below is not None:
                 self._behind_index_array()
             if isinstance(statement, syntax.Declare) and self.peek().text == IN:
-                edits = [Edit(statement.type_span, INDEX)]
+                edits = [Edit(statement.type_span, INDEX, SAFE)]
                 self.unexpected(
                     "the end of the statement", [f"integers are `{statement.name}: index[…] in …`"], edits
                 )
             if isinstance(statement, syntax.Declare) and self.peek().kind in ("number", "name"):
                 helps = [f"sizes stand in brackets: `{statement.name}: f64[3]`"]
             self.unexpected(
-                "the end of the statement", helps, [Edit(self.peek().span, "#")] if comment else None
+                "the end of the statement", helps, [Edit(self.peek().span, "#", SAFE)] if comment else None
             )
         return statement
 
@@ -145,12 +145,12 @@ class _Parser(ExpressionParser):
         hint = STATEMENTS.get(token.text)
         helps, edits = [hint.help] if hint else _STATEMENT_HELPS, list[Edit]()
         if hint and hint.text:
-            edits = [Edit(token.span, hint.text)]
+            edits = hint.edits(token.span)
         elif token.kind in ("+", "*", "**", "-", "/") and following.kind not in ("-", "*"):
             helps = [GOES_ON]
         elif token.kind in ("//", "/", "-", "%", "*"):
             helps = ["a comment starts with `#`"]
-            edits = [Edit(token.span, "#")] if token.kind == "//" else []
+            edits = [Edit(token.span, "#", SAFE)] if token.kind == "//" else []
         elif (token.text in TYPES or token.text in ELEMENT_TYPES) and following.kind == "name":
             helps = [
                 f"a declaration begins with the name: `{following.text}: f64[3]`, or `{following.text}: f64`"
@@ -181,17 +181,19 @@ class _Parser(ExpressionParser):
                 whole = whole_number(token.value)
                 helps, edits = (
                     [f"write `{whole}`"] if whole else [],
-                    [Edit(token.span, whole)] if whole else [],
+                    [Edit(token.span, whole, SAFE)] if whole else [],
                 )
                 message = "a size is an integer"
                 self.report("TAD0103", message, token.span, "not an integer", helps=helps, edits=edits)
             else:
                 value = token.value
         elif self.peek().kind == ",":
-            edit = Edit(self.peek().span, "; size")
+            edit = Edit(self.peek().span, "; size", SAFE)
             self.unexpected("the end of the statement", ["one size in a statement: `size N; size M`"], [edit])
         elif self.peek().kind == ":":
-            self.unexpected("`=`", ["a fixed value is written `size N = 4`"], [Edit(self.peek().span, " =")])
+            self.unexpected(
+                "`=`", ["a fixed value is written `size N = 4`"], [Edit(self.peek().span, " =", SAFE)]
+            )
         return syntax.SizeDecl(self.since(start), name.text, name.span, value)
 
     def _declare_or_define(self) -> syntax.Statement:
@@ -204,7 +206,7 @@ class _Parser(ExpressionParser):
                 self._no_statement(name)
             if self.tokens[self.position + 1].text in ELEMENT_TYPES:
                 self.advance()
-                colon = [Edit(Span(name.end, name.end), ":")]
+                colon = [Edit(Span(name.end, name.end), ":", SAFE)]
                 self.unexpected("`:`", [f"a declaration is `{name.text}: {self.peek().text}`"], colon)
             return self._define(name.start, is_let=False)
         self.name("a tensor")
@@ -273,7 +275,8 @@ class _Parser(ExpressionParser):
                 f"an output is declared, then defined: `{name.text}[{indices}] = …` on a line of its own"
             ]
             self.unexpected("the end of the statement", helps)
-        gone = Edit(Span(name.end, self._last_end(self.position)), "")
+        # What it is of another type, or an argument with a default, is no such definition.
+        gone = Edit(Span(name.end, self._last_end(self.position)), "", GUESS)
         self.unexpected(
             "the end of the statement", [f"a definition states no type: `{name.text} = …`"], [gone]
         )
@@ -285,7 +288,7 @@ class _Parser(ExpressionParser):
             self.advance()
             return token.text, token.span
         if token.kind != "name":
-            edits = [Edit(Span(token.start, token.start), "f64")] if token.kind == "[" else None
+            edits = [Edit(Span(token.start, token.start), "f64", GUESS)] if token.kind == "[" else None
             helps = [f"for example `{name.text}: f64[3]`"]
             self.unexpected("an element type, `f32` or `f64`", helps, edits)
         hint = TYPES.get(token.text)
@@ -293,9 +296,9 @@ class _Parser(ExpressionParser):
         helps = helps or ["the element types are `f32` and `f64`"]
         edits = correction(token.text, token.span, ELEMENT_TYPES) if not hint else []
         if hint and hint.text:
-            edits = [Edit(token.span, hint.text)]
+            edits = hint.edits(token.span)
         elif token.text in INTEGER_TYPES and self.tokens[self.position + 1].kind in ("newline", ";", "end"):
-            edits = [Edit(Span(name.start, token.end), f"size {name.text}")]
+            edits = [Edit(Span(name.start, token.end), f"size {name.text}", GUESS)]
         message = f"unknown element type `{token.text}`"
         self.report("TAD0109", message, token.span, "no element type", helps=helps, edits=edits)
         self.advance()
@@ -342,7 +345,7 @@ class _Parser(ExpressionParser):
                 self.unexpected("an element type: what is in between is not sparse", helps)
             element_type = self._element_type(name)[0]
         if element_type and self.peek().kind == "[":
-            gone = Edit(Span(start, name.start), "")
+            gone = Edit(Span(start, name.start), "", GUESS)
             self.unexpected("`=`", [f"an argument is declared without `let`: `{name.text}: f64[3]`"], [gone])
         if indices and self.peek().kind == ":":
             self.unexpected("`=`", [f"the type of an output stands in a declaration: `{name.text}: f32[…]`"])
@@ -350,7 +353,7 @@ class _Parser(ExpressionParser):
         if self.peek().text in ELEMENT_TYPES and self.tokens[self.position + 1].kind != "(":
             equals = self.tokens[self.position - 1].span
             helps = [f"a declaration has a colon: `{name.text}: {self.peek().text}`"]
-            edits = [] if indices else [Edit(Span(name.end, equals.end), ":")]
+            edits = [] if indices else [Edit(Span(name.end, equals.end), ":", SAFE)]
             self.unexpected("an expression", helps, edits)
         body = self.expression()
         self.bound = 0
@@ -367,7 +370,10 @@ class _Parser(ExpressionParser):
         colon, type_ = self.tokens[closer + 1 : closer + 3] if closer + 2 < len(self.tokens) else (name, name)
         if colon.kind == ":" and type_.text in ELEMENT_TYPES and self.tokens[closer + 3].kind != "=":
             sizes = self.text(Span(self.peek().start, self.tokens[closer].end))
-            edits = [Edit(Span(name.end, colon.start), ""), Edit(Span(type_.end, type_.end), sizes)]
+            edits = [
+                Edit(Span(name.end, colon.start), "", SAFE),
+                Edit(Span(type_.end, type_.end), sizes, SAFE),
+            ]
             self.unexpected(
                 "`:`", [f"sizes stand behind the type: `{name.text}: {type_.text}{sizes}`"], edits
             )

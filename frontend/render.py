@@ -44,7 +44,12 @@ def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
         "notes": [_short(note) for note in diagnostic.notes],
         "helps": [_short(help) for help in diagnostic.helps],
         "edits": [
-            {"file": source.name if source else None, **_place(e.span, source), "replacement": e.replacement}
+            {
+                "file": source.name if source else None,
+                **_place(e.span, source),
+                "replacement": e.replacement,
+                "applicability": e.applicability,
+            }
             for e in diagnostic.edits
         ],
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
-from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.diagnostics import GUESS, Diagnostic, Edit
 from tadc.frontend.elsewhere import VALUES
 from tadc.frontend.extents import Extent, Shape, as_form
 from tadc.frontend.program import Pattern
@@ -267,10 +267,10 @@ class Names:
         self._reported.add(name)
         tensor, _, index = name.partition("_")
         if hint := VALUES.get(name):
-            helps, edits = [hint.help], [Edit(span, hint.text)] if hint.text else []
+            helps, edits = [hint.help], hint.edits(span)
         elif index and isinstance(self.known.get(tensor), Tensor):
             read = f"{tensor}[{', '.join(index) if index.isalpha() else index}]"
-            helps, edits = [f"an element is read with brackets: `{read}`"], [Edit(span, read)]
+            helps, edits = [f"an element is read with brackets: `{read}`"], [Edit(span, read, GUESS)]
         else:
             names = list(candidates)
             helps, edits = did_you_mean(name, names), correction(name, span, names)

@@ -7,7 +7,7 @@ from math import prod
 
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
-from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.diagnostics import SAFE, Diagnostic, Edit
 from tadc.frontend.elsewhere import whole_number
 from tadc.frontend.extents import SIZE_LIMIT, Extent, extent
 from tadc.frontend.index_expr import IndexReader
@@ -68,7 +68,7 @@ class SizeReader:
             case syntax.Number(value=int(value)):
                 return _checked(value, expr.span)
             case syntax.Number(value=value) if written := whole_number(value):
-                helps, edits = [f"write `{written}`"], [Edit(expr.span, written)]
+                helps, edits = [f"write `{written}`"], [Edit(expr.span, written, SAFE)]
                 message, label = "a size is an integer", "not written as one"
                 raise Rejected(error("TAD0308", message, expr.span, label, helps=helps, edits=edits))
             case syntax.Number() | syntax.Pi():
@@ -104,7 +104,7 @@ class SizeReader:
             helps, edits = ["a size has another name: `size N`, or `f64[N]` of an argument"], list[Edit]()
             if site.integer is not None:
                 helps = [f"a fixed size is stated by `size {name} = {site.integer}`"]
-                edits = [Edit(Span(site.span.start, site.span.start), "size ")]
+                edits = [Edit(Span(site.span.start, site.span.start), "size ", SAFE)]
             raise Rejected(error("TAD0211", message, span, secondary=secondary, helps=helps, edits=edits))
         if name in self.names.known:
             found = self.names.known[name]

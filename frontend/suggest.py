@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tadc.frontend.diagnostics import Edit
+from tadc.frontend.diagnostics import GUESS, Edit
 from tadc.frontend.source import Span
 
 
@@ -29,4 +29,4 @@ def did_you_mean(word: str, names: Iterable[str]) -> list[str]:
 def correction(word: str, span: Span, names: Iterable[str]) -> list[Edit]:
     """An edit of the place where an unknown name stands, if one is near."""
     name = closest(word, names)
-    return [Edit(span, name)] if name else []
+    return [Edit(span, name, GUESS)] if name else []

@@ -70,8 +70,8 @@ class Command:
 _ALL = (
     Command("check", "programs", "check a program, and print it with all ranges",
             f"{_PROGRAM} output fix {_LOOK} {_PIECES} {_HELP}", "tadc check f.tad"),
-    Command("fix", "programs", "do what errors say where that is one edit",
-            f"{_PROGRAM} output {_HELP}", "tadc fix f.tad", {"fix": True}),
+    Command("fix", "programs", "do what errors say where nothing else can be meant",
+            f"{_PROGRAM} output unsafe {_HELP}", "tadc fix f.tad", {"fix": True}),
     Command("run", "programs", "run a program or its derivative on arrays",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} counts time {_HELP}",
             "tadc run f.tad x=x.npy w=w.npy -o out.npz", {"run": []}, arrays="run"),
@@ -119,7 +119,7 @@ _ALL = (
 COMMANDS = {command.name: command for command in _ALL}
 
 #: Options of some commands alone: what the form without a command does not have.
-_NOT_FLAT = {*_UNCERTAIN.split(), "plan", "product"}
+_NOT_FLAT = {*_UNCERTAIN.split(), "plan", "product", "unsafe"}
 
 #: `tadc FILE [options]`: each command by an option.
 FLAT = Command(

@@ -1,10 +1,11 @@
-"""`--fix`: does what errors say where they name one edit, and writes the program back."""
+"""`--fix`: does what errors say where they have edits, and writes the program back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 from tadc.commands.files import Sink
 from tadc.commands.messages import report, report_text
@@ -15,22 +16,31 @@ from tadc.frontend.source import Source
 #: How often edits are made; each may uncover errors that have edits themselves.
 _ROUNDS = 20
 
+#: A program, its errors, and what was done to it.
+_Made: TypeAlias = tuple[Source, list[Diagnostic], list[str]]
+
 
 def fix(arguments: Arguments, source: Source) -> int:
     """Write the program with the edits of its errors, to its file, or to stdout where it has none.
 
-    Edits are made as long as they leave fewer errors. What is left is reported; the exit code is that of a
-    check of the result.
+    Edits that are guesses are made with `--unsafe`, and else said. What is left is reported; the exit code is
+    that of a check of the result.
     """
-    source, problems, said = fixed(source, dict(arguments.sizes))
+    source, problems, said = fixed(source, dict(arguments.sizes), unsafe=arguments.unsafe)
     in_place = arguments.file is not None and arguments.file != "-" and arguments.output is None
     if in_place and said:
         assert arguments.file
         _write_back(arguments.file, source.text)
     elif not in_place:
         Sink(arguments.output or "-").write(source.text)
-    if said and arguments.error_format == "human":
-        report_text("\n".join(said))
+    guesses = [] if arguments.unsafe else [p for p in problems if not p.is_safe]
+    left = [
+        f"left alone {_change(edit, p.code, source)}: a guess, which `--unsafe` makes"
+        for p in guesses
+        for edit in p.edits
+    ]
+    if arguments.error_format == "human" and (lines := [f"fixed {line}" for line in said] + left):
+        report_text("\n".join(lines))
     if problems:
         report(problems, arguments.error_format)
     elif not said:
@@ -49,25 +59,34 @@ def problems_of(source: Source, sizes: Mapping[str, int]) -> list[Diagnostic]:
     return []
 
 
-def fixed(source: Source, sizes: Mapping[str, int]) -> tuple[Source, list[Diagnostic], list[str]]:
+def fixed(
+    source: Source, sizes: Mapping[str, int], *, unsafe: bool = False
+) -> tuple[Source, list[Diagnostic], list[str]]:
     """The program after edits, what is still wrong with it, and what was done, a line for each edit.
 
-    An edit may uncover errors with edits of their own, so they are made again and again; the first text with
-    the fewest errors is what comes of it.
+    An edit may uncover errors with edits of their own, so they are made again. Safe edits stay; where
+    guesses may be made, `unsafe`, what comes of them is the first text with the fewest errors.
     """
-    problems, changes, seen = problems_of(source, sizes), list[str](), {source.text}
-    best = source, problems, changes
+    best = source, problems_of(source, sizes), list[str]()
+    for best in _rounds(best, sizes, guess=False):
+        pass
+    if unsafe:
+        best = min((best, *_rounds(best, sizes, guess=True)), key=lambda made: len(made[1]))
+    return best
+
+
+def _rounds(made: _Made, sizes: Mapping[str, int], *, guess: bool) -> Generator[_Made]:
+    """What comes of a program in each round of edits, as long as there are any and no text comes again."""
+    (source, problems, changes), seen = made, {made[0].text}
     for _ in range(_ROUNDS):
-        edits = _edits(problems)
+        edits = _edits([problem for problem in problems if guess or problem.is_safe])
         changes = changes + [_change(edit, code, source) for edit, code in edits]
         source = Source(applied(source.text, [edit for edit, _ in edits]), source.name)
         if source.text in seen:
-            break
+            return
         seen.add(source.text)
         problems = problems_of(source, sizes)
-        if len(problems) < len(best[1]):
-            best = source, problems, changes
-    return best
+        yield source, problems, changes
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str:
@@ -95,11 +114,11 @@ def _edits(problems: Sequence[Diagnostic]) -> list[tuple[Edit, str]]:
 
 
 def _change(edit: Edit, code: str, source: Source) -> str:
-    """What an edit did, for a person."""
+    """What an edit does, for a person."""
     line, column = source.position(edit.span.start)
     old, new = source.text[edit.span.start : edit.span.end], edit.replacement
     what = f"`{old}` -> `{new}`" if old and new else f"`{new}` added" if new else f"`{old}` left out"
-    return f"fixed {source.name}:{line}:{column}: {' '.join(what.split())} ({code})"
+    return f"{source.name}:{line}:{column}: {' '.join(what.split())} ({code})"
 
 
 def _write_back(file: str, text: str) -> None:

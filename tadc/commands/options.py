@@ -65,6 +65,7 @@ class Arguments:
     plan: bool = False
     product: str | None = None
     fix: bool = False
+    unsafe: bool = False
     explain: str | None = None
     shell: str | None = None
     action: str = ""

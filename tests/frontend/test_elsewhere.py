@@ -151,6 +151,10 @@ MENDED = [
     ("x f64[3]\nf[i] = x[i]", X + "f[i] = x[i]"),
     (X[:-1] + " % a tensor\nf[i] = x[i]", X[:-1] + " # a tensor\nf[i] = x[i]"),
     (X + "f[i: 6] = x[floor(i / 2)]", X + "f[i: 6] = x[i // 2]"),
+    ("x: f64[9]\nf[i: 6] = x[3*floor(i / 2)]", "x: f64[9]\nf[i: 6] = x[3*(i // 2)]"),
+    ("x: f64\nf = x\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}", "x: f64\nf = x**12"),
+    ("x: f64\nf = x\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT TWO}", "x: f64\nf = x**-2"),
+    ("\N{GREEK CAPITAL LETTER SIGMA}: f64\nf = 2*\N{GREEK CAPITAL LETTER SIGMA}", "Sigma: f64\nf = 2*Sigma"),
     (X + "f = \N{N-ARY SUMMATION}{i} (x[i]\N{SUPERSCRIPT TWO})", X + "f = sum{i} (x[i]**2)"),
     (X + "f[i] = \N{MINUS SIGN}x[i] \N{MULTIPLICATION SIGN} 2", X + "f[i] = -x[i] * 2"),
     ("\N{GREEK SMALL LETTER ALPHA}: f64\nf = 2*\N{GREEK SMALL LETTER ALPHA}", "alpha: f64\nf = 2*alpha"),
@@ -169,10 +173,45 @@ def test_one_error_says_it(text: str, code: str, word: str) -> None:
 
 @pytest.mark.parametrize(("text", "meant"), MENDED, ids=lambda text: repr(text)[-30:])
 def test_edits_do_it(text: str, meant: str) -> None:
-    source, problems, changes = fixed(Source(text), {})
+    source, problems, changes = fixed(Source(text), {}, unsafe=True)
     assert source.text == meant
     assert problems == []
     assert changes
+
+
+#: A program, and what edits make of it that are safe; the others stay.
+GUESSES = [
+    (X + "f[i] = foo(x[i])", None),
+    (X + "f[i] = lg(ln(x[i]))", X + "f[i] = lg(log(x[i]))"),
+    (X + "f[i] = sinc(x[i])", None),
+    ("value: f64\nf = vlaue^2", "value: f64\nf = vlaue**2"),
+    (X + "f[i] = e * x[i]", None),
+    (X + "f[i] = tau * x[i]", None),
+    (X + "f[i] = fmax(x[i], 0)", None),
+    (X + "f[i] = x(1)", None),
+    (X + "f = x[3]", None),
+    ("a: f64\nf = a(a + 1)", None),
+    ("size N\nf[i: N] = N(i + 1)", None),
+    (X + "f[i] = 1/2x[i]", None),
+    (X + "f[i] = 1.0f*x[i]", None),
+    (X + "f[i] = x[i] rem 2", None),
+    (X + "f = prod{i} x[i] * 2", None),
+    (X + "f = 1 / sum{i} x[i] * 2", None),
+    ("x: f64\nf = x^x^2", "x: f64\nf = x^x**2"),
+    (X + "f[i] = \N{SQUARE ROOT}x[i]", None),
+    ("\N{LATIN SMALL LETTER E WITH ACUTE}: f64\ne: f64\nf = e", None),
+    ("x: f64 = 3\nf = x", None),
+    ("x: real[3]\nf[i] = x[i]", None),
+    (X + "f[i] = (x[i] + 1", None),
+]
+
+
+@pytest.mark.parametrize(("text", "safe"), GUESSES, ids=lambda text: repr(text)[-30:])
+def test_a_guess_waits_to_be_asked_for(text: str, safe: str | None) -> None:
+    source, problems, _ = fixed(Source(text), {})
+    assert source.text == (safe or text)
+    assert problems
+    assert any(problem.edits and not problem.is_safe for problem in problems)
 
 
 def test_a_sign_is_one_error_however_often_it_stands() -> None:

@@ -237,7 +237,7 @@ def test_dump_shows_the_tree() -> None:
         ("size N = 2.5", "TAD0103", "2.5", "a size is an integer"),
         ("f = exq(x)", "TAD0201", "exq", "did you mean `exp`?"),
         ("f = exq x", "TAD0201", "exq", "did you mean `exp`?"),
-        ("f = x(i)", "TAD0201", "x", "write `x[…]`"),
+        ("f = x(i)", "TAD0201", "x", "tadc --list functions"),
         ("f = atan2(x)", "TAD0110", "atan2(x)", "takes 2 arguments, not 1"),
         ("f = sin(x, y)", "TAD0110", "sin(x, y)", "takes 1 argument, not 2"),
         ("f = sum{i, j}_0^4 (i)", "TAD0111", "j", "nest them"),
