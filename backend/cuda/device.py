@@ -79,7 +79,7 @@ class Device:
 
         The module is `code`, machine code for this architecture, where the driver takes it, else PTX.
         """
-        digest = sha256(image).hexdigest()
+        digest = sha256(code + image).hexdigest()
         with self._lock:
             found = self._functions.get((digest, name))
             if found is None:

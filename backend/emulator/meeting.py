@@ -20,19 +20,24 @@ class Meetings:
         self.lanes = lanes
         self.alive = np.ones(lanes.count, np.bool_)
         self.waiting = np.full(lanes.count, _RUNNING)
+        #: Of those that wait, whether it is for lanes of their warp alone.
+        self.in_warps = np.zeros(lanes.count, np.bool_)
 
     def leave(self, at: Array) -> None:
-        """Lanes end. Raises Fault where lanes of their block wait for them at a barrier."""
+        """Lanes end. Raises Fault where lanes of their block wait for them at a barrier, or of their warp."""
         self.alive[at] = False
-        blocks = self._mask(self.lanes.block_of, at, self.lanes.blocks)
-        stuck = blocks[self.lanes.block_of] & (self.waiting != _RUNNING)
+        lanes = self.lanes
+        blocks, warps = np.zeros((2, lanes.count), np.bool_)
+        blocks[lanes.block_of[at]] = warps[lanes.warp_of[at]] = True
+        asked = np.where(self.in_warps, warps[lanes.warp_of], blocks[lanes.block_of])
+        stuck = asked & (self.waiting != _RUNNING)
         if stuck.any():
             raise self._divergent(int(np.argmax(stuck)), int(at[0]))
 
     def at_barrier(self, number: int, at: Array) -> Array:
         """Lanes come to a barrier; those whose block is complete go on."""
         lanes = self.lanes
-        self.waiting[at] = number
+        self.waiting[at], self.in_warps[at] = number, False
         blocks = self._mask(lanes.block_of, at, lanes.blocks)
         late = np.zeros(lanes.blocks, np.bool_)
         late[lanes.block_of[self.alive & (self.waiting != number)]] = True
@@ -49,7 +54,7 @@ class Meetings:
         apart = members >> lanes.lane_of[at].astype(np.uint32) & np.uint32(1) == 0
         if apart.any():
             raise Fault("a lane takes part in an exchange that does not name it", int(at[np.argmax(apart)]))
-        self.waiting[at] = number
+        self.waiting[at], self.in_warps[at] = number, True
         named = np.zeros(lanes.count, np.uint32)
         named[lanes.warp_of[at]] = members
         asked = named[lanes.warp_of] >> lanes.lane_of.astype(np.uint32) & np.uint32(1) == 1

@@ -1,4 +1,6 @@
-"""Machine code that checks index arrays and makes others of them: `backend/cpu/inspector.ll`, `admit.ll`.
+"""What checks index arrays and makes others of them: machine code of `backend/cpu/inspector.ll`, `admit.ll`.
+
+A Python without LLVM, which runs bundles for a GPU, has the same functions in NumPy.
 
 Arrays are of 32-bit integers, in which sizes and elements are below `INDEX_LIMIT`.
 """
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tadc.backend.runtime import numpy_inspector
 from tadc.backend.runtime.addresses import addresses
 
 if TYPE_CHECKING:
@@ -92,11 +95,27 @@ def symbols() -> dict[str, int]:
     return dict(_library().addresses)
 
 
+class _Elements:
+    """How ctypes passes an array, or none: the address of its elements."""
+
+    @staticmethod
+    def from_param(array: Array | None) -> ctypes.c_void_p:
+        """What ctypes asks for."""
+        return ctypes.c_void_p(None if array is None else _at(array))
+
+
 @cache
 def _function(name: str) -> Callable[..., int]:
-    kinds = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
+    """A function of arrays and numbers."""
+    try:
+        address = _library()[f"tadc_{name}"]
+    except ImportError:
+        return getattr(numpy_inspector, name.partition("_")[0])
+    kinds = {"p": _Elements, "n": ctypes.c_int64}
     types = [kinds[kind] for kind in _FUNCTIONS.get(name, "ppn")]
-    return ctypes.CFUNCTYPE(ctypes.c_uint64, *types)(_library()[f"tadc_{name}"])
+    function = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
+    function.argtypes = types
+    return function
 
 
 def admitted(array: Array) -> tuple[Array, int]:
@@ -106,18 +125,19 @@ def admitted(array: Array) -> tuple[Array, int]:
     `INDEX_LIMIT`, which a negative one is not either, the elements are not those of the array.
     """
     if array.dtype is INDEX:
-        made, found = array, _function("admit_int32")(_at(array), None, array.size)
+        made, found = array, _function("admit_int32")(array, None, array.size)
     else:
         made = np.empty(array.shape, INDEX)
-        found = _function(f"admit_{_kind(array)}")(_at(array), _at(made), array.size)
+        found = _function(f"admit_{_kind(array)}")(array, made, array.size)
     return made, found if array.size else -1
 
 
 def is_same(array: Array, admitted: Array) -> bool:
     """Whether the elements of a contiguous array of integers are those of one that was admitted."""
     kind = "int32" if array.dtype is INDEX else _kind(array)
-    if array.size < _MANY:
-        return bool(_function(f"same_{kind}")(_at(array), _at(admitted), array.size))
+    same = _function(f"same_{kind}")
+    if array.size < _MANY or same is numpy_inspector.same:
+        return bool(same(array, admitted, array.size))
     given = np.array([_at(array), _at(admitted), 0], np.uint64)
     _in_parallel()(_library()[f"tadc_compare_{kind}"], _at(given), array.size, _LINE, array.size)
     return not given[2]
@@ -139,12 +159,12 @@ def _kind(array: Array) -> str:
 
 def falls(array: Array) -> bool:
     """Whether an element is less than the one before."""
-    return bool(_function("falls")(_at(array), array.size))
+    return bool(_function("falls")(array, array.size))
 
 
 def is_long(begins: Array, ends: Array | None, length: int) -> bool:
     """Whether a range has so many elements, from one up to the next or to that of `ends` at its place."""
-    return bool(_function("long")(_at(begins), None if ends is None else _at(ends), begins.size, length))
+    return bool(_function("long")(begins, ends, begins.size, length))
 
 
 def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:
@@ -157,8 +177,7 @@ def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array,
     starts = places = np.empty(0, INDEX)
     for array, bound in reversed(list(zip(arrays, below, strict=True))):
         starts, places = np.empty(bound + 1, INDEX), np.empty(array.size, INDEX)
-        given = None if order is None else _at(order)
-        _function("sort")(_at(array), given, array.size, bound, _at(starts), _at(places))
+        _function("sort")(array, order, array.size, bound, starts, places)
         order = places
     return starts, places
 
@@ -169,8 +188,8 @@ def joint_starts(arrays: Sequence[Array], below: Sequence[int]) -> Array:
     starts = np.empty(shape, INDEX)
     cells = np.zeros(arrays[0].size, np.int64)
     for array, extent in zip(arrays, shape, strict=True):
-        _function("cells")(_at(cells), _at(array), array.size, extent)
-    _function("starts")(_at(cells), cells.size, _at(starts), starts.size)
+        _function("cells")(cells, array, array.size, extent)
+    _function("starts")(cells, cells.size, starts, starts.size)
     return starts
 
 
@@ -181,21 +200,21 @@ def subscripts(places: Array, shape: Sequence[int], axis: int) -> Array:
     made = np.empty(places.size, INDEX)
     stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
     if places.size:
-        _function("subscripts")(_at(places), places.size, stride, shape[axis], _at(made))
+        _function("subscripts")(places, places.size, stride, shape[axis], made)
     return made
 
 
 def taken(array: Array, places: Array) -> Array:
     """The elements at places."""
     made = np.empty(places.size, INDEX)
-    _function("taken")(_at(array), _at(places), places.size, _at(made))
+    _function("taken")(array, places, places.size, made)
     return made
 
 
 def owners(starts: Array, count: int) -> Array:
     """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
-    _function("owners")(_at(starts), starts.size, count, _at(made))
+    _function("owners")(starts, starts.size, count, made)
     return made
 
 
@@ -203,21 +222,21 @@ def wholes(begins: Array, ends: Array | None, length: int, most: int) -> Array:
     """How many parts of a length are in the ranges before each, and in all, but no more than `most`; ranges
     end where the next begins if there are no `ends`."""
     made = np.empty(begins.size + (ends is not None), INDEX)
-    _function("wholes")(_at(begins), None if ends is None else _at(ends), made.size, length, most, _at(made))
+    _function("wholes")(begins, ends, made.size, length, most, made)
     return made
 
 
 def rests(begins: Array, before: Array, length: int) -> Array:
     """Where what is left of these ranges after their parts begins, which are counted `before` each."""
     made = np.empty(before.size, INDEX)
-    _function("rests")(_at(begins), _at(before), before.size, length, _at(made))
+    _function("rests")(begins, before, before.size, length, made)
     return made
 
 
 def parts(begins: Array, before: Array, length: int, count: int) -> Array:
     """Where each of these parts begins; 0 where there are fewer."""
     made = np.empty(count, INDEX)
-    _function("parts")(_at(begins), _at(before), before.size, length, _at(made), count)
+    _function("parts")(begins, before, before.size, length, made, count)
     return made
 
 
@@ -230,12 +249,12 @@ def ranks(
     joined = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
     order, made = sorted_places(joined, below)[1], np.empty(asked[0].size, INDEX)
     first = arrays[0].size if after_equal else 0
-    _function("ranks")(_at(order), order.size, first, made.size, _at(made))
+    _function("ranks")(order, order.size, first, made.size, made)
     return made
 
 
 def spread(count: int, seed: int, starts: Array) -> Array:
     """So many numbers that look random, below the length of the longest row, the same for each seed."""
     made = np.empty(count, INDEX)
-    _function("spread")(_at(made), count, seed, _at(starts), starts.size - 1)
+    _function("spread")(made, count, seed, starts, starts.size - 1)
     return made

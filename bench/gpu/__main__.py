@@ -25,6 +25,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", default=None, help="names of workloads or cases")
     parser.add_argument("--small", action="store_true", help="bench: small sizes")
     parser.add_argument("--minutes", type=float, default=6.0, help="bench: no peer is begun later (6)")
+    parser.add_argument("--here", action="store_true", help="test: in this process")
+    parser.add_argument("--resume", action="store_true", help="test: only what has no result yet")
     a = parser.parse_args(words)
     results = a.results or (RESULTS if a.target == "cuda" else a.folder)
     try:
@@ -32,15 +34,18 @@ def main(words: list[str] | None = None) -> int:
             from tadc.backend.cuda.device import cuda_device
 
             cuda_device(0)
-        if a.what == "write" or (find_spec("llvmlite") and find_spec("torch_mlir")):
+        if a.what == "write" or (not a.here and find_spec("llvmlite") and find_spec("torch_mlir")):
             from bench.gpu.write import write
 
             kinds = ("test", "bench") if a.what == "write" else (a.what,)
             write(a.folder, kinds, a.sm or _architecture(), a.only, a.small)
         if a.what == "test":
-            from bench.gpu.check import check
+            from bench.gpu.check import check, check_apart
 
-            return check(a.folder, a.target, a.only, results)
+            if a.target == "cuda" and not a.here:
+                only = ["--only", *a.only] if a.only is not None else []
+                return check_apart([str(a.folder), "--results", str(results), *only], results)
+            return check(a.folder, a.target, a.only, results, resume=a.resume)
         if a.what == "bench":
             from bench.gpu.times import bench
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,29 +13,36 @@ CASE, WORK = "case.npz", "work.json"
 
 @dataclass
 class Case:
-    """Arrays in the order of the program."""
+    """Arrays in the order of the program, and the sizes of one whose sizes are not known."""
 
     inputs: list[np.ndarray]
     outputs: list[np.ndarray]
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
 
     def save(self, path: Path) -> None:
         """Write it."""
-        groups = {"in": self.inputs, "out": self.outputs}
-        named = {f"{name}_{n}": a for name, arrays in groups.items() for n, a in enumerate(arrays)}
-        np.savez(path, allow_pickle=False, **named)
+        named = {f"in_{n}": a for n, a in enumerate(self.inputs)}
+        named |= {f"out_{n}": a for n, a in enumerate(self.outputs)}
+        named |= {f"size_{name}": np.array(size) for name, size in self.sizes.items()}
+        np.savez_compressed(path, allow_pickle=False, **named)
 
     @staticmethod
     def load(path: Path) -> Case:
         """Read what `save` wrote."""
         with np.load(path) as file:
-            groups = [
-                [file[f"{name}_{n}"] for n in range(_count(file.files, name))] for name in ("in", "out")
-            ]
-        return Case(*groups)
+
+            def listed(group: str) -> list[np.ndarray]:
+                return [
+                    file[f"{group}_{n}"] for n in range(sum(name.startswith(f"{group}_") for name in file))
+                ]
+
+            sizes = {name[5:]: int(file[name]) for name in file if name.startswith("size_")}
+            return Case(listed("in"), listed("out"), sizes)
 
 
-def _count(names: list[str], group: str) -> int:
-    return sum(name.startswith(f"{group}_") for name in names)
+def is_among(name: str, only: Sequence[str] | None) -> bool:
+    """Whether a name is asked for: `matmul` asks for `matmul-f32` too."""
+    return only is None or any(name == one or name.startswith(f"{one}-") for one in only)
 
 
 def worst_error(found: list[np.ndarray], expected: list[np.ndarray]) -> float:

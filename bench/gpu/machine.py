@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.gpu.cases import is_among
 from tadc.backend.cuda.device import Device, cuda_device
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
@@ -45,7 +46,7 @@ def results_file(folder: Path, kind: str, machine: dict[str, Any]) -> Path:
 def names_in(folder: Path, file: str, only: Sequence[str] | None) -> list[Path]:
     """The bundles with such a file. Raises CompileError where there is none."""
     found = sorted(path.parent for path in folder.glob(f"*/{file}"))
-    found = [p for p in found if only is None or p.name in only or p.name.rpartition("-")[0] in only]
+    found = [path for path in found if is_among(path.name, only)]
     if not found:
         helps = [f"write them where the compiler is: python -m bench.gpu write {folder.parent}"]
         raise CompileError([Diagnostic("TAD0710", f"there are no bundles in `{folder}`", helps=helps)])

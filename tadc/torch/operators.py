@@ -86,7 +86,8 @@ class Operator:
         return found[0] if len(found) == 1 else tuple(found)
 
     def _on_gpu(self, *tensors: Any) -> Any:
-        found = self.function(*[tensor.detach() for tensor in tensors])
+        # A cotangent of `sum` repeats one number, and `vmap` moves dimensions.
+        found = self.function(*[tensor.detach().contiguous() for tensor in tensors])
         return found if len(self.outputs) == 1 else tuple(found)
 
     def _cast(self, device: str, *tensors: Any) -> Any:

@@ -209,21 +209,37 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A module `torch` with tensors on the GPU, some of which record gradients."""
 
     class Tensor:
-        def __init__(self, array: DeviceArray, requires_grad: bool = False) -> None:
+        def __init__(self, array: DeviceArray, requires_grad: bool = False, view: Any = None) -> None:
+            """`view` is how its elements lie in an array of NumPy: its shape and steps."""
             self.array, self.requires_grad = array, requires_grad
-            self.shape, self.dtype, self.is_cuda = array.shape, array.dtype, True
+            self.view = np.empty(array.shape, array.dtype) if view is None else view
+            self.shape, self.dtype, self.is_cuda = self.view.shape, array.dtype, True
             self.device = types.SimpleNamespace(index=0)
             self.data_ptr, self.get_device = lambda: array.address, lambda: 0
-            self.is_contiguous = lambda: True
+            self.is_contiguous = lambda: self.view.flags.c_contiguous
 
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:
             if self.requires_grad:
                 raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad")
-            return {**self.array.__cuda_array_interface__, "stream": None}
+            found = {**self.array.__cuda_array_interface__, "stream": None}
+            steps = None if self.is_contiguous() else self.view.strides
+            return {**found, "shape": self.shape, "strides": steps}
 
         def detach(self) -> Tensor:
-            return Tensor(self.array)
+            return Tensor(self.array, view=self.view)
+
+        def expand(self, *shape: int) -> Tensor:
+            return Tensor(self.array, view=np.broadcast_to(self.view, shape))
+
+        def permute(self, *axes: int) -> Tensor:
+            return Tensor(self.array, view=self.view.transpose(axes))
+
+        def contiguous(self) -> Tensor:
+            if self.is_contiguous():
+                return self
+            made = np.asarray(self.array)
+            return Tensor(on_gpu(np.lib.stride_tricks.as_strided(made, self.shape, self.view.strides).copy()))
 
     Tensor.__module__ = "torch"
     torch: Any = types.ModuleType("torch")

@@ -7,17 +7,22 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tadc
 from bench.gpu import counts, host
 from bench.gpu.__main__ import main
 from bench.gpu.cases import CASE, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
+from bench.gpu.check import BEGUN, check, check_apart
+from bench.gpu.programs import RECURRENCES
 from tadc.backend.cuda import driver as drivers
 from tadc.backend.emulator.emulated_device import emulated_device
-from tests.backend.test_cuda import install
+from tests.backend.test_cuda import install, kernel_of
 
 NAMES = ["matmul", "fir-f32"]
 
@@ -41,11 +46,11 @@ def test_counts_of_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["test", str(folder), "--target", "emulated", "--only", *NAMES]
     assert main(words) == 0
-    assert "5 of 5 agree" in capsys.readouterr().out
+    assert "8 of 8 agree" in capsys.readouterr().out
     found = json.loads((folder / "gpu-test-the-emulator.json").read_text())
     assert found["machine"]["device"] == "the emulator"
-    names = {"matmul", "matmul-gradients", "matmul-f32", "matmul-f64", "fir-f32"}
-    assert set(found["cases"]) <= names
+    names = {"matmul", "matmul-f32", "matmul-f64", "fir-f32"}
+    assert set(found["cases"]) == {*names, *(f"{name}-any" for name in names)}
     assert all(case["ok"] for case in found["cases"].values())
 
 
@@ -55,10 +60,52 @@ def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.Cap
     case = Case.load(path)
     case.outputs[1] = case.outputs[1] + 1e-3
     case.save(path)
-    from bench.gpu.check import check
-
     assert check(tmp_path, "emulated", None, tmp_path) == 1
     assert "WRONG matmul-f64" in capsys.readouterr().out
+
+
+def test_what_fails_is_a_result(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a case raises is told, and the others run; what was begun and not finished has failed."""
+    for name in ("fir-f32", "matmul-f32", "matmul-f64"):
+        shutil.copytree(folder / "test" / name, tmp_path / "test" / name)
+    (tmp_path / "test" / "matmul-f32" / CASE).write_bytes(b"nothing")
+    before = {"machine": {}, "cases": {"fir-f32": BEGUN}}
+    (tmp_path / "gpu-test-the-emulator.json").write_text(json.dumps(before))
+    assert check(tmp_path, "emulated", None, tmp_path, resume=True) == 1
+    said = capsys.readouterr().out
+    assert "WRONG matmul-f32" in said
+    assert "1 of 3 agree" in said
+    assert "fir" not in said
+    found = json.loads((tmp_path / "gpu-test-the-emulator.json").read_text())["cases"]
+    assert [found[name]["ok"] for name in sorted(found)] == [False, False, True]
+
+
+def test_a_process_that_ends_is_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as each comes further; here three do."""
+    calls: list[list[str]] = []
+
+    def run(command: list[str], check: bool) -> Any:
+        calls.append(command)
+        text = '"ok"' * min(len(calls), 3)
+        (tmp_path / "gpu-test-x.json").write_text(text)
+        return SimpleNamespace(returncode=1)
+
+    monkeypatch.setattr("bench.gpu.check.subprocess.run", run)
+    assert check_apart(["folder"], tmp_path) == 1
+    assert ["--resume" in command for command in calls] == [False, True, True, True]
+
+
+@pytest.mark.parametrize("name", RECURRENCES)
+def test_steps_of_recurrences_are_divided_as_they_are_named(name: str) -> None:
+    text, sizes = RECURRENCES[name]
+    kernel = kernel_of(tadc.compile(tadc.function(text).at(sizes), target="emulated"))
+    (launch,) = kernel.manifest.launches
+    (axis,) = launch.grid
+    if launch.steps:
+        way = "warps" if 32 * axis.each == launch.block[0] else "launches"
+    else:
+        way = "thread" if axis.extents else "block"
+    assert way == {"diagonals": "block"}.get(name, name)
 
 
 @pytest.mark.sweep

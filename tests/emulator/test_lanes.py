@@ -246,6 +246,26 @@ def test_lanes_that_have_left_are_not_waited_for() -> None:
     assert found.tolist() == [3] * 40 + [0] * 24
 
 
+def test_lanes_of_a_warp_do_not_wait_for_another_warp() -> None:
+    """Half of a warp waits in a shuffle for the other, which loops, while the next warp leaves."""
+    body = """
+    bra.uni $start;
+    $leave: ret;
+    $meet: shfl.sync.bfly.b32 %r9, %r1, 16, 31, -1;
+    """ + STORE + """
+    bra.uni $end;
+    $start:
+    setp.lt.u32 %p2, %r1, 16; @%p2 bra $meet;
+    setp.ge.u32 %p1, %r1, 32; @%p1 bra $leave;
+    mov.b32 %r2, 0;
+    $loop: add.s32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 9; @%p3 bra $loop;
+    bra.uni $meet;
+    $end:
+    """  # fmt: skip
+    found = launch(kernel_text(body), [np.zeros(1), np.zeros(64, np.uint32)], 64)[-1]
+    assert found.tolist() == [n ^ 16 for n in range(32)] + [0] * 32
+
+
 def test_shuffles() -> None:
     refuses("setp.lt.u32 %p1, %r1, 7; @%p1 bra $a; mov.b32 %r9, 1; bra.uni $end; "
             "$a: shfl.sync.idx.b32 %r9, %r1, 0, 31, -1; $end:" + STORE,
