@@ -10,20 +10,22 @@ from tadc.frontend.scope import Names
 from tadc.frontend.source import Span
 
 
-def check_binders(specs: Sequence[syntax.IndexSpec], names: Names, reporter: Reporter, owner: str) -> bool:
-    """Report indices that repeat or have the name of a tensor or size; tell whether there are none.
+def check_binders(
+    specs: Sequence[syntax.IndexSpec], names: Names, reporter: Reporter, owner: str, *, on_left: bool = False
+) -> bool:
+    """Report indices that repeat or would hide a tensor or size; tell whether there are none.
 
-    `owner` is the tensor that is defined, "" for a sum.
+    `owner` is the tensor that is defined; they stand on its left, or else in a sum.
     """
     first: dict[str, Span] = {}
     legal = True
     for spec in specs:
         name, span = spec.name, name_span(spec)
-        site = names.sites.get(name)
+        site = names.hidden(name, owner)
         if name in first:
             legal = False
-            where = "on the left" if owner else "in one sum"
-            helps = [_diagonal(specs, spec, owner)] if owner else []
+            where = "on the left" if on_left else "in one sum"
+            helps = [_diagonal(specs, spec, owner)] if on_left else []
             message = f"index `{name}` appears twice {where}"
             secondary = [(first[name], "first use")]
             reporter.add(error("TAD0203", message, span, "second use", secondary=secondary, helps=helps))

@@ -1,7 +1,7 @@
 """Syntax tree to typed program: names, ranges, types, and every read proven in range.
 
-Statements are read top to bottom. What is wrong with one is reported and its name is
-known to be rejected, so that it hides no error elsewhere and causes none.
+Declarations are read first, wherever they stand, then definitions from top to bottom. What is wrong with one
+is reported and its name is known to be rejected, so that it hides no error elsewhere and causes none.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import Extent, size_sources, symbols_in
 from tadc.frontend.index_sets import limits_told
+from tadc.frontend.naming import first_free
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
 from tadc.frontend.reads import ReadChecker, Setting
@@ -108,7 +109,7 @@ class _Checker:
     def program(self) -> Program:
         #: Sizes that declarations would tell which are rejected.
         told = set(self.module.unread)
-        for statement in self.module.statements:
+        for statement in sorted(self.module.statements, key=_turn):
             meaning = self._attempt(statement)
             if isinstance(statement, syntax.Declare) and meaning is None:
                 told |= names_in(statement.shape)
@@ -138,7 +139,8 @@ class _Checker:
         elsewhere = names_in(e for s in declared for e in s.shape if not isinstance(e, syntax.Name))
         for problem in self.sizes.untold(told, elsewhere):
             self.reporter.add(problem)
-        symbols = tuple(self.sizes.symbols)
+        symbols = tuple(sorted(self.sizes.symbols, key=lambda name: self.sizes.symbols[name].start))
+        self.arguments.sort(key=lambda argument: self.names.sites[argument.name].span.start)
         excluded = without_repeats(self.excluded, not_negative(symbols))
         return Program(
             tuple(self.arguments), tuple(self.definitions), self.terms, sizes=symbols, excluded=excluded
@@ -206,7 +208,7 @@ class _Checker:
         self.names.forget_reported()
         head = self._head(statement)
         before = len(self.reporter.diagnostics)
-        check_binders(statement.indices, self.names, self.reporter, owner=statement.name)
+        check_binders(statement.indices, self.names, self.reporter, statement.name, on_left=True)
         uses = RangeUses(statement, self.names)
         if statement.name in self.module.unread:
             uses.excuse()
@@ -214,16 +216,18 @@ class _Checker:
         declared = stored and stored.seen(syntax.Subscript(head, statement.name, head, (), statement.stored))
         sizes = self._ranges(statement, declared, uses)
         context = self.sizes.context()
-        for spec, size in zip(statement.indices, sizes, strict=True):
-            context = context.bind(spec.name, size)
-        indices = {spec.name: Index(spec.name, spec.name) for spec in statement.indices}
+        keys = self._keys(statement)
+        for key, size in zip(keys, sizes, strict=True):
+            context = context.bind(key, size)
+        spoken = [spec.name for spec in statement.indices]
+        indices = {name: Index(name, key) for name, key in zip(spoken, keys, strict=True)}
         setting = Setting(Scope(statement.name, head, indices), context)
         shape = tuple(size for size in sizes if size is not None)
         dims = declared.dims if declared else tuple(spec.span for spec in statement.indices)
         element = (declared.type if declared else statement.element_type) or None
         recurrence = None
         if statement.order is not None and id(statement) not in self.names.repeated:
-            recurrence = self._recurrence(statement, statement.order, setting)
+            recurrence = self._recurrence(statement, statement.order, keys, setting)
             element = element or type_without(statement.name, statement.body, types_of(self.names.known))
             own = Tensor(statement.name, element, shape, head, dims, is_argument=False)
             whole = recurrence is not None and len(shape) == len(sizes)
@@ -232,11 +236,10 @@ class _Checker:
         reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses, recurrence)
         value = reader.read(statement.body, setting)
         if value is not None and self.stores_lets and statement.is_let and not stored and not recurrence:
-            spoken = tuple(spec.name for spec in statement.indices)
             whole = [(size, span) for size, span in zip(sizes, dims, strict=True) if size is not None]
-            stored = stored_let(statement.name, value.term, spoken, whole, self.names)
+            stored = stored_let(statement.name, value.term, keys, whole, self.names)
             self.stored_lets |= stored is not None
-        own, places = own_indices(statement, stored, self.names, self.reporter)
+        own, places = own_indices(statement, keys, stored, self.names, self.reporter)
         body = reader.whole(value.term, own, places, statement.body.span) if value is not None else None
         self.excluded += reader.reads.excluded
         if body is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
@@ -261,8 +264,17 @@ class _Checker:
             self.definitions.append(definition.in_order())
         return made
 
+    def _keys(self, statement: syntax.Define) -> tuple[str, ...]:
+        """What names the indices on the left in forms: no index has the name of any tensor there."""
+        taken = {spec.name for spec in statement.indices}
+        sites = self.names.sites
+        return tuple(
+            first_free(spec.name, sites, taken) if spec.name in sites else spec.name
+            for spec in statement.indices
+        )
+
     def _recurrence(
-        self, statement: syntax.Define, order: syntax.Expr, setting: Setting
+        self, statement: syntax.Define, order: syntax.Expr, indices: tuple[str, ...], setting: Setting
     ) -> Recurrence | None:
         """The order of a definition; None where it is rejected."""
         reads = ReadChecker(self.names, self.reporter)
@@ -272,7 +284,6 @@ class _Checker:
         if not form.is_linear:
             self.reporter.add(not_affine(form, order.span))
             return None
-        indices = tuple(spec.name for spec in statement.indices)
         return Recurrence(statement.name, indices, canonical_order(form, indices), order.span)
 
     def _declaration(self, statement: syntax.Define) -> Tensor | None:
@@ -311,14 +322,18 @@ class _Checker:
         for spec, size in zip(specs, stated, strict=True):
             # A name that repeats is reported as such.
             if spec.name not in sizes:
-                sizes[spec.name] = size if spec.size is not None else self._inferred(spec, uses)
+                sizes[spec.name] = (
+                    size if spec.size is not None else self._inferred(spec, statement.name, uses)
+                )
         return [sizes[name] for name in own]
 
-    def _inferred(self, spec: syntax.IndexSpec, uses: RangeUses) -> Extent | None:
+    def _inferred(self, spec: syntax.IndexSpec, owner: str, uses: RangeUses) -> Extent | None:
         try:
-            if spec.name in self.names.sites:
+            if self.names.hidden(spec.name, owner):
                 raise Rejected
-            return inferred_size(spec.name, spec.span, uses.own[spec.name], self.reporter.text)
+            size = inferred_size(spec.name, spec.span, uses.own[spec.name], self.reporter.text)
+            self.excluded += negative_sizes(size)
+            return size
         except Rejected as problem:
             self.reporter.add(problem)
             return None
@@ -342,6 +357,17 @@ class _Checker:
         last = statement.indices[-1].span.end
         closed = self.reporter.source.text.find("]", last, statement.body.span.start)
         return Span(start.start, max(last, closed + 1))
+
+
+def _turn(statement: syntax.Statement) -> int:
+    """When a statement is read: what it may speak of is read before it, wherever that stands."""
+    match statement:
+        case syntax.SizeDecl():
+            return 0
+        case syntax.Declare():
+            return 2 if statement.at else 1
+        case syntax.Define():
+            return 3
 
 
 def _two_ranges(spec: syntax.IndexSpec, size: Extent, given: Extent, dim: Span) -> Diagnostic:

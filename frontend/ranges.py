@@ -1,16 +1,27 @@
-"""Ranges of indices, inferred from where an index stands alone as the index of a dimension."""
+"""Ranges of indices, inferred from where an index stands alone as the index of a dimension.
+
+A dimension tells its size, and one that is read with something added too, as `ptr[v + 1]` beside `ptr[v]`,
+where both are in range. Below a condition or a bound that compares the index, what is read with something
+added tells nothing: that may keep it in range. Where an index is read nowhere alone, `dst[e] = n` tells the
+range of n.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.extents import Extent, extent_text
+from tadc.frontend.extents import Extent, as_form, extent, extent_text, is_static
 from tadc.frontend.report import Rejected, error
-from tadc.frontend.scope import Names, Tensor
+from tadc.frontend.scope import Names, Size, Tensor
+from tadc.frontend.size_conditions import not_negative
 from tadc.frontend.source import Span
+from tadc.frontend.tree import children
+from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.polyhedron import implied
 
 #: Different ranges that one error shows.
 _SHOWN = 4
@@ -19,7 +30,7 @@ _SAME = "or declare both with one size symbol, if they are always equal"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A dimension that an index reads alone: its size, where it is stated, and the read."""
+    """A range that a read of a dimension tells: its size, where that is stated, and the read."""
 
     size: Extent
     stated: Span
@@ -28,22 +39,52 @@ class Candidate:
 
 @dataclass
 class Uses:
-    """Where an index stands alone; `excused` if such a read is rejected for another reason."""
+    """What tells the range of an index; `excused` if such a read is rejected for another reason."""
 
-    candidates: list[Candidate] = field(default_factory=list[Candidate])
+    #: Of each dimension that it reads alone, by tensor and number.
+    alone: dict[tuple[str, int], Candidate] = field(default_factory=dict[tuple[str, int], Candidate])
+    #: Of dimensions that it reads with something added, whatever conditions say.
+    shifted: list[tuple[tuple[str, int], Candidate]] = field(
+        default_factory=list[tuple[tuple[str, int], Candidate]]
+    )
+    #: Of index arrays with an element that a condition says this to be.
+    elements: list[Candidate] = field(default_factory=list[Candidate])
     excused: bool = False
-    #: An index array with an element that a condition says this to be.
-    element_of: Tensor | None = None
     #: The first reduction inside that binds an index of the same name.
     hidden_by: syntax.IndexSpec | None = None
 
-    def add(self, tensor: Tensor | None, dimension: int, read: syntax.Subscript) -> None:
-        """Add a read of one dimension."""
+    def add(self, tensor: Tensor | None, dimension: int, read: syntax.Subscript, shift: Affine) -> None:
+        """Add a read of one dimension, with something added."""
         if tensor is None or len(tensor.shape) != len(read.indices):
-            self.excused = True
-        else:
-            stated = tensor.dims[dimension]
-            self.candidates.append(Candidate(tensor.shape[dimension], stated, read.span))
+            self.excused |= shift == ZERO
+            return
+        size = extent(as_form(tensor.shape[dimension]) - shift)
+        place, candidate = (tensor.name, dimension), Candidate(size, tensor.dims[dimension], read.span)
+        if shift == ZERO:
+            self.alone.setdefault(place, candidate)
+        elif not isinstance(size, int) or size >= 0:
+            self.shifted.append((place, candidate))
+
+    def candidates(self) -> list[Candidate]:
+        """One for each size that is told."""
+        told = dict(self.alone)
+        for place, candidate in self.shifted:
+            if place in told and _is_least(candidate.size, [told[place].size]):
+                told[place] = candidate
+        first: dict[Extent, Candidate] = {}
+        for candidate in told.values() or self.elements:
+            first.setdefault(candidate.size, candidate)
+        return list(first.values())
+
+
+def _is_least(size: Extent, others: Iterable[Extent]) -> bool:
+    """Whether a size is none greater than others, whatever the symbols are."""
+    above = [as_form(other) - as_form(size) for other in others]
+    return all(implied(form, not_negative(form.variables)) for form in above)
+
+
+#: An expression, the uses of the indices that it sees, and those of these that conditions around it compare.
+_Place: TypeAlias = "tuple[syntax.Expr, Mapping[str, Uses], frozenset[str]]"
 
 
 class RangeUses:
@@ -54,27 +95,34 @@ class RangeUses:
         self.own = {spec.name: Uses() for spec in define.indices}
         self._sums: dict[int, tuple[Uses, ...]] = {}
         # An explicit stack, innermost left first: expressions may be deep.
-        pending: list[tuple[syntax.Expr, Mapping[str, Uses]]] = [(define.body, self.own)]
+        pending: list[_Place] = [(define.body, self.own, frozenset())]
         while pending:
-            expr, bound = pending.pop()
+            expr, bound, compared = pending.pop()
             if _lacks_indices(expr, bound, names):
                 for uses in bound.values():
                     uses.excused = True
             if isinstance(expr, syntax.Subscript):
                 if define.order is None or expr.tensor != define.name or define.name in names.known:
-                    _collect(expr, bound, names)
+                    _collect(expr, bound, compared, names)
             elif isinstance(expr, syntax.Reduce):
-                fresh = {spec.name: Uses() for spec in expr.indices}
-                self._sums[id(expr)] = tuple(fresh[spec.name] for spec in expr.indices)
-                for spec in expr.indices:
-                    if (outer := bound.get(spec.name)) is not None:
-                        outer.hidden_by = outer.hidden_by or spec
-                pending += [(e, bound) for e in reversed((*expr.lower, *expr.upper))]
-                bound = {**bound, **fresh}
+                pending += [(e, bound, compared) for e in reversed((*expr.lower, *expr.upper))]
+                bound = {**bound, **self._bind(expr, bound)}
+                compared = compared.difference(spec.name for spec in expr.indices)
+                compared |= _outside_brackets((*expr.lower, *expr.upper))
             if isinstance(expr, syntax.Reduce | syntax.If):
                 for relation in expr.conditions:
                     _note_elements(relation, bound, names)
-            pending += [(child, bound) for child in reversed(_values_below(expr))]
+                compared |= _outside_brackets(expr.conditions)
+            pending += [(child, bound, compared) for child in reversed(_values_below(expr))]
+
+    def _bind(self, node: syntax.Reduce, bound: Mapping[str, Uses]) -> dict[str, Uses]:
+        """New uses of the indices of a reduction, where others are bound."""
+        fresh = {spec.name: Uses() for spec in node.indices}
+        self._sums[id(node)] = tuple(fresh[spec.name] for spec in node.indices)
+        for spec in node.indices:
+            if (outer := bound.get(spec.name)) is not None:
+                outer.hidden_by = outer.hidden_by or spec
+        return fresh
 
     def excuse(self) -> None:
         """Ranges that the reads do not tell may be stated where the text cannot be read."""
@@ -99,12 +147,56 @@ def _lacks_indices(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -
     return isinstance(tensor, Tensor) and given < len(tensor.shape)
 
 
-def _collect(read: syntax.Subscript, bound: Mapping[str, Uses], names: Names) -> None:
+def _collect(
+    read: syntax.Subscript, bound: Mapping[str, Uses], compared: frozenset[str], names: Names
+) -> None:
+    tensor = names.known.get(read.tensor)
     for dimension, index in enumerate(read.indices):
-        uses = bound.get(index.id) if isinstance(index, syntax.Name) else None
-        if uses is not None:
-            tensor = names.known.get(read.tensor)
-            uses.add(tensor.seen(read) if isinstance(tensor, Tensor) else None, dimension, read)
+        name, shift = _shifted(index, bound, names) or ("", ZERO)
+        if name and (shift == ZERO or name not in compared):
+            seen = tensor.seen(read) if isinstance(tensor, Tensor) else None
+            bound[name].add(seen, dimension, read, shift)
+
+
+def _shifted(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -> tuple[str, Affine] | None:
+    """The index and what is added to it, of `i`, `i + 1` and `M + i - 2`."""
+    match expr:
+        case syntax.Name(id=name):
+            return (name, ZERO) if name in bound else None
+        case syntax.Binary(operator="+" | "-" as sign, lhs=lhs, rhs=other):
+            found = _shifted(lhs, bound, names)
+            if found is None and sign == "+":
+                found, other = _shifted(other, bound, names), lhs
+            added = _number(other, bound, names)
+            if found is None or added is None:
+                return None
+            return found[0], found[1] + (added if sign == "+" else -added)
+        case _:
+            return None
+
+
+def _number(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -> Affine | None:
+    """An integer or a size."""
+    match expr:
+        case syntax.Number(value=int(value)):
+            return Affine.const(value)
+        case syntax.Name(id=name) if name not in bound:
+            size = names.known.get(name)
+            return size.form if isinstance(size, Size) else None
+        case _:
+            return None
+
+
+def _outside_brackets(nodes: Iterable[syntax.Node]) -> frozenset[str]:
+    """The names that stand in some nodes, but for those in the brackets of a read."""
+    found, pending = set[str](), list(nodes)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, syntax.Name):
+            found.add(node.id)
+        elif not isinstance(node, syntax.Subscript):
+            pending += [below for _, below in children(node)]
+    return frozenset(found)
 
 
 def _note_elements(relation: syntax.Relation, bound: Mapping[str, Uses], names: Names) -> None:
@@ -114,7 +206,7 @@ def _note_elements(relation: syntax.Relation, bound: Mapping[str, Uses], names: 
         uses = bound.get(index.id) if isinstance(index, syntax.Name) and relation.operator == "=" else None
         tensor = names.known.get(read.tensor) if isinstance(read, syntax.Subscript) else None
         if uses is not None and isinstance(tensor, Tensor) and tensor.below is not None:
-            uses.element_of = uses.element_of or tensor
+            uses.elements.append(Candidate(tensor.below, tensor.span, read.span))
 
 
 def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
@@ -147,13 +239,11 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
 
     Raises Rejected where there is none or several, silently if the reads that would tell are rejected.
     """
-    first: dict[Extent, Candidate] = {}
-    for candidate in uses.candidates:
-        first.setdefault(candidate.size, candidate)
-    if len(first) > 1:
-        raise Rejected(_disagreement(name, span, list(first.values()), text, kind))
-    if first:
-        return next(iter(first))
+    found = uses.candidates()
+    if len(found) > 1:
+        raise Rejected(_disagreement(name, span, found, text, kind))
+    if found:
+        return found[0].size
     if uses.excused:
         raise Rejected
     if (other := uses.hidden_by) is not None:
@@ -168,18 +258,9 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
             notes=[
                 "a range is inferred where an index alone reads a dimension, as in `x[i]` and not `x[i + 1]`"
             ],
-            helps=[_stated(name, kind, uses.element_of) or f"state it, for example {how}"],
+            helps=[f"state it, for example {how}"],
         )
     )
-
-
-def _stated(name: str, kind: str, array: Tensor | None) -> str:
-    """The range of an index that a condition says to be an element of an array."""
-    if array is None or array.below is None:
-        return ""
-    range = f"{name}: {extent_text(array.below)}"
-    how = f"{kind}{{{range}}} (…)" if kind else range
-    return f"state it: `{how}`, as `{array.name}` has elements below {extent_text(array.below)}"
 
 
 def _hidden(name: str, span: Span, other: syntax.IndexSpec) -> Diagnostic:
@@ -198,9 +279,9 @@ def _disagreement(
     name: str, span: Span, found: list[Candidate], text: Callable[[Span], str], kind: str
 ) -> Diagnostic:
     # The least is in range for every one of the reads, where it is known which that is.
-    known = [candidate.size for candidate in found if isinstance(candidate.size, int)]
-    size = min(known) if len(known) == len(found) else found[0].size
-    stated = f"{kind}{{{name}}}_0^{size - 1} (…)" if kind and known and size else f"{name}: {size}"
+    sizes = [candidate.size for candidate in found]
+    size = next((size for size in sizes if _is_least(size, sizes)), sizes[0])
+    stated = f"{kind}{{{name}: {extent_text(size)}}} (…)" if kind else f"{name}: {extent_text(size)}"
     count = "two" if len(found) == 2 else str(len(found))
     return error(
         "TAD0305",
@@ -208,7 +289,7 @@ def _disagreement(
         span,
         f"`{name}` has {count} candidate ranges",
         secondary=[(c.stated, f"{interval_text(c.size)} from `{text(c.read)}`") for c in found[:_SHOWN]],
-        helps=[f"give the range: `{stated}`"] + ([] if len(known) == len(found) else [_SAME]),
+        helps=[f"give the range: `{stated}`"] + ([] if is_static(sizes) else [_SAME]),
     )
 
 

@@ -152,7 +152,7 @@ class ReadChecker:
                 if expr.stored and found.pattern is None:
                     raise Rejected(not_sparse(name, span))
                 return found.seen(expr)
-            if isinstance(found, Index) and name in self.names.sites:
+            if isinstance(found, Index) and self.names.hidden(name, setting.scope.owner):
                 # The index that took the tensor's name is what was reported.
                 raise Rejected
             kind = "an index" if isinstance(found, Index) else "a size"

@@ -109,14 +109,16 @@ class Site:
 
 
 class Names:
-    """The tensors and sizes of a program; those above the statement at hand are known."""
+    """The tensors and sizes of a program: what is declared anywhere is known, and definitions above."""
 
     def __init__(self, module: syntax.Module, reporter: Reporter) -> None:
         #: None: it was rejected, and what depends on it is not reported again.
         self.known: dict[str, Tensor | Size | None] = {}
         self.sites: dict[str, Site] = {}
-        #: Declarations that a definition follows, by name.
+        #: Declarations of what is defined, by name.
         self.outputs: dict[str, syntax.Declare] = {}
+        #: The names that a definition gives a meaning, there and below.
+        self.defined: set[str] = set()
         #: The names that are declared as index arrays.
         self.index_arrays: set[str] = set()
         #: Statements that define a name once more, by identity.
@@ -131,33 +133,21 @@ class Names:
     def _collect(self, module: syntax.Module, reporter: Reporter) -> None:
         declared: dict[str, syntax.Declare] = {}
         for statement in module.statements:
-            name, span = statement.name, statement.name_span
-            first = self.sites.get(name)
-            if first is None:
-                kind = "size" if isinstance(statement, syntax.SizeDecl) else "tensor"
-                verb = "defined" if isinstance(statement, syntax.Define) else "declared"
-                self.sites[name] = Site(kind, span, verb, integer=_integer(statement))
-                if isinstance(statement, syntax.Declare):
-                    declared[name] = statement
-                    if statement.below is not None:
-                        self.index_arrays.add(name)
-                if name.startswith("_"):
-                    reporter.add(_underscore(name, span, kind))
-            elif isinstance(statement, syntax.Define) and name in declared and name not in self.outputs:
-                self.outputs[name] = declared[name]
-            else:
+            name, site = statement.name, _site(statement)
+            first = self.sites.setdefault(name, site)
+            alike = declared if isinstance(statement, syntax.Declare) else self.defined
+            if first is site and name.startswith("_"):
+                reporter.add(_underscore(name, site.span, site.kind))
+            elif first is not site and (name in alike or "size" in (first.kind, site.kind)):
                 self.repeated.add(id(statement))
-                reporter.add(
-                    error(
-                        "TAD0205",
-                        f"`{name}` is defined twice",
-                        span,
-                        "defined again here",
-                        secondary=[(first.span, f"first {first.verb} here, as a {first.kind}")],
-                        helps=["choose another name: tensors and sizes share one namespace"],
-                    )
-                )
-
+                reporter.add(_defined_twice(name, site.span, first))
+                continue
+            if isinstance(statement, syntax.Declare):
+                declared[name] = statement
+            elif isinstance(statement, syntax.Define):
+                self.defined.add(name)
+        self.outputs = {name: declared[name] for name in declared if name in self.defined}
+        self.index_arrays = {name for name, statement in declared.items() if statement.below is not None}
         for statement in declared.values():
             for _, role, node in walk(statement):
                 if isinstance(node, syntax.Name) and node.id not in self.sites and role != "at":
@@ -166,7 +156,7 @@ class Names:
     def resolve(self, name: str, span: Span, scope: Scope) -> Tensor | Size | Index:
         """What a name means at this place.
 
-        Raises Rejected if nothing of that name stands above, silently if what does was rejected.
+        Raises Rejected if nothing has that name, or a definition below, silently if what does was rejected.
         """
         index = scope.indices.get(name)
         if index is not None:
@@ -176,18 +166,26 @@ class Names:
             if found is None:
                 raise Rejected
             return found
+        if name in self.defined:
+            raise Rejected(self._too_early(name, span, scope.owner, scope.own()))
         if name in self.sites:
-            raise Rejected(self.too_early(name, span, scope.owner, scope.own()))
+            raise Rejected
         raise Rejected(self.unknown(name, span, [*scope.indices, *self.known], "name"))
 
-    def too_early(self, name: str, span: Span, owner: str, indices: Sequence[str] = ()) -> Diagnostic:
+    def hidden(self, name: str, owner: str) -> Site | None:
+        """What an index of this name would hide in the definition of `owner`: anything but what is defined
+        below it."""
+        is_below = name in self.defined and name not in self.known and name != owner
+        return None if is_below else self.sites.get(name)
+
+    def _too_early(self, name: str, span: Span, owner: str, indices: Sequence[str]) -> Diagnostic:
         """Build the error for a name whose definition stands below, or that `owner` itself has.
 
         `indices` are those of the owner.
         """
         if name == owner:
             message = f"`{name}` is read in its own definition"
-            helps = ["a definition reads only what stands above it, and is no assignment"]
+            helps = ["a definition reads only definitions above it, and is no assignment"]
             if name in self.outputs:
                 helps = [
                     f"`{name}` is declared, so it is an argument or an output: give the result another name"
@@ -204,20 +202,15 @@ class Names:
                 span,
                 f"`{name}` stands below",
                 secondary=[(site.span, f"reads `{owner}`")],
-                notes=["a definition reads only what stands above it"],
+                notes=["a definition reads only definitions above it"],
                 helps=[
                     "sequences that depend on each other are one tensor with an index that tells them apart:"
                     " `scan{t} s[t: 9, c: 2] = if {c = 0} then (… s[t - 1, 1] …) else (… s[t - 1, 0] …)`",
                     "docs/recurrences.md shows it",
                 ],
             )
-        verb = "used" if site.kind == "size" else "read"
-        if name in self.outputs:
-            where, event = "declared here, its definition stands below", "defined"
-        else:
-            where, event = f"{site.verb} here", site.verb
-        helps = [f"move the definition of `{name}` up" if event == "defined" else f"declare `{name}` above"]
-        message = f"`{name}` is {verb} before it is {event}"
+        where = "defined here" if site.verb == "defined" else "declared here, its definition stands below"
+        message, helps = f"`{name}` is read before it is defined", [f"move the definition of `{name}` up"]
         return error("TAD0206", message, span, secondary=[(site.span, where)], helps=helps)
 
     def _reads(self, name: str, other: str) -> bool:
@@ -249,7 +242,7 @@ class Names:
         if what == "tensor index":
             helps.append(f"to sum over it, write `sum{{{name}}} (…)`")
         elif not helps:
-            helps.append(f"`size {name}` above declares a size of this name")
+            helps.append(f"`size {name}` declares a size of this name")
         return error(
             "TAD0202",
             f"index `{name}` is never bound",
@@ -275,7 +268,7 @@ class Names:
             names = list(candidates)
             helps, edits = did_you_mean(name, names), correction(name, span, names)
         message = f"unknown {what} `{name}`"
-        return error("TAD0204", message, span, "nothing above has this name", helps=helps, edits=edits)
+        return error("TAD0204", message, span, "nothing has this name", helps=helps, edits=edits)
 
     def unknown_tensor(self, name: str, span: Span, rank: int) -> Diagnostic | None:
         """Build the error for a read of an unknown tensor."""
@@ -283,12 +276,29 @@ class Names:
         problem = self.unknown(name, span, tensors, "tensor")
         if problem and not problem.helps:
             shape = ", ".join(["8"] * rank)
-            problem.helps.append(f"declare it above, for example `{name}: f64[{shape}]`")
+            problem.helps.append(f"declare it, for example `{name}: f64[{shape}]`")
         return problem
 
     def forget_reported(self) -> None:
         """Begin a definition: unknown names are reported anew."""
         self._reported.clear()
+
+
+def _site(statement: syntax.Statement) -> Site:
+    kind = "size" if isinstance(statement, syntax.SizeDecl) else "tensor"
+    verb = "defined" if isinstance(statement, syntax.Define) else "declared"
+    return Site(kind, statement.name_span, verb, integer=_integer(statement))
+
+
+def _defined_twice(name: str, span: Span, first: Site) -> Diagnostic:
+    return error(
+        "TAD0205",
+        f"`{name}` is defined twice",
+        span,
+        "defined again here",
+        secondary=[(first.span, f"first {first.verb} here, as a {first.kind}")],
+        helps=["choose another name: tensors and sizes share one namespace"],
+    )
 
 
 def _integer(statement: syntax.Statement) -> int | None:

@@ -45,13 +45,13 @@ class SizeReader:
         self.declared.add(name)
         if statement.value is not None:
             return Size(name, _checked(statement.value, statement.span))
-        return self._introduce(name, statement.name_span)
+        return self._introduce(name)
 
-    def _introduce(self, name: str, span: Span) -> Size:
+    def _introduce(self, name: str) -> Size:
         if name in self.given:
             self.used[name] = self.given[name]
             return Size(name, self.given[name])
-        self.symbols.setdefault(name, span)
+        self.symbols[name] = self.names.sites[name].span
         return Size(name)
 
     def context(self) -> Context:
@@ -111,20 +111,20 @@ class SizeReader:
             if isinstance(found, Size):
                 return found
             raise Rejected
-        if site and (site.is_stated or not declares):
-            raise Rejected(self.names.too_early(name, span, owner=""))
         if declares:
-            made = self._introduce(name, span)
+            made = self._introduce(name)
             self.names.known[name] = made
             return made
+        if site:
+            raise Rejected
         # Reported once; later uses stay silent.
         self.names.known[name] = None
         raise Rejected(self._unknown(name, span))
 
     def _unknown(self, name: str, span: Span) -> Diagnostic:
         known = [n for n, found in self.names.known.items() if isinstance(found, Size)]
-        helps = [*did_you_mean(name, known), f"declare it above: `size {name}`, or `size {name} = 4`"]
-        label = "no shape above has this symbol"
+        helps = [*did_you_mean(name, known), f"declare it: `size {name}`, or `size {name} = 4`"]
+        label = "no declaration has this symbol"
         edits = correction(name, span, known)
         return error("TAD0209", f"unknown size `{name}`", span, label, helps=helps, edits=edits)
 
@@ -142,7 +142,7 @@ class SizeReader:
                 notes=["dimensions such as `2*N + 1` tell N, others as `N*N` do not"]
                 if name in elsewhere
                 else [],
-                helps=[f"to pass it by name at the call, declare it above: `size {name}`"],
+                helps=[f"to pass it by name at the call, declare it: `size {name}`"],
             )
             for name, span in self.symbols.items()
             if name not in told and name not in self.declared

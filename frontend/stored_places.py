@@ -80,7 +80,7 @@ def _index_arrays(statement: syntax.Declare, names: Names) -> list[Tensor]:
     for at in statement.at:
         array = names.resolve(at.id, at.span, nowhere)
         if not isinstance(array, Tensor) or array.below is None:
-            helps = [f"declare it above: `{at.id}: index[E] in N`"]
+            helps = [f"declare it: `{at.id}: index[E] in N`"]
             raise Rejected(
                 error("TAD0214", f"`{at.id}` is no index array", at.span, "tells no places", helps=helps)
             )
@@ -99,13 +99,16 @@ def _index_arrays(statement: syntax.Declare, names: Names) -> list[Tensor]:
 
 
 def own_indices(
-    statement: syntax.Define, stored: Tensor | None, names: Names, reporter: Reporter
+    statement: syntax.Define,
+    own: tuple[str, ...],
+    stored: Tensor | None,
+    names: Names,
+    reporter: Reporter,
 ) -> tuple[tuple[str, ...], dict[str, Affine]]:
-    """The indices of what a definition stores, and for each index of its head the place that it is at.
+    """The indices of what a definition stores, and for each index of its head, `own`, the place it is at.
 
     `C[i, j] = …` of a sparse tensor gives what is stored at e, where i is `row[e]` and j is `col[e]`.
     """
-    own = tuple(spec.name for spec in statement.indices)
     if stored is None or stored.pattern is None:
         if statement.stored:
             reporter.add(not_sparse(statement.name, statement.name_span))

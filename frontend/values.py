@@ -233,7 +233,7 @@ class ValueReader:
 
     def _reduce(self, node: syntax.Reduce, setting: Setting) -> Value | None:
         """Read a reduction: all indices of one `sum{…}` make one node."""
-        legal = check_binders(node.indices, self.names, self.reporter, owner="")
+        legal = check_binders(node.indices, self.names, self.reporter, setting.scope.owner)
         indices, context = dict(setting.scope.indices), setting.context
         keys: list[str] = []
         domain: list[Constraint] = []
@@ -307,14 +307,15 @@ class ValueReader:
     def _size(self, node: syntax.Reduce, position: int, outside: Setting) -> Extent | None:
         spec = node.indices[position]
         try:
-            if spec.name in self.names.sites:
+            if self.names.hidden(spec.name, outside.scope.owner):
                 raise Rejected
             if spec.size is not None:
                 size = self.sizes.resolve(spec.size, outside.scope.indices)
-                self.reads.excluded += negative_sizes(size)
-                return size
-            uses = self.uses.of_sum(node)[position]
-            return inferred_size(spec.name, spec.span, uses, self.reporter.text, node.kind)
+            else:
+                uses = self.uses.of_sum(node)[position]
+                size = inferred_size(spec.name, spec.span, uses, self.reporter.text, node.kind)
+            self.reads.excluded += negative_sizes(size)
+            return size
         except Rejected as problem:
             self.reporter.add(problem)
             return None

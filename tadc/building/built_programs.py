@@ -101,7 +101,7 @@ class _Writer:
         if len(given) < len(self.arguments or []):
             raise wrong("`arguments` are what `tadc.argument` made")
         first = _Same(given)
-        arguments = _after_places(given + [a for a in leaves if isinstance(a, Argument) and a not in first])
+        arguments = given + [a for a in leaves if isinstance(a, Argument) and a not in first]
         self.sizes([s for s in leaves if isinstance(s, Size)], arguments)
         for argument in arguments:
             self.statement([f"{argument.name}: ", *argument.declared_type()], argument.declared)
@@ -185,18 +185,6 @@ class _Writer:
         self.sites.append((Span(begin, self.length), site))
         self.text.append("\n")
         self.length += 1
-
-
-def _after_places(arguments: Iterable[Argument]) -> list[Argument]:
-    """Arguments in order, but that the index arrays of a sparse one's places stand before it."""
-    found: list[Argument] = []
-    known = _Same([])
-    for argument in arguments:
-        for item in (*argument.places, argument):
-            if item not in known:
-                known.add(item)
-                found.append(item)
-    return found
 
 
 class _Same:

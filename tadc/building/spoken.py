@@ -22,7 +22,7 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
         rf"({_KIND})\{{(\w+)\}}_(\w+|\([^()]*\))\^(\w+|\([^()]*\)) \((.*)\)",
         lambda m: f"tadc.{m[1]}({m[2]}, {m[3].strip('()')}, {m[4].strip('()')}, {m[5]})",
     ),
-    (rf"({_KIND})\{{(\w+): (\w+)\}} \((.*)\)", lambda m: f"tadc.{m[1]}({{{m[2]}: {m[3]}}}, {m[4]})"),
+    (rf"({_KIND})\{{(\w+): ([^:{{}}]+)\}} \((.*)\)", lambda m: f"tadc.{m[1]}({{{m[2]}: {m[3]}}}, {m[4]})"),
     (rf"({_KIND})\{{(\w+)\}} \((.*)\)", lambda m: f"tadc.{m[1]}({m[2]}, {m[3]})"),
     (
         r"if \{(.*?)\} then \((.*)\) else \((.*)\)",
@@ -37,7 +37,7 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"size (\w+)", lambda m: f'tadc.size("{m[1]}")'),
     (r"scan\{(.*?)\} (\w+)\[.*\] = .*", lambda m: f'tadc.let("{m[2]}", …, lambda {m[2]}: …, order={m[1]})'),
     (r"let", lambda _: "tadc.let"),
-    (r"(\w+): (\w+)", lambda m: f"{{{m[1]}: {m[2]}}}"),
+    (r"(\w+): (\w[^:]*)", lambda m: f"{{{m[1]}: {m[2]}}}"),
 )
 
 

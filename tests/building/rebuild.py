@@ -42,12 +42,12 @@ def rebuilt(text: str) -> tadc.Function:
     tensors: dict[str, tadc.Tensor] = {}
     sizes: dict[str, tadc.Size] = {}
     results: list[tadc.Tensor] = []
-    arguments: list[tadc.Tensor] = []
+    arguments: dict[str, tadc.Tensor] = {}
     module = parse(Source(text))
     defined = {s.name for s in module.statements if isinstance(s, syntax.Define)}
     types: dict[str, tuple[str, Any]] = {}
     places: dict[str, list[tadc.Tensor]] = {}
-    for statement in module.statements:
+    for statement in sorted(module.statements, key=_turn):
         build = _Builder(tensors, sizes)
         match statement:
             case syntax.SizeDecl(name=name, value=value):
@@ -63,7 +63,7 @@ def rebuilt(text: str) -> tadc.Function:
                 else:
                     made = tadc.argument(name, type, sizes_, at=[tensors[array.id] for array in at])
                 tensors[name] = made
-                arguments.append(made)
+                arguments[name] = made
             case syntax.Define(name=name, indices=specs, order=order):
                 head = {build.bind(spec): build(spec.size) if spec.size else None for spec in specs}
                 type = statement.element_type
@@ -81,7 +81,19 @@ def rebuilt(text: str) -> tadc.Function:
                 )
                 if not statement.is_let:
                     results.append(tensors[name])
-    return tadc.program(*results, arguments=arguments)
+    stated = [arguments[s.name] for s in module.statements if s.name in arguments]
+    return tadc.program(*results, arguments=stated)
+
+
+def _turn(statement: syntax.Statement) -> int:
+    """Python has no names for what is not made yet."""
+    match statement:
+        case syntax.SizeDecl():
+            return 0
+        case syntax.Declare():
+            return 2 if statement.at else 1
+        case syntax.Define():
+            return 3
 
 
 class _Builder:

@@ -36,7 +36,7 @@ def shown(make: Callable[[], Any]) -> str:
 
 #: Each with its code, and what is marked of the line.
 CHECKED: list[tuple[str, str, Callable[[], Any]]] = [
-    ("TAD0302", "i + 1", lambda: tadc.define("f", [i], x[i] + x[i + 1])),
+    ("TAD0302", "i - 1", lambda: tadc.define("f", [i], x[i] + x[i - 1])),
     ("TAD0301", "a[i]", lambda: tadc.define("f", [i], a[i])),
     ("TAD0301", "x", lambda: tadc.define("f", [i], tadc.exp(x) + x[i])),
     ("TAD0202", "j", lambda: tadc.define("f", [i], x[i] * a[0, j])),
@@ -202,8 +202,10 @@ def test_warnings_are_given_at_the_line() -> None:
 
 
 def test_helps_are_python() -> None:
-    assert "`tadc.where(i + 1 <= N - 1, x[i + 1], 0)`" in shown(
-        lambda: tadc.define("f", [i], x[i + 1] + x[i])
+    assert "`tadc.where(i - 1 >= 0, x[i - 1], 0)`" in shown(lambda: tadc.define("f", [i], x[i - 1] + x[i]))
+    assert "`{i: N - 1}`" in shown(lambda: tadc.define("f", [i], (x[i + 1] - x[i]) * a[i, 0]))
+    assert "`tadc.sum({i: N - 1}, …)`" in shown(
+        lambda: tadc.define("f", [], tadc.sum(i, (x[i + 1] - x[i]) * a[i, 0]))
     )
     assert "`tadc.sum(j, …)`" in shown(lambda: tadc.define("f", [i], x[i] + x[j]))
 

@@ -63,10 +63,10 @@ def test_sparse_tensors() -> None:
     assert last(tadc.define("s", {e: 3}, A.at[-e + 2])) == "s[e] = A[at 2 - e]"
 
 
-def test_places_stand_before_what_they_are_of() -> None:
-    assert tadc.program(tadc.let("f", [n], tadc.sum(m, A[n, m] * x[m])), arguments=[x, A]).inputs == (
-        "x", "row", "col", "A"
-    )  # fmt: skip
+def test_places_stand_where_they_are_made_or_given() -> None:
+    f = tadc.let("f", [n], tadc.sum(m, A[n, m] * x[m]))
+    assert tadc.program(f, arguments=[x, A]).inputs == ("x", "A", "row", "col")
+    assert tadc.program(f).inputs == ("row", "col", "A", "x")
 
 
 def test_wrong_uses() -> None:

@@ -11,6 +11,7 @@ from tadc.frontend.checker import check
 from tadc.frontend.codes import CODES
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.parser import parse
+from tadc.frontend.printer import print_program
 from tadc.frontend.report import LIMIT
 from tadc.frontend.source import Source
 from tadc.frontend.terms import Reduce, operands
@@ -58,7 +59,7 @@ def test_unknown_tensor() -> None:
 
 def test_unknown_tensor_without_a_likely_name() -> None:
     found = problem("f[i: 3] = q[i, 2*i]")
-    assert found.helps == ("declare it above, for example `q: f64[8, 8]`",)
+    assert found.helps == ("declare it, for example `q: f64[8, 8]`",)
 
 
 def test_unknown_name_in_a_value() -> None:
@@ -78,16 +79,50 @@ def test_reads_before_the_definition() -> None:
     assert found.helps == ("move the definition of `g` up",)
 
 
-def test_reads_before_the_declaration() -> None:
-    found = problem("f[i: 3] = x[i]\nx: f64[3]")
-    assert (found.code, found.message) == ("TAD0206", "`x` is read before it is declared")
-    assert found.others == (("2:1 x", "declared here"),)
+@pytest.mark.parametrize(
+    ("text", "above"),
+    [
+        ("f[i] = x[i]\nx: f64[3]", "x: f64[3]\nf[i] = x[i]"),
+        ("f[i: N] = N*x[2*i]\nx: f64[2*N]\nsize N", "size N\nx: f64[2*N]\nf[i: N] = N*x[2*i]"),
+        ("x: f64[N + 1]\nsize N = 4\nf = x[N]", "size N = 4\nx: f64[N + 1]\nf = x[N]"),
+        ("f[i: 3] = 1\nf: f32[3]\nx: f64", "x: f64\nf: f32[3]\nf[i: 3] = 1"),
+        (
+            "C[i, j] = A[i, j]\nC: at (r, c)\nA: f64[N, M] at (r, c)\nr: index[E] in N\nc: index[E] in M",
+            "A: f64[N, M] at (r, c)\nr: index[E] in N\nc: index[E] in M\nC: at (r, c)\nC[i, j] = A[i, j]",
+        ),
+    ],
+)
+def test_declarations_hold_above_them(text: str, above: str) -> None:
+    program = checked(text)
+    assert print_program(program) == print_program(checked(above))
+    again = checked(print_program(program))
+    assert print_program(again) == print_program(program)
 
 
-def test_a_declared_output_is_unknown_before_its_definition() -> None:
-    found = problem("g: f64[3]\nf[i: 3] = g[i]\ng[i] = 1")
-    assert (found.code, found.at) == ("TAD0206", "2:11 g")
-    assert found.others == (("1:1 g", "declared here, its definition stands below"),)
+def test_arguments_and_sizes_keep_the_order_of_the_text() -> None:
+    text = "A: f64[M, N] at (r, c)\nr: index[E] in M\nsize K\nc: index[E] in N\nx: f64[L]\nf = K"
+    program = checked(text)
+    assert [a.name for a in program.arguments] == ["A", "r", "c", "x"]
+    assert program.sizes == ("M", "N", "E", "K", "L")
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "where"),
+    [
+        ("g: f64[3]\nf[i: 3] = g[i]\ng[i] = 1", "2:11 g", "1:1 g"),
+        ("f[i: 3] = g[i]\ng: f64[3]\ng[i] = 1", "1:11 g", "2:1 g"),
+    ],
+)
+def test_a_declared_output_is_unknown_before_its_definition(text: str, at: str, where: str) -> None:
+    found = problem(text)
+    assert (found.code, found.at) == ("TAD0206", at)
+    assert found.others == ((where, "declared here, its definition stands below"),)
+
+
+def test_an_output_that_is_declared_below_is_unknown_before_its_definition() -> None:
+    found = problem("f[i: 3] = g[i]\ng[i] = 1\ng: f64[3]")
+    assert (found.code, found.at) == ("TAD0206", "1:11 g")
+    assert found.others == (("2:1 g", "defined here"),)
 
 
 def test_a_definition_does_not_read_itself() -> None:
@@ -132,13 +167,12 @@ def test_a_second_definition_changes_nothing_and_is_checked() -> None:
     ]
 
 
-def test_a_declaration_below_the_definition_defines_again() -> None:
-    found = problem("f[i: 3] = 1\nf: f64[3]")
-    assert (found.code, found.at, found.others[0][1]) == (
-        "TAD0205",
-        "2:1 f",
-        "first defined here, as a tensor",
-    )
+def test_a_tensor_is_declared_once_and_defined_once() -> None:
+    found = problems("f[i: 3] = 1\nf: f64[3]\nf: f64[3]\nf[i: 3] = 2")
+    assert [(p.code, p.at, p.others[0][0]) for p in found] == [
+        ("TAD0205", "3:1 f", "1:1 f"),
+        ("TAD0205", "4:1 f", "1:1 f"),
+    ]
 
 
 @pytest.mark.parametrize("below", ["", "\nlater: f64[3]"])
@@ -154,6 +188,37 @@ def test_an_index_cannot_shadow_a_size_or_its_own_tensor() -> None:
     assert problem("size n = 3\nf[n: 3] = 1").message == "index `n` has the name of a size"
     assert problem("f[f: 3] = 1").code == "TAD0207"
     assert problem("x: f64[3]\nf = sum{x: 3} (1)").at == "2:9 x"
+
+
+def test_an_index_may_have_the_name_of_a_definition_below() -> None:
+    text = "x: f64[N]\ny[i] = x[i] * sum{z} (x[z])\nlet z = y[0]\ni[z_1: N, i_1] = z * y[z_1] * x[i_1]"
+    assert print_program(checked(text)).splitlines()[-3:] == [
+        "y[i_1] = x[i_1] * sum{z0}_0^(N - 1) (x[z0])",
+        "let z = y[0]",
+        "i[z_1, i_1] = z * y[z_1] * x[i_1]",
+    ]
+
+
+def test_an_index_with_the_name_of_a_definition_below_is_said_by_its_name() -> None:
+    found = problem("x: f64[3]\ny[i: 4] = x[i]\ni = 2")
+    assert (found.code, found.notes) == ("TAD0302", ("out of range at `i = 3`",))
+    assert problem("x: f64[3]\ny[i: 3] = i[0]\ni = 2").code == "TAD0211"
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("let i = 2\ny[i: 3] = i", "2:3 i"),
+        ("i = 2\ny = sum{i: 3} (1)", "2:9 i"),
+        ("y[y: 3] = 1\ny: f64[3]", "1:3 y"),
+        ("y[n: 3] = 1\nsize n", "1:3 n"),
+        ("y[n: 3] = 1\nx: f64[n]", "1:3 n"),
+        ("scan{y} y[y: 3] = 1", "1:11 y"),
+    ],
+)
+def test_an_index_hides_nothing_else(text: str, at: str) -> None:
+    found = problem(text)
+    assert (found.code, found.at) == ("TAD0207", at)
 
 
 def test_an_index_may_shadow_an_index() -> None:
@@ -222,7 +287,7 @@ def test_names_used_as_what_they_are_not(text: str, message: str, at: str) -> No
 def test_a_size_that_no_argument_tells() -> None:
     found = problem("x: f64[9]\nf: f64[K]\nf[i] = x[i]")
     assert (found.code, found.message, found.at) == ("TAD0209", "no argument tells the size `K`", "2:8 K")
-    assert found.helps == ("to pass it by name at the call, declare it above: `size K`",)
+    assert found.helps == ("to pass it by name at the call, declare it: `size K`",)
     assert problem("x: f64[N // 2]\nf = x[0]").at == "1:8 N"
     assert checked("size K\nx: f64[9]\nf: f64[K]\nf[i] = x[i]").unbound_sizes() == ("K",)
 
@@ -247,10 +312,9 @@ def test_an_index_with_the_name_of_a_size() -> None:
     assert (found.code, found.at, found.others) == ("TAD0207", "2:3 N", (("1:8 N", "a size"),))
 
 
-def test_sizes_are_read_below_their_declaration() -> None:
-    found = problem("x: f64[N]\nsize N = 4")
-    assert (found.code, found.message) == ("TAD0206", "`N` is used before it is declared")
-    assert (found.at, found.helps) == ("1:8 N", ("declare `N` above",))
+def test_a_size_of_a_declaration_that_is_rejected_is_silent() -> None:
+    assert [p.code for p in problems("f[i: N] = N*x[i]\nx: index[2.5, N] in N")] == ["TAD0308"]
+    assert [p.code for p in problems("x: index[2.5] in N\nf[i: N] = N")] == ["TAD0308"]
 
 
 def test_a_rejected_definition_is_silent_below() -> None:

@@ -58,7 +58,7 @@ def test_every_place_must_agree() -> None:
     assert (found.code, found.message) == ("TAD0305", "cannot infer one range for index `k`")
     assert (found.at, found.label) == ("3:15 k", "`k` has two candidate ranges")
     assert found.others == (("1:11 5", "0..4 from `a[i; k]`"), ("2:11 6", "0..5 from `b[j; k]`"))
-    assert found.helps == ("give the range: `sum{k}_0^4 (…)`",)
+    assert found.helps == ("give the range: `sum{k: 5} (…)`",)
 
 
 def test_ranges_disagree_on_the_left() -> None:

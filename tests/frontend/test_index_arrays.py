@@ -7,7 +7,7 @@ import pytest
 from tadc.compiler.derive import derive
 from tadc.frontend.checker import SizesNeeded
 from tadc.frontend.dump import dump
-from tadc.frontend.extents import required_text
+from tadc.frontend.extents import required_text, shape_text
 from tadc.frontend.latex import program_latex
 from tadc.frontend.parser import parse
 from tadc.frontend.printer import print_program
@@ -27,6 +27,11 @@ def stable(text: str) -> Program:
     once = print_program(program)
     assert print_program(checked(once)) == once
     return program
+
+
+def size(text: str) -> str:
+    """The size of `y`."""
+    return shape_text(definition(text, "y").shape)
 
 
 # -- declarations --------------------------------------------------------------------------
@@ -323,11 +328,47 @@ def test_a_scatter_is_an_error_that_says_the_sum(head: str, sum: str) -> None:
 
 
 def test_the_range_of_an_index_that_elements_are_compared_with() -> None:
-    found = problem(GRAPH + "y[n] = sum{e: dst[e] = n} (w[e])")
-    assert (found.code, found.at) == ("TAD0306", "5:3 n")
-    assert found.helps == ("state it: `n: N`, as `dst` has elements below N",)
-    found = problem("d: index[E] in N + 1\nw: f64[E]\nx: f64[N]\ny = sum{n} (exp(sum{e: n = d[e]} (w[e])))")
-    assert found.helps == ("state it: `sum{n: N + 1} (…)`, as `d` has elements below N + 1",)
+    assert size(GRAPH + "y[n] = sum{e: dst[e] = n} (w[e])") == "N"
+    head = "d: index[E] in N + 1\nw: f64[E]\nx: f64[N]\n"
+    assert printed(head + "y = sum{n} (exp(sum{e: n = d[e]} (w[e])))") == (
+        "y = sum{n}_0^(N) (exp(sum{e: d[e] = n} (w[e])))"
+    )
+    # What is read tells more.
+    assert size(head + "y[n] = x[n] * sum{e: d[e] = n} (w[e])") == "N"
+    found = problem(GRAPH + "s: index[E] in E\ny[n] = sum{e: dst[e] = n and s[e] = n} (w[e])")
+    assert (found.code, found.at) == ("TAD0305", "6:3 n")
+    assert [text for _, text in found.others] == ["0..N - 1 from `dst[e]`", "0..E - 1 from `s[e]`"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("h[v] * sum{e}_(ptr[v])^(ptr[v + 1] - 1) (s[e])", "V"),
+        ("sum{e}_(ptr[v])^(ptr[v + 1] - 1) (s[e]) * h[v]", "V"),
+        ("sum{e: e >= ptr[v] and ptr[1 + v] > e} (s[e])", "V"),
+        ("sum{e: own[e] = v} (s[e]) + ptr[v] - ptr[v + 2 - 1]", "V"),
+        ("if {ptr[v] < ptr[v + 1]} then (h[v]) else (0)", "V"),
+        ("sum{e: own[e] = v} (1)", "V"),
+        ("sum{e: own[e] = v and e < 7} (h[own[e]] + h[v])", "V"),
+        ("if {v < V} then (ptr[v + 1] - ptr[v]) else (0)", "V + 1"),
+        ("sum{e}_(v)^(V - 1) (ptr[v + 1]) + ptr[v]", "V + 1"),
+        ("long[v] - long[v + V] + long[v + 1]", "V + 2"),
+    ],
+)
+def test_the_range_where_an_element_and_the_next_are_in_range(body: str, told: str) -> None:
+    """Of a dimension that is read at v and at v + 1, what both tell, unless a condition compares v."""
+    head = "ptr: index[V + 1] in E + 1 increasing\nown: index[E] in V\ns: f64[E]\nh: f64[V]\n"
+    head += "long: f64[2*V + 2]\n"
+    assert size(head + f"y[v] = {body}") == told
+    stable(head + f"y[v] = {body}")
+
+
+def test_dimensions_that_tell_different_ranges() -> None:
+    found = problem("x: f64[N]\ny: f64[N]\nz[i] = y[i] * (x[i + 1] - x[i])")
+    assert (found.code, found.at) == ("TAD0305", "3:3 i")
+    assert [text for _, text in found.others] == ["0..N - 1 from `y[i]`", "0..N - 2 from `x[i + 1]`"]
+    assert found.helps[0] == "give the range: `i: N - 1`"
+    assert problem("x: f64[1]\nz[i] = x[i + 2] - x[i]").code == "TAD0302"
 
 
 @pytest.mark.parametrize(

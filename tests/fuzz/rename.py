@@ -16,11 +16,17 @@ NASTY: Sequence[str] = (
 
 
 def renamed(program: Program, rng: random.Random) -> Program:
-    """Tensors and indices renamed, each bound index by itself; it may come to shadow another."""
+    """Tensors and indices renamed, each bound index by itself; it may come to shadow another.
+
+    It may also have the name of a definition below.
+    """
     wishes = rng.sample(NASTY, len(NASTY))
     names = {name: wishes.pop() for name in program.shapes}
     indices = rng.sample(wishes, min(len(wishes), rng.randint(4, 8)))
-    definitions = tuple(_definition(d, names, indices, rng) for d in program.definitions)
+    below = [names[d.name] for d in program.definitions]
+    definitions = tuple(
+        _definition(d, names, [*indices, *below[n + 1 :]], rng) for n, d in enumerate(program.definitions)
+    )
     arguments = {names[name]: shape for name, shape in program.arguments.items()}
     return Program(arguments, definitions, frozenset(names[name] for name in program.narrow))
 
