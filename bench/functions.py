@@ -46,6 +46,7 @@ FUNCTIONS: list[tuple[str, Callable[..., Any] | None, float, float]] = [
     ("atanh", np.arctanh, -1, 1),
     ("cbrt", np.cbrt, -10, 10),
     ("erf", None, -4, 4),
+    ("erfc", None, -4, 12),
     ("powf", np.power, 0, 10),
     ("atan2", np.arctan2, -10, 10),
 ]

@@ -20,7 +20,7 @@ UPSTREAM: dict[str, str] = {
     name: f"math.{name}"
     for name in (
         "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh "
-        "asinh acosh atanh erf floor ceil atan2"
+        "asinh acosh atanh erf erfc floor ceil atan2"
     ).split()
 }
 

@@ -67,6 +67,7 @@ FUNCTIONS: dict[str, Function] = {
         _function("sqrt", 1, 4, "zero at 0"),
         _function("cbrt", 1, TRANSCENDENTAL, "zero at 0", "odd"),
         _function("erf", 1, TRANSCENDENTAL, "zero at 0", "odd"),
+        _function("erfc", 1, TRANSCENDENTAL),
         _function("sin", 1, TRANSCENDENTAL, "zero at 0", "odd"),
         _function("cos", 1, TRANSCENDENTAL, "even"),
         _function("tan", 1, TRANSCENDENTAL, "zero at 0", "odd"),

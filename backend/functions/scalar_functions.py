@@ -50,6 +50,7 @@ UNARY: dict[str, Callable[[Function], Value]] = {
     "atan": inverse_trigonometry.atan,
     "cbrt": power.cbrt,
     "erf": error_function.erf,
+    "erfc": error_function.erfc,
 }
 #: … and of two.
 BINARY: dict[str, Callable[[Function], Value]] = {

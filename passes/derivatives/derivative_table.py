@@ -80,6 +80,11 @@ def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     return (a.safe(g, a.div(v, norm)), a.neg(a.safe(g, a.div(u, norm))))
 
 
+def _bell(a: Algebra, g: Term, u: Term) -> Term:
+    """The slope of the error function, `2 / sqrt(pi) * exp(-u**2)`."""
+    return a.mul(g, a.mul(a.const(2 / math.sqrt(math.pi)), a.apply("exp", a.neg(_square(a, u)))))
+
+
 RULES: dict[str, Rule] = {
     "add": lambda a, g, y, u, v: (g, g),
     "sub": lambda a, g, y, u, v: (g, a.neg(g)),
@@ -113,9 +118,8 @@ RULES: dict[str, Rule] = {
     "asinh": lambda a, g, y, u: (_over_root(a, g, a.add(a.one, _square(a, u))),),
     "acosh": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(u, a.one), a.add(u, a.one))),),
     "atanh": lambda a, g, y, u: (_quotient(a, g, a.sub(a.one, _square(a, u))),),
-    "erf": lambda a, g, y, u: (
-        a.mul(g, a.mul(a.const(2 / math.sqrt(math.pi)), a.apply("exp", a.neg(_square(a, u))))),
-    ),
+    "erf": lambda a, g, y, u: (_bell(a, g, u),),
+    "erfc": lambda a, g, y, u: (a.neg(_bell(a, g, u)),),
     "abs": lambda a, g, y, u: (a.mul(g, a.apply("sign", u)),),
     "sign": lambda a, g, y, u: (a.zero,),
     "floor": lambda a, g, y, u: (a.zero,),

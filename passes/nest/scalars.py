@@ -62,10 +62,6 @@ def fused(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     return type(x)(np.longdouble(x) * y + z)
 
 
-def _erf(x: Scalar) -> Scalar:
-    return type(x)(math.erf(x))
-
-
 def _relu(x: Scalar) -> Scalar:
     """0 below 0; NaN stays."""
     return type(x)(0) if x <= 0 else x
@@ -100,7 +96,8 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
     "mod": np.mod,
     "pow": np.power,
     "abs": abs,
-    "erf": _erf,
+    "erf": lambda x: type(x)(math.erf(x)),
+    "erfc": lambda x: type(x)(math.erfc(x)),
     "sign": sign,
     "sigmoid": sigmoid,
     "relu": _relu,

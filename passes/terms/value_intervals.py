@@ -165,6 +165,7 @@ _UNARY: Mapping[str, Callable[[Values], Values]] = {
     "sqrt": _root,
     "cbrt": _odd,
     "erf": lambda x: UNIT,
+    "erfc": lambda x: Values(0, 2, finite=True),
     "sin": lambda x: UNIT._replace(finite=x.finite),
     "cos": lambda x: UNIT._replace(finite=x.finite),
     "tan": lambda x: Values(finite=x.finite),

@@ -24,7 +24,7 @@ _RENAMED = {
 }
 _SAME = (
     *("add", "hypot", "rint", "trunc", "square", "reciprocal", "degrees", "radians", "logaddexp"),
-    *("fmod", "copysign", "ldexp", "erfc", *UNARY),
+    *("fmod", "copysign", "ldexp", *UNARY),
 )
 #: NumPy's and SciPy's element-wise functions, and what they are here.
 UFUNCS: dict[str, str] = {**{name: name for name in _SAME}, **_RENAMED}

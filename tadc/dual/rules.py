@@ -126,7 +126,6 @@ def _fma(y: float, u: float, v: float, w: float) -> tuple[float, ...]:
     return v, u, 1.0
 
 
-_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _Partials = tuple[float, ...]
 
 #: Functions of `math` and NumPy that the language has not: the partials from the value and the operands.
@@ -140,7 +139,6 @@ _OF_ONE: dict[str, Callable[[float, float], _Partials]] = {
     "radians": lambda y, u: (math.pi / 180,),
     "gamma": lambda y, u: (y * digamma(u),),
     "lgamma": lambda y, u: (digamma(u),),
-    "erfc": lambda y, u: (-_TWO_OVER_ROOT_PI * math.exp(-u * u),),
 }
 _OF_TWO: dict[str, Callable[[float, float, float], _Partials]] = {
     "pow": _pow,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import numpy as np
@@ -64,7 +63,7 @@ def test_a_module_may_call_every_function_at_once() -> None:
         "ceil",
         "absf",
     ]
-    names += ["erf", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt"]
+    names += ["erf", "erfc", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt"]
     steps = [f"%v{n} = math.{name} %x : TYPE" for n, name in enumerate(names)]
     total = "%v0"
     for n in range(1, len(names)):
@@ -97,12 +96,12 @@ def test_binary_functions(name: str, kind: str) -> None:
 
 def test_a_function_that_only_libm_has() -> None:
     kernel = compiled(
-        elementwise("%y = math.erfc %x : TYPE", "f64", 20),
+        elementwise("%y = math.round %x : TYPE", "f64", 20),
         [Parameter("x", "f64", (20,))],
         [Parameter("y", "f64", (20,))],
     )
-    x = np.linspace(-0.95, 0.95, 20)
-    np.testing.assert_allclose(kernel([x])[0], [math.erfc(v) for v in x], rtol=1e-15)
+    x = np.linspace(-2.9, 2.9, 20)
+    np.testing.assert_array_equal(kernel([x])[0], np.round(x))
 
 
 @pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "sin", "cos", "tan", "atan", "cosh", "cbrt"])

@@ -33,12 +33,14 @@ REFERENCE: dict[str, Any] = {name: getattr(mpmath, name, None) for name in NAMES
     "exp2": exp2,
     "log2": log2,
     "cbrt": cbrt,
+    "erfc": lambda x: mpmath.erfc(min(x, 10_000)),
 }
 
 #: The error in units in the last place that each function stays below, in both types.
 BOUNDS = {
     "exp": 1.1, "exp2": 0.9, "expm1": 1.7, "log": 0.9, "log1p": 0.9, "log2": 0.9, "log10": 0.8,
     "sin": 1.6, "cos": 1.6, "tan": 1.3, "asin": 1.3, "acos": 1.3, "atan": 1.9, "cbrt": 0.8, "erf": 1.8,
+    "erfc": 1.9,
     "sinh": 1.8, "cosh": 1.3, "tanh": 1.4, "asinh": 1.3, "acosh": 1.9, "atanh": 1.1,
 }  # fmt: skip
 
@@ -136,6 +138,7 @@ SPECIAL: dict[str, list[tuple[float, float]]] = {
     "atan": [(0.0, 0.0), (-0.0, -0.0), (inf, math.pi / 2), (-inf, -math.pi / 2)],
     "cbrt": [(0.0, 0.0), (-0.0, -0.0), (1.0, 1.0), (-8.0, -2.0), (27.0, 3.0), (inf, inf), (-inf, -inf)],
     "erf": [(0.0, 0.0), (-0.0, -0.0), (7.0, 1.0), (-7.0, -1.0), (inf, 1.0), (-inf, -1.0)],
+    "erfc": [(0.0, 1.0), (-0.0, 1.0), (30.0, 0.0), (-30.0, 2.0), (inf, 0.0), (-inf, 2.0)],
     "tan": [(0.0, 0.0), (-0.0, -0.0), (inf, nan), (-inf, nan)],
     "sin": [(0.0, 0.0), (-0.0, -0.0), (inf, nan), (-inf, nan)],
     "cos": [(0.0, 1.0), (-0.0, 1.0), (inf, nan), (-inf, nan)],

@@ -15,7 +15,7 @@ from tests.backend.kernels import Array, apply, compiled, llvm_text
 LANES = (2, 4, 8, 16, 32)
 
 UNARY = (
-    "absf acos acosh asin asinh atan atanh cbrt ceil cos cosh erf exp exp2 expm1 floor log log10 log1p "
+    "absf acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log log10 log1p "
     "log2 sin sinh sqrt tan tanh"
 ).split()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf, inf, nan
+from math import erf, erfc, inf, nan
 from typing import TypeAlias
 
 import jax
@@ -42,6 +42,7 @@ FUNCTIONS: list[tuple[str, Callable[..., np.ndarray], Scalar, float, float]] = [
     ("acosh", np.arccosh, jnp.arccosh, 1.1, 4),
     ("atanh", np.arctanh, jnp.arctanh, -0.9, 0.9),
     ("erf", np.vectorize(erf), jax.scipy.special.erf, -3, 3),
+    ("erfc", np.vectorize(erfc), jax.scipy.special.erfc, -3, 9),
     ("abs", np.abs, jnp.abs, -3, 3),
     ("sign", np.sign, jnp.sign, -3, 3),
     ("floor", np.floor, jnp.floor, -3, 3),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf, expit
+from scipy.special import erf, erfc, expit
 
 import tadc
 from tests.fuzz.compare import failing
@@ -40,6 +40,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mod": np.mod,
     "pow": np.power,
     "erf": erf,
+    "erfc": erfc,
     "sigmoid": expit,
     "relu": lambda x: np.maximum(x, 0),
     "safe": lambda x, y: np.where(x == 0, 0, x * y),

@@ -18,7 +18,7 @@ import mpmath
 import numpy as np
 import sympy
 from numpy.typing import NDArray
-from scipy.special import erf
+from scipy.special import erf, erfc
 
 from tests.fuzz.forms import RELATIONS
 
@@ -27,7 +27,7 @@ mpmath.mp.dps = 50
 X = sympy.Symbol("x", real=True)
 #: What SymPy differentiates. `root3` is the cube root of what is not negative.
 SMOOTH: dict[str, sympy.Expr] = {
-    **{name: getattr(sympy, name)(X) for name in "exp log sqrt sin cos tan asin acos atan erf".split()},
+    **{name: getattr(sympy, name)(X) for name in "exp log sqrt sin cos tan asin acos atan erf erfc".split()},
     **{name: getattr(sympy, name)(X) for name in "sinh cosh tanh asinh acosh atanh".split()},
     **{f"pow{n}": X**n for n in (0, 1, 2, 3, 4, 5, -1, -2)},
     "root3": X ** sympy.Rational(1, 3),
@@ -93,7 +93,10 @@ def _objects(values: Sequence[Any]) -> Array:
 
 @functools.cache
 def _lambdified(expression: sympy.Expr, module: str) -> Callable[..., Any]:
-    modules: list[Any] = [{"erf": lambda x: erf(np.asarray(x, float))}, "numpy"]
+    modules: list[Any] = [
+        {"erf": lambda x: erf(np.asarray(x, float)), "erfc": lambda x: erfc(np.asarray(x, float))},
+        "numpy",
+    ]
     return sympy.lambdify(X, expression, modules if module == "numpy" else module)
 
 

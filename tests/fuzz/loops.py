@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tanh": math.tanh,
     "atan": math.atan,
     "erf": math.erf,
+    "erfc": math.erfc,
     "asinh": math.asinh,
     "sinh": math.sinh,
     "cosh": math.cosh,

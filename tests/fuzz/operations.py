@@ -57,6 +57,7 @@ OPERATIONS: dict[str, Operation] = {
     "tanh": _call("tanh", jax.lax.tanh),
     "atan": _call("atan", jax.lax.atan),
     "erf": _call("erf", jax.lax.erf),
+    "erfc": _call("erfc", jax.lax.erfc),
     "abs": _call("abs", jax.lax.abs),
     "sigmoid": _call("sigmoid", jax.lax.logistic),
     "asinh": _call("asinh", jax.lax.asinh),

@@ -79,6 +79,7 @@ OF_ANY = (
     "asinh(x)",
     "atan(x)",
     "erf(x)",
+    "erfc(x) - 1",
     "sin(x)",
     "cos(x) - 1",
     "sigmoid(x) - 0.5",

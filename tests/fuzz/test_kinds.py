@@ -70,7 +70,7 @@ def test_many(kind: str, first: int, order: int) -> None:
 SMOOTH: list[tuple[str, Callable[..., Any], tuple[float, ...]]] = [
     *[
         (name, getattr(mpmath, name), (0.375,))
-        for name in "exp sqrt sin cos tan sinh cosh tanh erf cbrt".split()
+        for name in "exp sqrt sin cos tan sinh cosh tanh erf erfc cbrt".split()
     ],
     *[
         (name, getattr(mpmath, name), (-0.375,))

@@ -16,7 +16,8 @@ REFERENCE = {
     "log10": jnp.log10, "log1p": jnp.log1p, "sqrt": jnp.sqrt, "cbrt": jnp.cbrt, "sin": jnp.sin,
     "cos": jnp.cos, "tan": jnp.tan, "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan,
     "sinh": jnp.sinh, "cosh": jnp.cosh, "tanh": jnp.tanh, "asinh": jnp.arcsinh, "acosh": jnp.arccosh,
-    "atanh": jnp.arctanh, "erf": jax.scipy.special.erf, "abs": jnp.abs, "sign": jnp.sign,
+    "atanh": jnp.arctanh, "erf": jax.scipy.special.erf, "erfc": jax.scipy.special.erfc, "abs": jnp.abs,
+    "sign": jnp.sign,
     "floor": jnp.floor, "ceil": jnp.ceil, "sigmoid": jax.nn.sigmoid, "relu": jax.nn.relu,
     "atan2": jnp.arctan2, "pow": jnp.power, "max": jnp.maximum, "min": jnp.minimum, "safe": jnp.multiply,
 }  # fmt: skip

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf, expit, logsumexp
+from scipy.special import erf, erfc, expit, logsumexp
 
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
@@ -40,7 +40,7 @@ NAMES: dict[str, Callable[..., float]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,
     "neg": np.negative, "pow": np.power, "max": np.maximum, "min": np.minimum, "abs": np.abs,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
-    "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "sigmoid": expit,
+    "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "erfc": erfc, "sigmoid": expit,
     "relu": lambda x: np.maximum(x, 0), "safe": lambda x, y: x * y if x else 0.0,
 }  # fmt: skip
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
