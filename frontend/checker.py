@@ -16,9 +16,10 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import Extent, size_sources, symbols_in
 from tadc.frontend.index_sets import limits_told
+from tadc.frontend.index_uses import RangeUses
 from tadc.frontend.naming import first_free
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
+from tadc.frontend.ranges import inferred_size, interval_text
 from tadc.frontend.reads import ReadChecker, Setting
 from tadc.frontend.recurrences import Recurrence, canonical_order, not_affine, type_without, types_of
 from tadc.frontend.report import Enough, Rejected, Reporter, error

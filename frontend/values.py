@@ -14,9 +14,10 @@ from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
+from tadc.frontend.index_uses import RangeUses
 from tadc.frontend.printable import ranged
 from tadc.frontend.program import Pattern
-from tadc.frontend.ranges import RangeUses, inferred_size
+from tadc.frontend.ranges import inferred_size
 from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
 from tadc.frontend.recurrences import Recurrence
 from tadc.frontend.report import Rejected, Reporter, error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tadc.frontend.extents import shape_text
 from tadc.frontend.printer import print_program
 from tadc.frontend.terms import Reduce
 from tests.frontend.checking import checked, definition, problem, problems
@@ -73,12 +74,60 @@ def test_a_stated_range_needs_no_agreement() -> None:
     assert checked("a: f64[3]\nb: f64[4]\nf[i: 2] = a[i] * b[i]\ng = sum{k}_1^2 (a[k] * b[k])")
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("f[i] = sum{k} (w[k] * x[i + k])", "N - K + 1"),
+        ("f[i] = sum{k: 3, l} (w[l] * x[k + i + l + 2*K])", "N - 3*K - 1"),
+        ("f[i] = sum{k}_1^2 (x[k + i - 1])", "N - 1"),
+        ("f[i] = sum{k} (w[k] * x[i - k + K])", "N - K"),
+        ("f[i] = sum{k} (w[k] * x[N - 1 - i - k])", "N - K + 1"),
+        ("f[i] = x[N - 1 - i]", "N"),
+        ("f[i] = x[i + K] - x[i]", "N - K"),
+        ("f[i] = x[i + 2] - 2*x[i + 1] + x[i]", "N - 2"),
+        ("f[i] = sum{k} (w[k] * x[i + k]) * x[i]", "N - K + 1"),
+        ("f[i] = x[i + 1] * w[i]", "K"),
+        ("f[i] = sum{k: k < 2} (w[k] * x[i + k]) * x[i]", "N"),
+        ("f[i] = x[i] + (if {N > 4} then (x[4]) else (x[i]))", "N"),
+        ("f[i] = x[i] + sum{k: 0} (x[i + 3])", "N"),
+        ("f[i] = x[i] + sum{k}_(i)^(N - 2) (x[k + 1])", "N"),
+        ("f[i] = select(x[i] > 0, x[i + 1], 0)", "N - 1"),
+        ("f[i] = sum{i} (w[i] * x[i + 2]) * x[i]", "N"),
+    ],
+)
+def test_the_range_in_which_all_reads_are(text: str, size: str) -> None:
+    """Where nothing is read alone, or beside the same dimension; not where a condition guards."""
+    found = definition(f"x: f64[N]; w: f64[K]; m: f64[N, N]; {text}")
+    assert shape_text(found.shape) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("f[i] = x[i - 1] + x[i + 1]", "TAD0302"),
+        ("f[i] = x[i + 1] * m[i + 2, 0]", "TAD0305"),
+        ("f[i] = m[i + 1, i] + m[i, i + 2]", "TAD0305"),
+        ("f[i] = sum{k} (w[k] * sum{l} (u[l] * x[i + k] * x[i + l]))", "TAD0305"),
+        ("f[i] = sum{k} (x[i + k])", "TAD0306"),
+        ("f[i] = sum{k: k < 2} (w[k] * x[i + k])", "TAD0306"),
+        ("f[i] = if {i < N - 1} then (x[i + 1]) else (0)", "TAD0306"),
+        ("f[i] = sum{k}_(max [0; 1])^2 (x[i + k])", "TAD0306"),
+        ("f[i] = x[2*i + 1]", "TAD0306"),
+        ("f[s: 3, i] = x[10*s + i]", "TAD0306"),
+        ("f[i] = x[(i + 1) % N]", "TAD0306"),
+    ],
+)
+def test_ranges_that_are_to_be_stated(text: str, code: str) -> None:
+    found = problems(f"x: f64[N]; w: f64[K]; u: f64[L]; m: f64[N, N]; size N = 9; {text}")
+    assert found[0].code == code
+
+
 def test_no_range_on_the_left() -> None:
-    found = problem("x: f64[5]\nf[i] = x[2*i] + x[i + 1]")
+    found = problem("x: f64[5]\nf[i] = x[2*i] + (if {i < 4} then (x[i + 1]) else (0))")
     assert (found.code, found.message, found.at) == ("TAD0306", "index `i` has no range", "2:3 i")
-    assert found.label == "`i` stands alone in no read"
+    assert found.label == "no read tells the range of `i`"
     assert found.notes == (
-        "a range is inferred where an index alone reads a dimension, as in `x[i]` and not `x[i + 1]`",
+        "`x[i]` and `x[i + 1]` tell the range of `i`, `x[2*i]` does not, nor what a condition on `i` guards",
     )
     assert found.helps == ("state it, for example `i: 5`",)
 

@@ -144,7 +144,7 @@ def test_other_reductions_are_read_and_proven_like_sums(kind: str) -> None:
     assert (f.body.kind, f.body.hints, len(f.body.domain), f.type) == (kind, ("i", "j"), 4, "f32")
     codes = [p.code for p in problems(f"x: f64[4]\nf = {kind}{{k}}_0^4 (x[k] + q)")]
     assert codes == ["TAD0302", "TAD0204"]
-    found = problem(f"x: f64[4]\nf = {kind}{{k}} (x[k + 1])")
+    found = problem(f"x: f64[4]\nf = {kind}{{k}} (x[2*k + 1])")
     assert (found.code, found.helps) == (
         "TAD0306",
         (f"state it, for example `{kind}{{k}}_0^4 (…)` or `{kind}{{k: 5}} (…)`",),

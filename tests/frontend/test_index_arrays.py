@@ -139,7 +139,8 @@ def test_ranges_are_inferred_from_index_arrays() -> None:
     assert printed("a: index[5] in 9\nf = sum{e} (a[e])") == "f = sum{e}_0^4 (a[e])"
     assert printed("a: index[5] in 9\nf[e] = if {a[e] = 1} then (2) else (3)").endswith("else (3)")
     assert problem("a: index[5] in 9\nx: f64[9]\nf[e] = x[a[e] + 0*e] * x[e]").code == "TAD0305"
-    assert problem("a: index[5] in 9\nx: f64[9]\nf[e] = x[a[e + 1]]").code == "TAD0306"
+    assert definition("a: index[5] in 9\nx: f64[9]\nf[e] = x[a[e + 1]]").shape == (4,)
+    assert problem("a: index[5] in 9\nx: f64[9]\nf[e] = x[a[2*e]]").code == "TAD0306"
 
 
 def test_forms_with_elements_are_bounded_by_what_index_expressions_are() -> None:
