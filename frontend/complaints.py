@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 from tadc.frontend import syntax
 from tadc.frontend.cursor import Cursor, SyntaxStop, describe
 from tadc.frontend.diagnostics import GUESS, SAFE, Edit, Label
-from tadc.frontend.elsewhere import CALLS
+from tadc.frontend.foreign_functions import CALLS
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import CLOSERS, RESERVED, Token
 from tadc.frontend.source import Span

@@ -1,4 +1,4 @@
-"""What people write in NumPy, PyTorch, Julia, C or LaTeX, and what it is here.
+"""Types, names, words and signs of NumPy, Julia, C, and what they are here.
 
 The lexer, the parser and the checker look words up in these tables where they are about to report one.
 `Hint.text` is what can stand in the place of the word; where there is none, the help says what to write.
@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tadc.frontend.diagnostic_data import GUESS, SAFE, Applicability, Edit
-from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.source import Span
 
 
@@ -27,9 +26,12 @@ class Hint(NamedTuple):
         return [] if self.text is None else [Edit(span, self.text, self.applicability)]
 
 
-def _write(text: str, sure: Applicability = SAFE) -> Hint:
+def write(text: str, sure: Applicability = SAFE) -> Hint:
+    """What is the same here."""
     return Hint(f"it is written `{text}` here", text, sure)
 
+
+COMPLEX = "there are no complex numbers: an index `c: 2` can tell the real part from the imaginary one"
 
 # -- types ---------------------------------------------------------------------------------
 
@@ -51,19 +53,14 @@ TYPES: dict[str, Hint] = {
         )
         for name in _INTEGERS.split()
     },
-    **{
-        name: Hint(
-            "there are no complex numbers: an index `c: 2` can tell the real part from the imaginary one"
-        )
-        for name in _COMPLEX.split()
-    },
+    **{name: Hint(COMPLEX) for name in _COMPLEX.split()},
     **{name: Hint("the smallest element type is `f32`") for name in _SMALL.split()},
     **{
         name: Hint("the element types are `f32` and `f64`; 0 and 1 stand for false and true")
         for name in _OTHERS.split()
     },
-    **{name: _write(here) for here, names in _FLOATS.items() for name in names.split()},
-    **{name: _write("f64", GUESS) for name in ("real", "Real", "number")},
+    **{name: write(here) for here, names in _FLOATS.items() for name in names.split()},
+    **{name: write("f64", GUESS) for name in ("real", "Real", "number")},
     "float": Hint("NumPy's `float` is `f64`, that of C and PyTorch `f32`"),
     **{
         name: Hint("a declaration states the type of the elements and the sizes: `x: f64[3, N]`")
@@ -72,111 +69,13 @@ TYPES: dict[str, Hint] = {
 }
 INTEGER_TYPES = frozenset(_INTEGERS.split())
 
-# -- functions -----------------------------------------------------------------------------
-
-_RENAMED = {
-    "log": "ln loge",
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh arsinh",
-    "acosh": "arccosh arcosh",
-    "atanh": "arctanh artanh",
-    "pow": "power",
-    "abs": "absolute fabs",
-    "sign": "signum sgnf",
-    "max": "maximum",
-    "min": "minimum",
-    "sigmoid": "logistic expit",
-    "ceil": "ceiling",
-    "select": "where ifelse if_else iif",
-}
-#: `fmax` leaves a NaN out, a magnitude may be that of a vector, `choose` a binomial coefficient.
-_LIKE = {"abs": "magnitude", "max": "fmax", "min": "fmin", "select": "choose cond"}
-
-_SAID = {
-    "round rint nearbyint nint": "`floor(x + 0.5)` rounds to the nearest integer",
-    "trunc fix": "`select(x < 0, ceil(x), floor(x))` cuts the fraction off",
-    "frac": "write `x - floor(x)`",
-    "clip clamp": "write `max(min(x, high), low)`",
-    "mod fmod remainder rem": "a remainder is `x % y`, floored as in Python",
-    "div floordiv floor_divide": "write `floor(x / y)`, and `i // 2` between indices",
-    "square sqr": "a square is `x**2`",
-    "rsqrt": "write `1 / sqrt(x)`",
-    "exp10": "write `10**x`",
-    "hypot": "write `sqrt(x**2 + y**2)`",
-    "sec csc cot sech csch coth": "write `1 / cos(x)`, `1 / sin(x)`, `1 / tan(x)`",
-    "softplus": "write `max(x, 0) + log1p(exp(-abs(x)))`",
-    "silu swish": "write `x * sigmoid(x)`",
-    "gelu": "write `0.5 * x * erfc(-x / sqrt(2))`",
-    "elu selu leaky_relu": "write `select(x > 0, x, …)`",
-    "relu6": "write `min(relu(x), 6)`",
-    "heaviside step": "write `select(x > 0, 1, 0)`",
-    "isnan isinf isfinite": "`select(x != x, …, …)` tells a NaN",
-    "lgamma gammaln loggamma gamma digamma beta zeta factorial binomial bessel": (
-        "there is none here; `tadc --list functions` shows those that there are"
-    ),
-    "mean average avg": "write `sum{i} (x[i]) / N`, N being the size",
-    "var std variance stdev": "with a mean m the variance is `sum{i} ((x[i] - m)**2) / N`, N being the size",
-    "norm": "write `sqrt(sum{i} (x[i]**2))`",
-    "dot inner vdot": "write `sum{i} (x[i] * y[i])`",
-    "matmul mm bmm mv gemm einsum tensordot": "name the indices: `c[i, j] = sum{k} (a[i, k] * b[k, j])`",
-    "outer kron": "name the indices: `c[i, j] = x[i] * y[j]`",
-    "cross": "name the components: `c[0]`, `c[1]`, … are the branches of an `if`",
-    "trace tr": "write `sum{i} (a[i, i])`",
-    "diag diagonal": "write `d[i] = a[i, i]`",
-    "transpose T permute swapaxes t": "name the indices the other way round: `b[j, i] = a[i, j]`",
-    "reshape view flatten ravel": "index expressions say it: `r[i: 4, j: 3] = x[3*i + j]`",
-    "concatenate concat stack hstack vstack cat": (
-        "write `f[i: 8] = if {i < 4} then (x[i]) else (y[i - 4])`"
-    ),
-    "roll shift": "an index may be shifted: `x[i + 1]`",
-    "flip reverse flipud fliplr": "write `x[N - 1 - i]`, N being the size",
-    "diff": "write `d[i: N - 1] = x[i + 1] - x[i]`",
-    "convolve conv conv1d conv2d correlate": "write `y[i: N - 2] = sum{k} (w[k] * x[i + k])`",
-    "pad": "write `f[i: N + 2] = if {i >= 1 and i <= N} then (x[i - 1]) else (0)`",
-    "cumsum": "write `y[i: N] = sum{j}_0^i (x[j])`, or as a recurrence, `scan{i} y[i] = …`",
-    "cumprod": "write `y[i: N] = prod{j}_0^i (x[j])`, or as a recurrence, `scan{i} y[i] = …`",
-    "softmax": "with `let z = logsumexp{j} (x[j])` write `s[i] = exp(x[i] - z)`",
-    "log_softmax": "write `s[i] = x[i] - logsumexp{j} (x[j])`",
-    "argmax argmin": "there are no indices that depend on values; the value itself is `max{i} (x[i])`",
-    "sort argsort unique median percentile": "there is none: indices do not depend on values",
-    "any all count count_nonzero": "count with `sum{i} (select(x[i] > 0, 1, 0))`",
-    "zeros ones full eye identity zeros_like ones_like": "a constant tensor is `z[i: 4, j: 4] = 0`",
-    "arange range linspace enumerate": "an index is a number too: `t[i: 9] = 0.1 * i`",
-    "len size shape numel ndim": "a size has a name: `x: f64[N]`, then `N`",
-    "rand randn random normal uniform": "there is no randomness: pass the numbers as an argument",
-    "grad diff_ derivative jacobian": "derivatives are taken of a program: `tadc f.tad --wrt x`",
-    "float int float32 float64 f32 f64": "there are no casts; a type is stated by `let h[i]: f32 = …`",
-    "product": "a product over an index is `prod{i} (x[i])`",
-    "summation total reduce_sum": "a sum over an index is `sum{i} (x[i])`",
-    "amax nanmax reduce_max": "the largest element is `max{i} (x[i])`",
-    "amin nanmin reduce_min": "the smallest element is `min{i} (x[i])`",
-    "lse": "write `logsumexp{i} (x[i])`",
-    "print": "a result is an output: `f = …`",
-    **{kind: f"over an index it is `{kind}{{i}} (x[i])`" for kind in REDUCTIONS},
-}
-
-#: Functions of other languages; a text is the name of the same function here.
-CALLS: dict[str, Hint] = {
-    **{word: Hint(help) for words, help in _SAID.items() for word in words.split()},
-    **{word: _write(here) for here, words in _RENAMED.items() for word in words.split()},
-    **{word: _write(here, GUESS) for here, words in _LIKE.items() for word in words.split()},
-}
-
-#: Modules whose functions are written with their name in front.
-MODULES = frozenset(
-    "np numpy math cmath jnp jax torch tf F nn sp scipy special cp cupy Math std linalg xp".split()
-)
-
 # -- names that stand for values -----------------------------------------------------------
 
 VALUES: dict[str, Hint] = {
-    **{name: _write("pi") for name in ("Pi", "PI", "M_PI")},
+    **{name: write("pi") for name in ("Pi", "PI", "M_PI")},
     "e": Hint("the base of the natural logarithm is `exp(1)`, a power of it `exp(x)`", "exp(1)", GUESS),
-    "M_E": _write("exp(1)"),
-    "tau": _write("(2*pi)", GUESS),
+    "M_E": write("exp(1)"),
+    "tau": write("(2*pi)", GUESS),
     "oo": Hint("infinity is `1/0`", "(1/0)", GUESS),
     **{name: Hint("infinity is `1/0`", "(1/0)") for name in ("inf", "Inf", "INF", "infinity", "Infinity")},
     **{name: Hint("a NaN is `0/0`", "(0/0)") for name in ("nan", "NaN", "NAN")},
@@ -300,22 +199,22 @@ _ALTERNATIVES = "write an `if` for each alternative"
 
 #: Signs that are none here. Reading goes on with the text, or with what `MEANT_SIGNS` says.
 SIGNS: dict[str, Hint] = {
-    "==": _write("="),
-    "===": _write("="),
-    ":=": _write("="),
-    "!==": _write("!="),
-    "~=": _write("!=", GUESS),
-    "<>": _write("!="),
-    "=>": _write(">=", GUESS),
-    "=<": _write("<="),
-    "&&": _write("and"),
-    "&": _write("and", GUESS),
+    "==": write("="),
+    "===": write("="),
+    ":=": write("="),
+    "!==": write("!="),
+    "~=": write("!=", GUESS),
+    "<>": write("!="),
+    "=>": write(">=", GUESS),
+    "=<": write("<="),
+    "&&": write("and"),
+    "&": write("and", GUESS),
     ".*": Hint("operators go element by element: write `*`", "*"),
     "./": Hint("operators go element by element: write `/`", "/"),
     ".^": Hint("a power is written `**`", "**"),
-    ".**": _write("**"),
-    ".+": _write("+"),
-    ".-": _write("-"),
+    ".**": write("**"),
+    ".+": write("+"),
+    ".-": write("-"),
     "||": Hint(_ALTERNATIVES),
     "|": Hint(f'an absolute value is `abs(x)`; for "or" {_ALTERNATIVES}'),
     "@": Hint("a product of matrices names its indices: `c[i, j] = sum{k} (a[i, k] * b[k, j])`"),

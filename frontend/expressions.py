@@ -6,7 +6,8 @@ from tadc.frontend import syntax
 from tadc.frontend.complaints import Bare, Complaints
 from tadc.frontend.cursor import SyntaxStop, describe, reserved_helps
 from tadc.frontend.diagnostics import GUESS, SAFE, Edit
-from tadc.frontend.elsewhere import CALLS, FOLLOWING, LIST, STATEMENTS, Hint, whole_number
+from tadc.frontend.elsewhere import FOLLOWING, LIST, STATEMENTS, Hint, whole_number
+from tadc.frontend.foreign_functions import CALLS
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import INCREASING, RESERVED, Token
 from tadc.frontend.limits import MAX_DEPTH

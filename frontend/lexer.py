@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit, Label
-from tadc.frontend.elsewhere import CALLS, MEANT_SIGNS, MODULES, SIGNS
+from tadc.frontend.elsewhere import MEANT_SIGNS, SIGNS
+from tadc.frontend.foreign_functions import CALLS, MODULES
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS
 from tadc.frontend.lookalikes import character, in_letters, latex, superscript
 from tadc.frontend.source import Source, Span

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from tadc.frontend.elsewhere import CALLS, Hint
+from tadc.frontend.elsewhere import Hint
+from tadc.frontend.foreign_functions import CALLS
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 
 #: Commands of LaTeX that are other words here, besides functions, reductions and Greek letters.

@@ -9,15 +9,31 @@ from tadc.frontend.source import Span
 
 
 def closest(word: str, names: Iterable[str]) -> str | None:
-    """The name most like `word`, if one is close; a difference in case alone always is."""
-    from difflib import get_close_matches  # only who errs pays for it
+    """The name most like `word`, if one is close; a difference in case alone always is.
 
+    One of three letters may differ, be too many, be missing, or stand before its neighbour.
+    """
     candidates = sorted(set(names) - {word})
     for name in candidates:
         if name.lower() == word.lower():
             return name
-    found = get_close_matches(word, candidates, n=1, cutoff=0.6)
-    return found[0] if found else None
+    most = min(max(len(word), 3) // 3, len(word) - 1)
+    near = [(_distance(word, name), name) for name in candidates if abs(len(name) - len(word)) <= most]
+    distance, name = min(near, default=(most + 1, None))
+    return name if distance <= most else None
+
+
+def _distance(a: str, b: str) -> int:
+    """How many letters to change, add, leave out or swap with their neighbours make one word of the other."""
+    before, last = list[int](), list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
+        row = [i]
+        for j, other in enumerate(b, 1):
+            row.append(min(last[j] + 1, row[-1] + 1, last[j - 1] + (letter != other)))
+            if i > 1 and j > 1 and letter == b[j - 2] and other == a[i - 2]:
+                row[-1] = min(row[-1], before[j - 2] + 1)
+        before, last = last, row
+    return last[-1]
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> list[str]:

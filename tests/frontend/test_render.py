@@ -190,6 +190,9 @@ def test_an_error_reads_as_its_diagnostics() -> None:
         ("Exp", ["exp", "expm1"], "exp"),
         ("weigths", ["weights", "bias"], "weights"),
         ("zzz", ["exp", "sin"], None),
+        ("foo", ["floor", "relu"], None),
+        ("lenght", ["length", "height"], "length"),
+        ("k", ["i", "j"], None),
         ("x", [], None),
     ],
 )

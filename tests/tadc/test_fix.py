@@ -70,19 +70,19 @@ def test_another_file(tmp_path: Path) -> None:
 
 
 def test_guesses_are_made_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fix", "-e", "x: f64; f = foo(x)^2"]) == 1
+    assert main(["fix", "-e", "x: f64; f = exq(x)^2"]) == 1
     out, err = capsys.readouterr()
-    assert out == "x: f64; f = foo(x)**2\n"
-    guess = "<expression>:1:13: `foo` -> `floor` (TAD0201)"
+    assert out == "x: f64; f = exq(x)**2\n"
+    guess = "<expression>:1:13: `exq` -> `exp` (TAD0201)"
     assert f"left alone {guess}: a guess, which `--unsafe` makes" in err
-    assert main(["fix", "--unsafe", "-e", "x: f64; f = foo(x)"]) == 0
+    assert main(["fix", "--unsafe", "-e", "x: f64; f = exq(x)"]) == 0
     out, err = capsys.readouterr()
-    assert (out, err) == ("x: f64; f = floor(x)\n", f"fixed {guess}\n")
+    assert (out, err) == ("x: f64; f = exp(x)\n", f"fixed {guess}\n")
     assert main(["check", "--unsafe", "-e", "x: f64; f = x"]) == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "applicability"), [("x: f64; f = x^2", "safe"), ("x: f64; f = foo(x)", "guess")]
+    ("text", "applicability"), [("x: f64; f = x^2", "safe"), ("x: f64; f = exq(x)", "guess")]
 )
 def test_applicability_as_data(text: str, applicability: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-e", text, "--error-format", "json"]) == 1
