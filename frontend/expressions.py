@@ -91,12 +91,10 @@ class ExpressionParser(Complaints):
                 return self._named()
             case "+":
                 self.advance()
-                self.stray(
-                    token.span,
-                    "nothing to add to",
-                    ["leave it out: a sign `+` in front is not needed"],
-                    [Edit(token.span, "", SAFE)],
-                )
+                # A sign stands close to what it is of; apart from it something is missing in front.
+                sure = SAFE if self.peek().start == token.end else GUESS
+                helps = ["leave it out: a sign `+` in front is not needed"]
+                self.stray(token.span, "nothing to add to", helps, [Edit(token.span, "", sure)])
                 return self._primary()
             case "[" if self.position in self.partner:
                 self.unexpected("an expression", [LIST])
