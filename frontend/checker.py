@@ -332,7 +332,8 @@ class _Checker:
         try:
             if self.names.hidden(spec.name, owner):
                 raise Rejected
-            size = inferred_size(spec.name, spec.span, uses.own[spec.name], self.reporter.text)
+            own = uses.own[spec.name]
+            size = inferred_size(spec.name, spec.span, own, self.reporter.text, self.sizes.symbols)
             self.excluded += negative_sizes(size)
             return size
         except Rejected as problem:

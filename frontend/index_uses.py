@@ -34,32 +34,44 @@ class Candidate:
 
 @dataclass(frozen=True)
 class _Reach:
-    """A read of a dimension at an index times `sign` and something added, where these are bound."""
+    """A read of a dimension at a multiple of an index with something added, where these are bound."""
 
     dimension: _Dimension
     whole: Candidate
-    sign: int
+    factor: int
     added: Affine
     bound: Mapping[str, Uses]
+
+    @property
+    def tells(self) -> bool:
+        """Whether it tells a range: from `x[2*i]` and `x[10*j + i]` one could guess several."""
+        return all(abs(k) == 1 for k in (self.factor, *map(self.added.coefficient, self._others())))
+
+    def _others(self) -> list[str]:
+        return [name for name in self.bound if self.added.coefficient(name)]
 
     def candidate(self) -> Candidate | None:
         """The range in which it is in range; None where that is not known, or no range is."""
         end = self._end()
-        size = None if end is None else as_form(self.whole.size) - end if self.sign > 0 else end + 1
-        if size is None or (size.is_constant and size.constant < 0):
+        if end is None:
+            return None
+        last = as_form(self.whole.size) - 1 - end if self.factor > 0 else end
+        size = last.floordiv(abs(self.factor)) + 1
+        if size.is_constant and size.constant < 0:
             return None
         return Candidate(extent(size), self.whole.stated, self.whole.read)
 
     def _end(self) -> Affine | None:
-        """The most that is added, of an index that is taken away the least; None where nothing is read."""
+        """The most that is added, to an index that is taken away the least; None where nothing is read."""
+        lengths = [ends[1] - ends[0] for uses in self.bound.values() if (ends := uses.ends())]
+        if any(length.is_constant and length.constant < 0 for length in lengths):
+            return None
         end = self.added
-        for name, uses in self.bound.items():
-            factor, ends = end.coefficient(name), uses.ends()
-            length = ends[1] - ends[0] if ends else ZERO
-            if (factor and not ends) or (length.is_constant and length.constant < 0):
+        for name in self._others():
+            ends = self.bound[name].ends()
+            if ends is None:
                 return None
-            if factor and ends:
-                end = end.substitute({name: ends[(factor > 0) == (self.sign > 0)]})
+            end = end.substitute({name: ends[(end.coefficient(name) > 0) == (self.factor > 0)]})
         return end
 
 
@@ -87,7 +99,7 @@ class Uses:
     def candidates(self) -> list[Candidate]:
         """One for each size that is told."""
         told = {dimension: [candidate] for dimension, candidate in self.alone.items()}
-        for reach in self.reaches:
+        for reach in filter(lambda reach: reach.tells, self.reaches):
             if (reach.dimension in told or not self.alone) and (candidate := reach.candidate()):
                 told.setdefault(reach.dimension, []).append(candidate)
         first: dict[Extent, Candidate] = {}
@@ -104,6 +116,10 @@ class Uses:
             elif not self.alone and not any(is_least(other.size, [candidate.size]) for other in kept):
                 kept.append(candidate)
         return kept
+
+    def guess(self) -> Extent | None:
+        """The size in which a read is in range that tells no range."""
+        return next((found.size for reach in self.reaches if (found := reach.candidate())), None)
 
     def _said(self) -> list[Candidate]:
         return [] if self.alone else self.elements
@@ -174,12 +190,10 @@ class RangeUses:
         tensor = found.seen(read) if isinstance(found, Tensor) else None
         for dimension, index in enumerate(read.indices):
             form = _form(index, bound, self.names) or ZERO
-            factors = {name: form.coefficient(name) for name in form.variables & bound.keys()}
-            if any(abs(factor) > 1 for factor in factors.values()):
-                continue  # as in `x[10*i + j]`: one could guess several
-            for name, sign in factors.items():
-                added = form - Affine.var(name) * sign
-                is_alone = sign > 0 and added == ZERO
+            spoken = form.variables & bound.keys()
+            for name in spoken:
+                added = form - Affine.var(name) * form.coefficient(name)
+                is_alone = form == Affine.var(name)
                 if tensor is None or len(tensor.shape) != len(read.indices):
                     bound[name].excused |= is_alone
                     continue
@@ -187,8 +201,8 @@ class RangeUses:
                 whole = Candidate(tensor.shape[dimension], dim, read.span)
                 if is_alone:
                     bound[name].alone.setdefault(place, whole)
-                elif guarded.isdisjoint(factors):
-                    bound[name].reaches.append(_Reach(place, whole, sign, added, bound))
+                elif guarded.isdisjoint(spoken):
+                    bound[name].reaches.append(_Reach(place, whole, form.coefficient(name), added, bound))
 
     def excuse(self) -> None:
         """Ranges that the reads do not tell may be stated where the text cannot be read."""

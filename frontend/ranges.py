@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic
@@ -17,10 +17,18 @@ _SAME = "or declare both with one size symbol, if they are always equal"
 _TELLS = "`x[i]` and `x[i + 1]` tell the range of `i`, `x[2*i]` does not, nor what a condition on `i` guards"
 
 
-def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str], kind: str = "") -> Extent:
+def inferred_size(
+    name: str,
+    span: Span,
+    uses: Uses,
+    text: Callable[[Span], str],
+    sizes: Iterable[str],
+    kind: str = "",
+) -> Extent:
     """The size of an index without a stated range, of a reduction where its `kind` is given.
 
-    Raises Rejected where there is none or several, silently if the reads that would tell are rejected.
+    `sizes` are symbols that one could state. Raises Rejected where there is none or several, silently if the
+    reads that would tell are rejected.
     """
     found = uses.candidates()
     if len(found) > 1:
@@ -31,7 +39,9 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
         raise Rejected
     if (other := uses.hidden_by) is not None:
         raise Rejected(_hidden(name, span, other))
-    how = f"`{kind}{{{name}}}_0^4 (…)` or `{kind}{{{name}: 5}} (…)`" if kind else f"`{name}: 5`"
+    symbols = sorted(sizes, key=lambda symbol: symbol != name.upper())
+    guess = uses.guess()
+    size = extent_text(guess) if guess is not None else symbols[0] if symbols else "5"
     raise Rejected(
         error(
             "TAD0306",
@@ -39,9 +49,14 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
             span,
             f"no read tells the range of `{name}`",
             notes=[_TELLS],
-            helps=[f"state it, for example {how}"],
+            helps=[f"state it, for example `{_stated(name, size, kind)}`"],
         )
     )
+
+
+def _stated(name: str, size: str, kind: str) -> str:
+    """An index with its size, in a reduction where its `kind` is given."""
+    return f"{kind}{{{name}: {size}}} (…)" if kind else f"{name}: {size}"
 
 
 def _hidden(name: str, span: Span, other: syntax.IndexSpec) -> Diagnostic:
@@ -62,7 +77,7 @@ def _disagreement(
     # The least is in range for every one of the reads, where it is known which that is.
     sizes = [candidate.size for candidate in found]
     size = next((size for size in sizes if is_least(size, sizes)), sizes[0])
-    stated = f"{kind}{{{name}: {extent_text(size)}}} (…)" if kind else f"{name}: {extent_text(size)}"
+    stated = _stated(name, extent_text(size), kind)
     count = "two" if len(found) == 2 else str(len(found))
     return error(
         "TAD0305",

@@ -314,7 +314,9 @@ class ValueReader:
                 size = self.sizes.resolve(spec.size, outside.scope.indices)
             else:
                 uses = self.uses.of_sum(node)[position]
-                size = inferred_size(spec.name, spec.span, uses, self.reporter.text, node.kind)
+                size = inferred_size(
+                    spec.name, spec.span, uses, self.reporter.text, self.sizes.symbols, node.kind
+                )
             self.reads.excluded += negative_sizes(size)
             return size
         except Rejected as problem:

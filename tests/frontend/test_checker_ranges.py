@@ -129,13 +129,31 @@ def test_no_range_on_the_left() -> None:
     assert found.notes == (
         "`x[i]` and `x[i + 1]` tell the range of `i`, `x[2*i]` does not, nor what a condition on `i` guards",
     )
-    assert found.helps == ("state it, for example `i: 5`",)
+    assert found.helps == ("state it, for example `i: 3`",)
 
 
 def test_no_range_of_a_sum() -> None:
     found = problem("x: f64[5]\nf = sum{k} (x[2*k])")
     assert (found.code, found.at) == ("TAD0306", "2:9 k")
-    assert found.helps == ("state it, for example `sum{k}_0^4 (…)` or `sum{k: 5} (…)`",)
+    assert found.helps == ("state it, for example `sum{k: 3} (…)`",)
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        ("sum{k} (w[k] * x[2*i + k])", "(N - K) // 2 + 1"),
+        ("x[3*i + 1]", "(N + 1) // 3"),
+        ("x[N - 1 - 2*i]", "(N + 1) // 2"),
+        ("sum{s: 4} (x[10*s + i])", "N - 30"),
+        ("1", "N"),
+        ("if {i < N - 1} then (x[i + 1]) else (0)", "N"),
+    ],
+)
+def test_a_range_that_could_be_meant(body: str, size: str) -> None:
+    text = f"x: f64[N]; w: f64[K]; f[i] = {body}"
+    assert problem(text).helps == (f"state it, for example `i: {size}`",)
+    assert checked(text.replace("f[i]", f"f[i: {size}]"))
+    assert problem("x: f64[N]; size T; f[t] = x[0]").helps == ("state it, for example `t: T`",)
 
 
 @pytest.mark.parametrize("body", ["1", "sum{i} (x[i])", "if {i = 2} then (1) else (0)", "x[(2*i)]"])
