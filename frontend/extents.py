@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 
 Extent = int | Affine
 Shape = tuple[Extent, ...]
@@ -81,6 +82,10 @@ def type_text(type: str, shape: Shape, below: Extent | None = None, *, increasin
     return f"index{sizes} in {extent_text(below)}" + (" increasing" if increasing else "")
 
 
+#: What the names of the lengths of dimensions begin with, as no symbol does.
+LENGTH = "#"
+
+
 @dataclass(frozen=True)
 class SizeSource:
     """A dimension that tells a symbol: its extent is `factor * symbol + rest`, the rest told before."""
@@ -102,7 +107,8 @@ def size_sources(shapes: Sequence[Shape]) -> tuple[SizeSource, ...]:
     """How the shapes of the arguments tell the size symbols, each once, in an order to go by.
 
     A dimension that is the symbol alone comes first; else one that is linear in it and has no
-    other symbol that is not yet told.
+    other symbol that is not yet told. What is left is told by several together, as by `N + M` and
+    `N - M`: the lengths of these are symbols of their own then, which are told before.
     """
     found: dict[str, SizeSource] = {}
     places = [(a, d, as_form(size)) for a, shape in enumerate(shapes) for d, size in enumerate(shape)]
@@ -120,16 +126,46 @@ def size_sources(shapes: Sequence[Shape]) -> tuple[SizeSource, ...]:
             if factor and symbol not in rest.variables:
                 found[symbol] = SizeSource(symbol, argument, dimension, factor, rest)
                 progress = True
-    return tuple(found.values())
+    return (*found.values(), *_told_together(places, found.keys()))
+
+
+def _told_together(
+    places: Iterable[tuple[int, int, Affine]], found: AbstractSet[str]
+) -> tuple[SizeSource, ...]:
+    """The symbols that linear equations tell, and the lengths that they tell them by (Gauss and Jordan)."""
+    places = [place for place in places if place[2].variables - found]
+    lengths = {f"{LENGTH}{a}.{d}": SizeSource(f"{LENGTH}{a}.{d}", a, d, 1, ZERO) for a, d, _ in places}
+    rows = [form - Affine.var(name) for name, (_, _, form) in zip(lengths, places, strict=True)]
+    rows = [row for row in rows if all(isinstance(a, str) or a.variables <= found for a, _ in row.terms)]
+    pivots: dict[int, str] = {}
+    for symbol in sorted({name for row in rows for name in row.variables - found - lengths.keys()}):
+        free = (n for n, row in enumerate(rows) if row.coefficient(symbol) and n not in pivots)
+        if (at := next(free, None)) is not None:
+            pivot, by = rows[at], rows[at].coefficient(symbol)
+            rows = [r if r is pivot else r * by - pivot * r.coefficient(symbol) for r in rows]
+            pivots[at] = symbol
+    told: dict[str, SizeSource] = {}
+    for at, symbol in pivots.items():
+        factor = rows[at].coefficient(symbol)
+        rest = (rows[at] if factor > 0 else -rows[at]) - Affine.var(symbol) * abs(factor)
+        if rest.variables <= {*found, *lengths}:
+            known = {name: lengths[name] for name in lengths if name in rest.variables}
+            first = next(iter(known.values()))
+            rest += Affine.var(first.symbol)
+            told |= known
+            told[symbol] = SizeSource(symbol, first.argument, first.dimension, abs(factor), rest)
+    return tuple(told.values())
 
 
 def told_sizes(shapes: Sequence[Shape], found: Sequence[tuple[int, ...]], sizes: dict[str, int]) -> None:
     """Add to the sizes the values of symbols that arrays of these shapes tell, where their ranks fit."""
     pairs = [(shape, given) for shape, given in zip(shapes, found, strict=True) if len(shape) == len(given)]
+    known = dict(sizes)
     for source in size_sources([shape for shape, _ in pairs]):
         length = pairs[source.argument][1][source.dimension]
-        if source.symbol not in sizes and source.rest.variables <= sizes.keys():
-            sizes[source.symbol] = source.value(length, sizes)
+        if source.symbol not in known and source.rest.variables <= known.keys():
+            known[source.symbol] = source.value(length, known)
+    sizes.update({name: value for name, value in known.items() if not name.startswith(LENGTH)})
 
 
 def required_text(excluded: Iterable[Constraint]) -> str:

@@ -15,7 +15,15 @@ from typing import Any
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import SizeSource, extent_text, shape_at, size_sources, symbol_of, symbols_in
+from tadc.frontend.extents import (
+    LENGTH,
+    SizeSource,
+    extent_text,
+    shape_at,
+    size_sources,
+    symbol_of,
+    symbols_in,
+)
 from tadc.frontend.size_values import SizeValues, refused, values_text
 from tadc.frontend.terms import Domain
 
@@ -108,12 +116,24 @@ class SizeSymbols:
         if left or value < 0:
             place, extent = _where(parameter, source.dimension), parameter.shape[source.dimension]
             message = f"{place} has {length} elements, which `{extent_text(extent)}` cannot be"
-            values = values_text({n: sizes[n] for n in source.rest.variables})
-            notes = [f"with {values}"] if values else []
-            problems.append(Diagnostic("TAD0503", message, notes=[*notes, declared(parameter)]))
+            if all(problem.message != message for problem in problems):
+                notes = [*self._beside(source, sizes, told), declared(parameter)]
+                problems.append(Diagnostic("TAD0503", message, notes=notes))
             return
         sizes[source.symbol] = value
         told[source.symbol] = source
+
+    def _beside(self, source: SizeSource, sizes: SizeValues, told: Mapping[str, SizeSource]) -> list[str]:
+        """What a dimension tells a symbol with: the values of others, and the lengths of other dimensions."""
+        values = values_text({n: sizes[n] for n in source.rest.variables if n in self.names})
+        lengths = [told[name] for name in sorted(source.rest.variables) if name.startswith(LENGTH)]
+        notes = [f"with {values}"] if values else []
+        for other in lengths:
+            if (other.argument, other.dimension) != (source.argument, source.dimension):
+                notes.append(
+                    f"{_where(self.inputs[other.argument], other.dimension)} has {sizes[other.symbol]}"
+                )
+        return notes
 
     def _disagreements(
         self, shapes: Sequence[tuple[int, ...]], sizes: SizeValues, told: Mapping[str, SizeSource]

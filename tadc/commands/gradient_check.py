@@ -100,6 +100,7 @@ def _tried_sizes(program: Program, given: Mapping[str, Any]) -> dict[str, int]:
         if array is not None and source.dimension < np.ndim(array) and source.symbol not in told:
             rest = source.rest.evaluate(told) if source.rest.variables <= told.keys() else 0
             told[source.symbol] = max(0, (np.shape(array)[source.dimension] - rest) // source.factor)
+    told = {name: told[name] for name in program.sizes if name in told}
     free = [name for name in program.sizes if name not in told]
     tried = [{**told, **{name: start + n * step for n, name in enumerate(free)}} for start, step in _TRIED]
     legal = [s for s in tried if not any(all(row.holds(s) for row in rows) for rows in program.excluded)]

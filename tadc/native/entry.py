@@ -27,7 +27,7 @@ from tadc.backend.cpu.processors import host
 from tadc.backend.runtime.call_sizes import counted_inputs
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
-from tadc.frontend.extents import SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
+from tadc.frontend.extents import LENGTH, SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
 from tadc.lattice.affine import Affine
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.kept_inspection import KeptInspection, has_indices
@@ -257,7 +257,7 @@ class _Functions:
     def sources(self) -> tuple[SizeSource, ...]:
         """How extents tell sizes."""
         found = size_sources([p.shape for p in (*self.interface.arguments, *(p for p, _ in self.counted))])
-        return tuple(source for source in found if source.symbol in self.interface.sizes)
+        return tuple(s for s in found if s.symbol in self.interface.sizes or s.symbol.startswith(LENGTH))
 
     @cached_property
     def untold(self) -> tuple[str, ...]:

@@ -105,6 +105,16 @@ def _(s: Sizes, a: Array, b: Array, c: Array, d: Array) -> Array:
 
 
 @case(
+    "sizes that dimensions tell together",
+    "f[i: N] = x[i]**2 * sum{k} (y[k] * x[N])\ng = M * y[0]\nx: f64[N + M]\ny: f64[2*M - N + 4]",
+    sizes(N=(3, 1, 4), M=(2, 3, 6)),
+    lambda s: {"x": (s["N"] + s["M"],), "y": (2 * s["M"] - s["N"] + 4,)},
+)
+def _(s: Sizes, x: Array, y: Array) -> dict[str, Array]:
+    return {"f": x[: s["N"]] ** 2 * (y * x[s["N"]]).sum(), "g": s["M"] * y[0]}
+
+
+@case(
     "convolution, valid",
     "x: f64[N]\nw: f64[K]\ny[i: N - K + 1] = sum{k} (x[i + k] * w[k]**2)",
     sizes(N=(7, 3, 1, 4, 0), K=(3, 3, 1, 5, 1)),

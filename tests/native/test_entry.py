@@ -67,6 +67,7 @@ PROGRAMS = [
     ("x: f64[5]; y[i] = 2*x[i]", [(5,)]),
     ("x: f64; y = x**2", [()]),
     ("x: f64[2*N + 1, M]; y[i: N, j: M] = x[2*i + 1, j]; s = sum{i, j} (x[i, j])", [(7, 3)]),
+    ("y[i: N] = M*x[i]; x: f64[N + M]; s: f64[N - M]; z = sum{k} (s[k])", [(7,), (3,)]),
     ("x: f64[N, M]; w: f64[M // 2]; y[i: N] = sum{k: M // 2} (w[k]*x[i, 2*k])", [(4, 9), (4,)]),
     ("a: f64[N, K]; b: f64[M, K]; f[i, j] = exp(-sum{k} ((a[i, k] - b[j, k])**2))", [(9, 3), (5, 3)]),
     ("x: f64[N]; let u[i: N, j: N] = sin(x[i] + x[j]); let v[i: N] = sum{j} (u[i, j]*u[j, i]);"
@@ -96,6 +97,10 @@ def test_what_is_refused() -> None:
     assert called(code, [np.ones((5, 4)), np.ones(2)]) == 2
     assert called(code, [np.ones((6, 3)), np.ones(2)]) == 1
     assert called(code, [np.ones((5, 3)), np.ones(3)]) == 1
+    code = code_of(tadc.function("x: f64[N + M]; w: f64[N - M]; y[i: N] = x[i] + w[0]"))
+    assert isinstance(called(code, [np.ones(7), np.ones(3)]), list)
+    assert called(code, [np.ones(7), np.ones(2)]) == 1
+    assert called(code, [np.ones(3), np.ones(7)]) == 1
 
 
 def test_sizes_that_are_excluded() -> None:

@@ -52,6 +52,18 @@ def test_an_extent_that_is_an_expression() -> None:
     assert wrong(text, np.ones(0))[0][0] == "TAD0503"
 
 
+def test_dimensions_that_tell_sizes_together() -> None:
+    f = tadc.function("x: f64[N + M]\ny: f64[N - M]\nf[i: N] = x[i] + M*y[0]")
+    np.testing.assert_array_equal(f(np.arange(7.0), np.ones(3)), [2, 3, 4, 5, 6])
+    for sizes in ((7, 2), (3, 7)):
+        with pytest.raises(tadc.ArgumentError) as found:
+            f(*map(np.ones, sizes))
+        (problem,) = found.value.diagnostics
+        assert problem.code == "TAD0503"
+        assert problem.message == f"dimension 0 of `x` has {sizes[0]} elements, which `M + N` cannot be"
+        assert problem.notes[0] == f"dimension 0 of `y` has {sizes[1]}"
+
+
 def test_sizes_by_name() -> None:
     assert wrong(WINDOW, np.ones(5)) == [("TAD0501", "size `N` is missing")]
     assert wrong(WINDOW, np.ones(5), N=2.0) == [("TAD0508", "size `N` must be an integer, not float")]
