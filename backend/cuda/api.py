@@ -55,6 +55,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuEventCreate": (_OUT, c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventSynchronize": (c_void_p,),
+    "cuEventQuery": (c_void_p,),
     "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
     "cuEventDestroy_v2": (c_void_p,),
     "cuGraphCreate": (_OUT, c_uint),
@@ -71,7 +72,8 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
 #: Values of CUresult.
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INSUFFICIENT_DRIVER = 1, 2, 3, 35
 NO_DEVICE, INVALID_DEVICE, INVALID_CONTEXT, NO_BINARY, INVALID_PTX = 100, 101, 201, 209, 218
-UNSUPPORTED_PTX, INVALID_HANDLE, NOT_FOUND, ILLEGAL_ADDRESS, UNKNOWN = 222, 400, 500, 700, 999
+UNSUPPORTED_PTX, INVALID_HANDLE, NOT_FOUND, NOT_READY = 222, 400, 500, 600
+ILLEGAL_ADDRESS, UNKNOWN = 700, 999
 #: Those of work that failed after the call that queued it had returned; any later call tells.
 LATE = frozenset({214, 220, 226, ILLEGAL_ADDRESS, 702, 710, 714, 715, 716, 717, 718, 719})
 

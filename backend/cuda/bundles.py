@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,16 @@ def load_bundle(folder: str | Path, target: str = "cuda") -> Bundle:
     else:
         _require(manifest, device(0).architecture)
         code = (path / CUBIN).read_bytes() if (path / CUBIN).is_file() else b""
-    return Bundle(GpuKernel(manifest, image, device, code=code), program)
+    recheck = partial(_problems, program, dict(manifest.interface.given))
+    return Bundle(GpuKernel(manifest, image, device, recheck, code), program)
+
+
+def _problems(program: str, given: Mapping[str, int], sizes: Mapping[str, int]) -> list[Diagnostic] | None:
+    """What is wrong with a program at sizes, exactly: what the manifest tells excludes too many."""
+    from tadc.frontend.source import Source
+    from tadc.frontend.specialise import problems_in
+
+    return problems_in(Source(program), {**given, **sizes})
 
 
 def _require(manifest: Manifest, architecture: int) -> None:

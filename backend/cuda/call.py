@@ -28,6 +28,10 @@ class Call:
     """The first byte of each argument, and the one after its last."""
     held: list[tuple[int, Allocation]] = field(default_factory=list[tuple[int, "Allocation"]])
     """Copies of Python's numbers among the arguments, by position: another call may read them again."""
+    current: int | None = None
+    """The stream in whose order the library of the arrays uses memory again."""
+    lent: list[Any] = field(default_factory=list[Any])
+    """Arrays of a library that uses memory again in the order of streams of its own."""
     is_plain: bool = True
     """Whether another call on the same arrays has nothing to do but to launch."""
 
@@ -47,6 +51,12 @@ class Call:
 
     def give_back(self) -> None:
         """Memory is freed, and read, in the order of its own stream: after what is queued here."""
-        for allocation in self.borrowed:
+        others = {allocation.stream for allocation in self.borrowed}
+        if self.current is not None and not same_stream(self.current, self.stream):
+            others.add(self.current)
+        if others:
             with self.device.current() as driver:
-                driver.wait_for(allocation.stream, self.stream)
+                for other in others:
+                    driver.wait_for(other, self.stream)
+        if self.lent:
+            self.device.outlive(self.stream, self.lent)

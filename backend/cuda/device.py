@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from hashlib import sha256
 from typing import Any, Protocol
@@ -36,6 +37,9 @@ class Device:
         self._functions: dict[tuple[str, str], int] = {}
         self._modules: dict[str, int] = {}
         self._lock = threading.Lock()
+        #: What calls read, with an event after them; and events that have happened.
+        self._lent: deque[tuple[int, object]] = deque()
+        self._events: list[int] = []
         library = driver.library
         self._push, self._pop = api.bare(library.cuCtxPushCurrent_v2), api.bare(library.cuCtxPopCurrent_v2)
         self._allocate = api.bare(library.cuMemAllocAsync if self.pooled else library.cuMemAlloc_v2)
@@ -91,6 +95,21 @@ class Device:
                         driver.allow_shared(found, shared)
                 self._functions[digest, name] = found
         return found
+
+    def outlive(self, stream: int, arrays: object) -> None:
+        """Keep arrays, whose library does not know the stream, until all that it has to do now is done.
+
+        They are let go in a later call.
+        """
+        done: list[object] = []  # freed at the end, where nothing is locked
+        with self._lock, self.current() as driver:
+            while self._lent and driver.has_happened(self._lent[0][0]):
+                event, before = self._lent.popleft()
+                self._events.append(event)
+                done.append(before)
+            event = self._events.pop() if self._events else driver.event(api.UNTIMED)
+            driver.record(event, stream)
+            self._lent.append((event, arrays))
 
     def allocate(self, count: int, stream: int = 0) -> Allocation:
         """Memory that is given back when nothing refers to it."""

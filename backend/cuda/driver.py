@@ -291,20 +291,27 @@ class Driver:
 
     def wait_for(self, stream: int, other: int) -> None:
         """What comes next on a stream waits for what another has now."""
-        event = self.handle("cuEventCreate", api.UNTIMED)
+        event = self.event(api.UNTIMED)
         try:
             self.record(event, other)
             self.call("cuStreamWaitEvent", stream, event, 0)
         finally:
             self.call("cuEventDestroy_v2", event)
 
-    def event(self) -> int:
-        """A new event, which tells when it happens."""
-        return self.handle("cuEventCreate", 0)
+    def event(self, flags: int = 0) -> int:
+        """A new event, which tells when it happens, but with `api.UNTIMED`."""
+        return self.handle("cuEventCreate", flags)
 
     def record(self, event: int, stream: int = 0) -> None:
         """Let an event happen when the stream gets to it."""
         self.call("cuEventRecord", event, stream)
+
+    def has_happened(self, event: int) -> bool:
+        """Whether the stream has got to an event."""
+        result = self.library.cuEventQuery(event)
+        if result not in (0, api.NOT_READY):
+            self.fail("cuEventQuery", result)
+        return not result
 
     def elapsed(self, begin: int, end: int) -> float:
         """Milliseconds between two events, when the second has happened."""

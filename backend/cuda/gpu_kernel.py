@@ -192,10 +192,12 @@ class GpuKernel:
             with device.current() as driver:
                 driver.wait_for(handle, current)
         call = Call(device, handle, framework, not any(isinstance(array, View) for array in arrays))
-        call.is_plain = current is None or same_stream(current, handle)
+        call.is_plain, call.current = current is None or same_stream(current, handle), current
         for position, array in enumerate(arrays):
             if isinstance(array, View):
                 call.borrow(array)
+                if array.framework is not None and array.framework.is_constant:
+                    call.lent.append(array.keepalive)
                 call.read(self._aligned(array, call), array.bytes)
             else:
                 made = copied_in(array, device, handle)

@@ -31,6 +31,8 @@ class _Kind(NamedTuple):
     plan: Plan
     held: tuple[tuple[int, Allocation], ...]
     """Copies of numbers among the arguments, by position, on the stream where they were copied."""
+    lends: bool
+    """Whether the call has to keep its arrays."""
 
 
 #: What is seen of a call: addresses of its arrays, what tells it from other calls, and the arrays of `out=`,
@@ -63,7 +65,7 @@ class Repeats:
                 self._last = facts, kind
             if kind is None:
                 return None
-            framework, stream, plan, held = kind
+            framework, stream, plan, held, lends = kind
             current = framework.stream(plan.device.number) if framework is not None else None
         except REFUSALS:
             return None
@@ -79,12 +81,16 @@ class Repeats:
             return None
         prepared = plan.on(here)
         if given:
-            return given if prepared.into_apart(addresses) else None
-        if framework is None:
-            return prepared.into_new(addresses)
-        if framework.is_constant:
-            return [framework.taken(array) for array in prepared.into_new(addresses)]
-        return prepared.into_arrays_of(framework, addresses)
+            found = given if prepared.into_apart(addresses) else None
+        elif framework is None:
+            found = prepared.into_new(addresses)
+        elif framework.is_constant:
+            found = [framework.taken(array) for array in prepared.into_new(addresses)]
+        else:
+            found = prepared.into_arrays_of(framework, addresses)
+        if lends:
+            plan.device.outlive(here, (args, kwargs))
+        return found
 
     def remember(
         self,
@@ -105,7 +111,7 @@ class Repeats:
             if len(self._kinds) >= _KINDS:
                 self._kinds = {}
             handle = call.stream if is_stream_given else None
-            kind = _Kind(call.framework, handle, plan, tuple(call.held))
+            kind = _Kind(call.framework, handle, plan, tuple(call.held), bool(call.lent))
             self._kinds[tuple(looks[1])] = kind
             self._last = looks[1], kind
         except REFUSALS:

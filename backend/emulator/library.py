@@ -63,6 +63,8 @@ class EmulatedCuda(Launching):
         super().__init__(architecture, {0, api.LEGACY_STREAM, api.THREAD_STREAM, *streams})
         #: What went wrong inside the last call that failed, where that says more than its result.
         self.failure: BaseException | None = None
+        #: Whether events are said not to have happened yet, as where a GPU has work to do.
+        self.is_behind = False
         self._primary: dict[int, int] = {}
         self._pools: dict[int, int] = {}
         self._thread = threading.local()
@@ -248,6 +250,10 @@ class EmulatedCuda(Launching):
 
     def _cuEventSynchronize(self, event: int) -> None:
         self._found(event, _Event)
+
+    def _cuEventQuery(self, event: int) -> int:
+        self._found(event, _Event)
+        return api.NOT_READY if self.is_behind else 0
 
     def _cuEventElapsedTime(self, out: Any, begin: int, end: int) -> None:
         first, last = self._found(begin, _Event), self._found(end, _Event)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.workloads.workload import Workload
+import numpy as np
+
+from bench.workloads.workload import Arrays, Workload
 
 
 def _batch_norm(jax: Any, x: Any, g: Any, b: Any) -> Any:
@@ -15,6 +17,23 @@ def _batch_norm(jax: Any, x: Any, g: Any, b: Any) -> Any:
 def _layer_norm(jax: Any, x: Any, g: Any, b: Any) -> Any:
     m, v = x.mean(1, keepdims=True), x.var(1, keepdims=True)
     return (x - m) / jax.numpy.sqrt(v + 1e-5) * g + b
+
+
+def _layer_norm_torch(torch: Any, x: Any, g: Any, b: Any) -> Any:
+    return torch.nn.functional.layer_norm(x, g.shape, g, b, 1e-5)
+
+
+def _layer_norm_numpy(x: Any, g: Any, b: Any, dy: Any) -> Arrays:
+    m, s = x.mean(1, keepdims=True), np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    z, dz = (x - m) / s, dy * g
+    dx = (dz - dz.mean(1, keepdims=True) - z * (dz * z).mean(1, keepdims=True)) / s
+    return z * g + b, dx, (dy * z).sum(0), dy.sum(0)
+
+
+def _softmax_numpy(x: Any, dy: Any) -> Arrays:
+    e = np.exp(x - x.max(1, keepdims=True))
+    y = e / e.sum(1, keepdims=True)
+    return y, y * (dy - (dy * y).sum(1, keepdims=True))
 
 
 def _causal(jax: Any, q: Any, k: Any, v: Any) -> Any:
@@ -60,7 +79,7 @@ let v[i] = sum{k} ((x[i, k] - m[i])**2) / K
 y[i, k] = (x[i, k] - m[i]) / sqrt(v[i] + 1e-5) * g[k] + b[k]""",
         {"N": 2048, "K": 512},
         {"N": 7, "K": 19},
-        {"JAX": _layer_norm},
+        {"JAX": _layer_norm, "PyTorch": _layer_norm_torch, "NumPy": _layer_norm_numpy},
     ),
     Workload(
         "softmax",
@@ -71,7 +90,11 @@ let e[i, k] = exp(x[i, k] - m[i])
 y[i, k] = e[i, k] / sum{j} (e[i, j])""",
         {"N": 2048, "K": 512},
         {"N": 5, "K": 21},
-        {"JAX": lambda jax, x: jax.nn.softmax(x, axis=1)},
+        {
+            "JAX": lambda jax, x: jax.nn.softmax(x, axis=1),
+            "PyTorch": lambda torch, x: torch.softmax(x, 1),
+            "NumPy": _softmax_numpy,
+        },
     ),
     Workload(
         "softmax-columns",

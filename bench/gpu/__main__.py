@@ -1,4 +1,4 @@
-"""`python -m bench.gpu write|test|bench FOLDER`."""
+"""`python -m bench.gpu write|test|bench|sanitize FOLDER`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 def main(words: list[str] | None = None) -> int:
     """Run what the words say; 1 where something disagrees or there is no GPU."""
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description="Tests and times on a GPU.")
-    parser.add_argument("what", choices=("write", "test", "bench"))
+    parser.add_argument("what", choices=("write", "test", "bench", "sanitize"))
     parser.add_argument("folder", type=Path, help="where the bundles are")
     parser.add_argument(
         "--results", type=Path, help="where JSON is left (bench/results; of the emulator: FOLDER)"
@@ -37,7 +37,7 @@ def main(words: list[str] | None = None) -> int:
         if a.what == "write" or (not a.here and find_spec("llvmlite") and find_spec("torch_mlir")):
             from bench.gpu.write import write
 
-            kinds = ("test", "bench") if a.what == "write" else (a.what,)
+            kinds = {"write": ("test", "bench"), "sanitize": ("test",)}.get(a.what, (a.what,))
             write(a.folder, kinds, a.sm or _architecture(), a.only, a.small)
         if a.what == "test":
             from bench.gpu.check import check, check_apart
@@ -46,6 +46,10 @@ def main(words: list[str] | None = None) -> int:
                 only = ["--only", *a.only] if a.only is not None else []
                 return check_apart([str(a.folder), "--results", str(results), *only], results)
             return check(a.folder, a.target, a.only, results, resume=a.resume)
+        if a.what == "sanitize":
+            from bench.gpu.sanitize import sanitize
+
+            return sanitize(a.folder, a.only, results)
         if a.what == "bench":
             from bench.gpu.times import bench
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-CASE, WORK = "case.npz", "work.json"
+#: Beside a bundle; `ANY` is a folder, the bundle for any sizes.
+CASE, WORK, ANY = "case.npz", "work.json", "any"
 
 
 @dataclass

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import faulthandler
-import json
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from bench.gpu.cases import CASE, TOLERANCE, Case, worst_error
-from bench.gpu.machine import device_of, names_in, results_file
+from bench.gpu.machine import device_of, names_in
+from bench.gpu.record import Record
 from tadc.backend.cuda.device import Device
 from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.backend.cuda.driver import DriverError
@@ -30,54 +29,38 @@ LONGEST = 60
 BEGUN = {"ok": False, "why": "the process that ran it ended"}
 
 
-@dataclass
-class Record:
-    """Results by the names of cases, on disk after each change."""
-
-    file: Path
-    machine: dict[str, Any]
-    cases: dict[str, Any]
-
-    def enter(self, name: str, found: dict[str, Any]) -> None:
-        """Note what a case did."""
-        self.cases[name] = found
-        text = json.dumps({"machine": self.machine, "cases": self.cases}, indent=1)
-        self.file.write_text(text, encoding="utf-8")
-
-
 def check(folder: Path, target: str, only: Sequence[str] | None, into: Path, *, resume: bool = False) -> int:
     """Run each case with NumPy arrays, on arrays of the GPU, and again: the bits must be the same.
 
-    To `resume` is to leave out those that have results already. 1 where a case is wrong, or not finished.
+    To `resume` is to leave out those that have results already. 1 where a case is wrong or not finished.
     """
     device, machine = device_of(target)
-    record = Record(results_file(into, "test", machine), machine, {})
-    if resume and record.file.exists():
-        record.cases = json.loads(record.file.read_text(encoding="utf-8"))["cases"]
+    record = Record.of(into, machine)
+    cases = record.parts.get("test", {}) if resume else record.begin("test")
     paths = names_in(folder / "test", CASE, only)
     for path in paths:
-        if path.name not in record.cases:
-            record.enter(path.name, BEGUN)
+        if path.name not in cases:
+            record.enter("test", path.name, BEGUN)
             if target == "cuda":
                 faulthandler.dump_traceback_later(LONGEST, exit=True)
             found, is_usable = _run(path, target, device)
-            record.enter(path.name, found)
+            record.enter("test", path.name, found)
             if not is_usable:
                 return 1
     faulthandler.cancel_dump_traceback_later()
-    agree = sum(record.cases[path.name]["ok"] for path in paths)
+    agree = sum(record.parts["test"][path.name]["ok"] for path in paths)
     print(f"{machine['device']}: {agree} of {len(paths)} agree; {record.file}")
     return int(agree < len(paths))
 
 
 def check_apart(words: Sequence[str], into: Path) -> int:
-    """`check` in processes of their own, one after the other: a fault of a kernel ends the one that runs it."""
+    """`check` in processes one after the other: a fault of a kernel ends the one that runs it."""
     command = [sys.executable, "-m", "bench.gpu", "test", *words, "--here"]
     code, done, before = subprocess.run(command, check=False).returncode, 0, -1
     while code and done > before:
         before = done
         code = subprocess.run([*command, "--resume"], check=False).returncode
-        results = [file.read_text(encoding="utf-8") for file in into.glob("gpu-test-*.json")]
+        results = [file.read_text(encoding="utf-8") for file in into.glob("gpu-*.json")]
         done = sum(text.count('"ok"') for text in results)
     return code
 
@@ -139,4 +122,4 @@ def _by_torch(f: Any, case: Case) -> list[np.ndarray] | None:
 
 
 def _listed(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, tuple) else [found]
+    return list(found) if isinstance(found, tuple | list) else [found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import platform
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,13 +33,6 @@ def device_of(target: str) -> tuple[Device, dict[str, Any]]:
         "python": platform.python_version(),
         "date": datetime.date.today().isoformat(),
     }
-
-
-def results_file(folder: Path, kind: str, machine: dict[str, Any]) -> Path:
-    """Where results of a kind go: `gpu-bench-nvidia-h200.json`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    device = "-".join(re.findall(r"[a-z0-9]+", machine["device"].lower()))
-    return folder / f"gpu-{kind}-{device}.json"
 
 
 def names_in(folder: Path, file: str, only: Sequence[str] | None) -> list[Path]:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bench.everyday import EVERYDAY
+from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
+
+#: What is timed: the workloads, and rows that PyTorch has kernels for.
+TIMED = {w.name: w for w in (*WORKLOADS, *(w for w in EVERYDAY if w.name in ("softmax", "layer-norm")))}
 
 LARGER: Mapping[str, Mapping[str, int]] = {
     "paper": {"I": 2048, "J": 1536},
@@ -17,6 +22,8 @@ LARGER: Mapping[str, Mapping[str, int]] = {
     "attention": {"N": 1024},
     "matmul": {"N": 4096, "K": 4096, "M": 4096},
     "log_sum": {"N": 8192},
+    "softmax": {"N": 16384, "K": 1024},
+    "layer-norm": {"N": 16384, "K": 1024},
 }
 
 

@@ -10,10 +10,9 @@ from rich.progress import track
 
 import tadc
 from bench.counting import counts
-from bench.gpu.cases import CASE, WORK, Case, is_among
+from bench.gpu.cases import ANY, CASE, WORK, Case, is_among
 from bench.gpu.programs import Subject, subjects
-from bench.gpu.sizes import sizes_of
-from bench.workloads import WORKLOADS
+from bench.gpu.sizes import TIMED, sizes_of
 from bench.workloads.workload import Workload
 from tadc.backend.target import parse_target
 from tadc.commands.bundle import write_bundle
@@ -30,7 +29,7 @@ def write(
         for subject in track(chosen, "bundles to test"):
             _write_subject(subject, folder / "test" / subject.name, options)
     if "bench" in kinds:
-        for workload in WORKLOADS:
+        for workload in TIMED.values():
             for dtype in ("f32", "f64"):
                 if is_among(name := f"{workload.name}-{dtype}", only):
                     _write_workload(workload, dtype, folder / "bench" / name, options, small)
@@ -52,8 +51,9 @@ def _write(f: tadc.Function, case: Case, folder: Path, options: Options) -> None
 
 
 def _write_workload(workload: Workload, dtype: str, folder: Path, options: Options, small: bool) -> None:
-    """Value and gradients of a workload to time; its work is noted."""
+    """Value and gradients of a workload to time, for any sizes too; its work is noted."""
     sizes = sizes_of(workload, small)
     write_bundle(workload.derivative(dtype, sizes).program, options, str(folder))
+    write_bundle(workload.derivative(dtype, {}).program, options, str(folder / ANY))
     work = {"workload": workload.name, "dtype": dtype, "small": small, **counts(workload, dtype, sizes)}
     (folder / WORK).write_text(json.dumps(work), encoding="utf-8")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
+import weakref
 from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -263,6 +265,18 @@ def test_arrays_of_jax(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(found) is Array
     assert np.asarray(found.array).tolist() == [16, 25, 36]
     assert whole == []
+    # JAX uses memory again when nothing refers to an array; it knows no stream but its own.
+    for stream in (None, 5):
+        gpu.is_behind, arrays = True, [Array(on_gpu([n, n, n])) for n in range(3)]
+        alive = [weakref.ref(array) for array in arrays]
+        while arrays:
+            compiled(arrays.pop(), **({} if stream is None else {"stream": stream}))
+        gc.collect()
+        assert all(ref() is not None for ref in alive)
+        gpu.is_behind = False
+        compiled(found)
+        gc.collect()
+        assert all(ref() is None for ref in alive)
 
 
 def test_out_is_written_again_where_it_shares_nothing(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:

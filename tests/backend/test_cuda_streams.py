@@ -78,11 +78,17 @@ def test_arrays_by_dlpack_are_waited_for(gpu: Library, waits: list[tuple[int, in
 def test_a_stream_beside_the_current_one_of_pytorch(
     gpu: Library, monkeypatch: pytest.MonkeyPatch, waits: list[tuple[int, int]]
 ) -> None:
-    """Memory of results may be in use on the current stream, and arguments computed there."""
+    """Memory of results may be in use on the current stream, and arguments computed there.
+
+    Memory of both is used again in the order of the current stream, which therefore waits in turn.
+    """
     torch = fake_torch(monkeypatch)
-    tadc.compile(tadc.function(SQUARE), target="cuda")(torch.Tensor(on_gpu([1, 2])), stream=5)
-    assert (5, 77) in waits
-    assert gpu.streams == [5]
+    compiled = tadc.compile(tadc.function(SQUARE), target="cuda")
+    for _ in range(2):
+        waits.clear()
+        compiled(torch.Tensor(on_gpu([1, 2])), stream=5)
+        assert waits == [(5, 77), (77, 5)]
+    assert gpu.streams == [5, 5]
 
 
 class Refusing:

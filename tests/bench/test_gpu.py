@@ -20,8 +20,10 @@ from bench.gpu.cases import CASE, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
 from bench.gpu.check import BEGUN, check, check_apart
 from bench.gpu.programs import RECURRENCES
+from bench.gpu.table import table
 from tadc.backend.cuda import driver as drivers
 from tadc.backend.emulator.emulated_device import emulated_device
+from tadc.backend.emulator.library import EmulatedCuda
 from tests.backend.test_cuda import install, kernel_of
 
 NAMES = ["matmul", "fir-f32"]
@@ -47,11 +49,12 @@ def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     words = ["test", str(folder), "--target", "emulated", "--only", *NAMES]
     assert main(words) == 0
     assert "8 of 8 agree" in capsys.readouterr().out
-    found = json.loads((folder / "gpu-test-the-emulator.json").read_text())
+    found = json.loads((folder / "gpu-the-emulator.json").read_text())
     assert found["machine"]["device"] == "the emulator"
     names = {"matmul", "matmul-f32", "matmul-f64", "fir-f32"}
-    assert set(found["cases"]) == {*names, *(f"{name}-any" for name in names)}
-    assert all(case["ok"] for case in found["cases"].values())
+    assert set(found["test"]) == {*names, *(f"{name}-any" for name in names)}
+    assert all(case["ok"] for case in found["test"].values())
+    assert "8 of 8 cases agree" in (folder / "gpu-the-emulator.md").read_text()
 
 
 def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,15 +72,30 @@ def test_what_fails_is_a_result(folder: Path, tmp_path: Path, capsys: pytest.Cap
     for name in ("fir-f32", "matmul-f32", "matmul-f64"):
         shutil.copytree(folder / "test" / name, tmp_path / "test" / name)
     (tmp_path / "test" / "matmul-f32" / CASE).write_bytes(b"nothing")
-    before = {"machine": {}, "cases": {"fir-f32": BEGUN}}
-    (tmp_path / "gpu-test-the-emulator.json").write_text(json.dumps(before))
+    before = {"machine": {}, "test": {"fir-f32": BEGUN}}
+    (tmp_path / "gpu-the-emulator.json").write_text(json.dumps(before))
     assert check(tmp_path, "emulated", None, tmp_path, resume=True) == 1
     said = capsys.readouterr().out
     assert "WRONG matmul-f32" in said
     assert "1 of 3 agree" in said
     assert "fir" not in said
-    found = json.loads((tmp_path / "gpu-test-the-emulator.json").read_text())["cases"]
+    found = json.loads((tmp_path / "gpu-the-emulator.json").read_text())["test"]
     assert [found[name]["ok"] for name in sorted(found)] == [False, False, True]
+
+
+def test_results_of_a_driver_are_compared_by_their_bits(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On arrays of ours, tensors, and where the driver compiles PTX; here an emulated one stands for it."""
+    install(monkeypatch, EmulatedCuda())
+
+    def tensors(f: Any, case: Case) -> list[np.ndarray]:
+        return [np.asarray(a) for a in f(*case.inputs, **case.sizes)]
+
+    monkeypatch.setattr("bench.gpu.check._by_torch", tensors)
+    assert check(folder, "cuda", ["matmul-f32"], tmp_path) == 0
+    monkeypatch.setattr("bench.gpu.check._by_torch", lambda f, case: [2 * a for a in tensors(f, case)])
+    assert check(folder, "cuda", ["matmul-f32"], tmp_path) == 1
 
 
 def test_a_process_that_ends_is_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +105,7 @@ def test_a_process_that_ends_is_followed_by_another(tmp_path: Path, monkeypatch:
     def run(command: list[str], check: bool) -> Any:
         calls.append(command)
         text = '"ok"' * min(len(calls), 3)
-        (tmp_path / "gpu-test-x.json").write_text(text)
+        (tmp_path / "gpu-x.json").write_text(text)
         return SimpleNamespace(returncode=1)
 
     monkeypatch.setattr("bench.gpu.check.subprocess.run", run)
@@ -113,14 +131,33 @@ def test_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Checked before they are taken; the JSON has all that the table is made of."""
     words = ["--results", str(folder), "--target", "emulated", "--small", "--only", "matmul-f32"]
     assert main(["bench", str(folder), *words]) == 0
-    assert "matmul, f32" in capsys.readouterr().out
-    found = json.loads((folder / "gpu-bench-the-emulator.json").read_text())
-    (cell,) = found["cells"]
+    assert "| matmul f32 |" in capsys.readouterr().out
+    found = json.loads((folder / "gpu-the-emulator.json").read_text())["bench"]
+    cell = found["matmul-f32"]
     assert cell["errors"]["tadc"] < 1e-5
-    assert len(cell["seconds"]["tadc"]) >= 3
+    assert all(len(cell[how]["tadc"]) >= 3 for how in ("seconds", "flushed", "graph", "any"))
     assert set(cell["skipped"].values()) == {"no time was left"}
     assert cell["operations"] > 0
     assert found["ceilings"].keys() == {"bytes", "f32", "f64"}
+
+
+def test_the_table_has_the_fastest_of_each_kind() -> None:
+    cell = {
+        "workload": "fir", "dtype": "f32", "bytes": 3e6, "operations": 1e6, "host": 1e-5, "skipped": {},
+        "seconds": {
+            "tadc": [4e-6, 5e-6, 9e-6], "PyTorch": [2e-5], "PyTorch, tuned": [1e-5], "JAX, TF32": [1e-6]
+        },
+        "flushed": {"tadc": [7e-6]},
+        "graph": {},
+        "any": {},
+    }  # fmt: skip
+    limits = {"bytes": 1e12, "f32": 1e12, "f64": 1e12}
+    head, _, row = table([cell], limits)
+    found = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert found["queued"] == "5.0"
+    assert found["PyTorch"] == "10.0"
+    assert found["least"] == "3.0"
+    assert found["ratio |"] == "2.00 |"
 
 
 @pytest.mark.parametrize("bits", [32, 64])
@@ -178,4 +215,4 @@ def test_bundles_need_no_compiler(folder: Path, root: Path) -> None:
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "1 of 1 agree" in done.stdout
+    assert "2 of 2 agree" in done.stdout

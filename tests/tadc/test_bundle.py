@@ -184,3 +184,13 @@ def test_list_targets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert "driver for CUDA 12.4" in text
     monkeypatch.setattr("tadc.backend.cuda.listing.find_ptxas", lambda: None)
     assert "no cubin: ptxas not found: pip install 'tadc-compiler[cuda]'" in listed()
+
+
+def test_sizes_that_only_an_exact_look_allows(tmp_path: Path) -> None:
+    """Groups of 8: what the manifest says of the sizes, without `//`, refuses some that fit."""
+    text = "x: f64[C]; w: f64[F]; y[o] = x[8*(o // 8) + 7]*w[o]"
+    assert main(["-e", text, "--bundle", str(tmp_path)]) == 0
+    f, x = load_bundle(tmp_path, "emulated"), np.arange(16.0)
+    np.testing.assert_array_equal(f(x, np.ones(16)), x[np.arange(16) // 8 * 8 + 7])
+    with pytest.raises(tadc.ArgumentError, match="TAD0507"):
+        f(x, np.ones(17))
