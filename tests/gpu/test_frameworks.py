@@ -151,26 +151,6 @@ def test_a_stream_beside_the_current_one() -> None:
         del others, y
 
 
-@pytest.mark.parametrize("delete", [False, True])
-def test_arrays_of_jax_are_kept_until_they_are_read(delete: bool) -> None:
-    jax: Any = pytest.importorskip("jax")
-    if all(device.platform == "cpu" for device in jax.devices()):
-        pytest.skip("JAX finds no GPU")
-    jnp, f = jax.numpy, tadc.function(SLOW)
-    makes = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda _, x: x + 1, x))
-    for turn in range(30):
-        x = makes(jnp.full((1 << 20,), float(turn), jnp.float32))
-        y = f(x)
-        if delete:
-            del x
-        others = [jnp.full((1 << 20,), -5.0, jnp.float32) * n for n in range(4)]
-        z = jnp.sum(y[::4096]) / 256
-        expected = slow(turn + 50.0)
-        np.testing.assert_allclose(z, expected, rtol=1e-2, atol=1e-2)
-        np.testing.assert_allclose(np.asarray(y)[::1000], expected, rtol=1e-3, atol=1e-3)
-        del others
-
-
 def test_arrays_of_cupy() -> None:
     cupy = import_module("cupy") if _has("cupy") else pytest.skip("CuPy is not installed")
     f = tadc.function(PROGRAM)
