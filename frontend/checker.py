@@ -111,11 +111,11 @@ class _Checker:
         #: Sizes that declarations would tell which are rejected.
         told = set(self.module.unread)
         for statement in sorted(self.module.statements, key=_turn):
-            meaning = self._attempt(statement)
-            if isinstance(statement, syntax.Declare) and meaning is None:
+            meaning, name = self._attempt(statement), statement.name
+            is_repeated = id(statement) in self.names.repeated
+            if isinstance(statement, syntax.Declare) and (meaning is None or is_repeated):
                 told |= names_in(statement.shape)
-            name = statement.name
-            if id(statement) in self.names.repeated:
+            if is_repeated:
                 continue
             if isinstance(statement, syntax.Declare) and name in self.names.outputs:
                 self.declared[name] = meaning if isinstance(meaning, Tensor) else None

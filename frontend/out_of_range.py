@@ -157,6 +157,9 @@ def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[st
         last = f"({last})" if isinstance(size, Affine) else last
         range = f"{kind}{{{name}}}_0^{last} (…)"
         return [f"elements are counted from 0, and both bounds are taken: write `{range}`"]
+    if past and bound and (after := _element_after(access)):
+        kind, name = bound[0].kind, bound[0].name
+        return [f"both bounds are taken: write `{kind}{{{name}}}_(…)^({after} - 1) (…)`"]
     if found is not None and isinstance(size, int):
         excess = found[1] - (size - 1) if past else -found[0]
         options = _other_range(access, excess, past)
@@ -181,6 +184,19 @@ def _ends_at_the_size(access: Access) -> bool:
     last = access.size
     begins = low in (0, 1) or form in rows or form - 1 in rows
     return begins and (high == last or as_form(last) - form in rows)
+
+
+def _element_after(access: Access) -> str:
+    """The element `ptr[i + 1]` of an index array up to which the index runs, if that may be the size."""
+    context = access.context
+    rows = {row.form for row in (*context.ranges, *context.facts)}
+    spoken = spoken_names(context, access.scope)
+    ends = (
+        name
+        for name, at in context.lookups.items()
+        if Affine.var(name) - access.form in rows and at.below == as_form(access.size) + 1
+    )
+    return next((form_text(spoken[name]) for name in ends), "")
 
 
 def _other_range(access: Access, excess: int, past: bool) -> list[str]:

@@ -104,8 +104,8 @@ class Site:
     verb: str  # "declared" or "defined"
     #: Whether a statement of its own says it; a size may be said by the shape of an argument.
     is_stated: bool = True
-    #: The integer that a scalar is defined as, `N = 5`, which may be meant for a size.
-    integer: int | None = None
+    #: The definition of a scalar, `N = 5`, which may be meant for a size.
+    scalar: syntax.Define | None = None
 
 
 class Names:
@@ -148,8 +148,9 @@ class Names:
                 self.defined.add(name)
         self.outputs = {name: declared[name] for name in declared if name in self.defined}
         self.index_arrays = {name for name, statement in declared.items() if statement.below is not None}
-        for statement in declared.values():
-            for _, role, node in walk(statement):
+        for statement in module.statements:
+            nodes = walk(statement) if isinstance(statement, syntax.Declare) else ()
+            for _, role, node in nodes:
                 if isinstance(node, syntax.Name) and node.id not in self.sites and role != "at":
                     self.sites[node.id] = Site("size", node.span, "declared", is_stated=False)
 
@@ -287,7 +288,8 @@ class Names:
 def _site(statement: syntax.Statement) -> Site:
     kind = "size" if isinstance(statement, syntax.SizeDecl) else "tensor"
     verb = "defined" if isinstance(statement, syntax.Define) else "declared"
-    return Site(kind, statement.name_span, verb, integer=_integer(statement))
+    scalar = statement if isinstance(statement, syntax.Define) and not statement.indices else None
+    return Site(kind, statement.name_span, verb, scalar=scalar)
 
 
 def _defined_twice(name: str, span: Span, first: Site) -> Diagnostic:
@@ -299,14 +301,6 @@ def _defined_twice(name: str, span: Span, first: Site) -> Diagnostic:
         secondary=[(first.span, f"first {first.verb} here, as a {first.kind}")],
         helps=["choose another name: tensors and sizes share one namespace"],
     )
-
-
-def _integer(statement: syntax.Statement) -> int | None:
-    match statement:
-        case syntax.Define(indices=(), is_let=False, body=syntax.Number(value=int(value))):
-            return value
-        case _:
-            return None
 
 
 def _underscore(name: str, span: Span, kind: str) -> Diagnostic:

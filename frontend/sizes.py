@@ -13,7 +13,7 @@ from tadc.frontend.extents import SIZE_LIMIT, Extent, extent
 from tadc.frontend.index_expr import IndexReader
 from tadc.frontend.program import Program
 from tadc.frontend.report import Rejected, Reporter, error
-from tadc.frontend.scope import INT64_MAX, Names, Scope, Size
+from tadc.frontend.scope import INT64_MAX, Names, Scope, Site, Size
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
@@ -99,13 +99,7 @@ class SizeReader:
             )
         site = self.names.sites.get(name)
         if site and site.kind == "tensor":
-            secondary = [(site.span, "a tensor")]
-            message = f"`{name}` is a tensor, not a size"
-            helps, edits = ["a size has another name: `size N`, or `f64[N]` of an argument"], list[Edit]()
-            if site.integer is not None:
-                helps = [f"a fixed size is stated by `size {name} = {site.integer}`"]
-                edits = [Edit(Span(site.span.start, site.span.start), "size ", SAFE)]
-            raise Rejected(error("TAD0211", message, span, secondary=secondary, helps=helps, edits=edits))
+            raise Rejected(self._tensor(name, site, span))
         if name in self.names.known:
             found = self.names.known[name]
             if isinstance(found, Size):
@@ -120,6 +114,20 @@ class SizeReader:
         # Reported once; later uses stay silent.
         self.names.known[name] = None
         raise Rejected(self._unknown(name, span))
+
+    def _tensor(self, name: str, site: Site, span: Span) -> Diagnostic:
+        """Build the error for a tensor where a size stands."""
+        helps, edits = ["a size has another name: `size N`, or `f64[N]` of an argument"], list[Edit]()
+        body = site.scalar.body if site.scalar else None
+        if site.scalar and isinstance(body, syntax.Number) and isinstance(body.value, int):
+            helps = [f"a fixed size is stated by `size {name} = {body.value}`"]
+            edits = [Edit(Span(site.scalar.span.start, site.span.start), "size ", SAFE)]
+        elif body and _is_made_of_sizes(body, self.names):
+            written = self.reporter.text(body.span)
+            helps = [f"a size that is made of others has no name: write `{written}` where it is used"]
+            edits = [Edit(span, f"({written})", SAFE)]
+        message, secondary = f"`{name}` is a tensor, not a size", [(site.span, "a tensor")]
+        return error("TAD0211", message, span, secondary=secondary, helps=helps, edits=edits)
 
     def _unknown(self, name: str, span: Span) -> Diagnostic:
         known = [n for n, found in self.names.known.items() if isinstance(found, Size)]
@@ -147,6 +155,14 @@ class SizeReader:
             for name, span in self.symbols.items()
             if name not in told and name not in self.declared
         ]
+
+
+def _is_made_of_sizes(expr: syntax.Expr, names: Names) -> bool:
+    """Whether only size symbols, numbers and operators stand in an expression."""
+    nodes = [node for _, _, node in walk(expr)]
+    return all(isinstance(node, syntax.Binary | syntax.Number | syntax.Name) for node in nodes) and all(
+        isinstance(names.known.get(node.id), Size) for node in nodes if isinstance(node, syntax.Name)
+    )
 
 
 def _checked(value: int, span: Span) -> int:

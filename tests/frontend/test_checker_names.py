@@ -15,6 +15,7 @@ from tadc.frontend.printer import print_program
 from tadc.frontend.report import LIMIT
 from tadc.frontend.source import Source
 from tadc.frontend.terms import Reduce, operands
+from tadc.lattice.affine import Affine
 from tests.frontend.checking import checked, definition, printed, problem, problems
 
 
@@ -284,6 +285,29 @@ def test_names_used_as_what_they_are_not(text: str, message: str, at: str) -> No
     assert (found.code, found.message, found.at) == ("TAD0211", message, at)
 
 
+@pytest.mark.parametrize(
+    ("scalar", "help"),
+    [
+        ("let K = 3", "a fixed size is stated by `size K = 3`"),
+        ("K = 3", "a fixed size is stated by `size K = 3`"),
+        ("K = 2*N - 1", "a size that is made of others has no name: write `2*N - 1` where it is used"),
+        ("K = x[0]", "a size has another name: `size N`, or `f64[N]` of an argument"),
+        ("K = sin(2)", "a size has another name: `size N`, or `f64[N]` of an argument"),
+    ],
+)
+def test_a_scalar_that_is_meant_for_a_size(scalar: str, help: str) -> None:
+    text = f"x: f64[N]\n{scalar}\nf[i: 2*K] = i"
+    source = Source(text)
+    with pytest.raises(CompileError) as caught:
+        check(parse(source), source)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.helps) == ("TAD0211", [help])
+    for edit in found.edits:
+        fixed = text[: edit.span.start] + edit.replacement + text[edit.span.end :]
+        size = 6 if "3" in scalar else 4 * Affine.var("N") - 2
+        assert definition(fixed).shape == (size,)
+
+
 def test_a_size_that_no_argument_tells() -> None:
     found = problem("x: f64[9]\nf: f64[K]\nf[i] = x[i]")
     assert (found.code, found.message, found.at) == ("TAD0209", "no argument tells the size `K`", "2:8 K")
@@ -310,6 +334,10 @@ def test_a_value_for_an_unknown_size() -> None:
 def test_an_index_with_the_name_of_a_size() -> None:
     found = problem("x: f64[N]\nf[N: 3] = 1")
     assert (found.code, found.at, found.others) == ("TAD0207", "2:3 N", (("1:8 N", "a size"),))
+
+
+def test_the_sizes_of_a_second_declaration_are_silent() -> None:
+    assert [p.code for p in problems("x: f64[N]\nx: f64[M, K]\nf[i] = x[i]*M")] == ["TAD0205"]
 
 
 def test_a_size_of_a_declaration_that_is_rejected_is_silent() -> None:

@@ -364,6 +364,13 @@ def test_the_range_where_an_element_and_the_next_are_in_range(body: str, told: s
     stable(head + f"y[v] = {body}")
 
 
+def test_an_end_that_is_one_too_many() -> None:
+    head = "ptr: index[V + 1] in E + 1 increasing\ns: f64[E]\n"
+    found = problem(head + "y[v] = max{e}_(ptr[v])^(ptr[v + 1]) (s[e])")
+    assert found.code == "TAD0302"
+    assert found.helps == ("both bounds are taken: write `max{e}_(…)^(ptr[v + 1] - 1) (…)`",)
+
+
 def test_dimensions_that_tell_different_ranges() -> None:
     found = problem("x: f64[N]\ny: f64[N]\nz[i] = y[i] * (x[i + 1] - x[i])")
     assert (found.code, found.at) == ("TAD0305", "3:3 i")

@@ -130,8 +130,15 @@ def random_tokens(rng: random.Random) -> bytes:
 
 
 def random_program(rng: random.Random) -> bytes:
-    """A valid program with numbers, names, operators and bracketed parts exchanged for their like."""
+    """A valid program with numbers, names, operators and bracketed parts exchanged for their like.
+
+    Some have their lines in another order, or one of them twice.
+    """
     text = rng.choice(corpus()) if rng.random() < 0.5 else str(generate(rng.randrange(10**6)))
+    if rng.random() < 0.2:
+        lines = text.split("\n")
+        rng.shuffle(lines)
+        text = "\n".join(lines + rng.sample(lines, rng.randint(0, 1)))
     here = words(text)
     for _ in range(rng.choice((0, 1, 1, 2, 3, 6))):
         at = rng.randrange(len(here))
