@@ -10,7 +10,7 @@ from tadc.frontend import syntax
 from tadc.frontend.cursor import Cursor, SyntaxStop, describe
 from tadc.frontend.diagnostics import GUESS, SAFE, Edit, Label
 from tadc.frontend.foreign_functions import CALLS
-from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, RELATIONS
+from tadc.frontend.functions import FUNCTIONS, RELATIONS, SPELLED_REDUCTIONS
 from tadc.frontend.lexer import CLOSERS, RESERVED, Token
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import correction, did_you_mean
@@ -72,7 +72,7 @@ class Complaints(Cursor):
 
     def is_subscripted_sum(self, token: Token, following: str) -> bool:
         """Whether `sum_i x[i]` stands here."""
-        return token.text.partition("_")[0] in REDUCTIONS and following in ("name", "number", "sum")
+        return token.text.partition("_")[0] in SPELLED_REDUCTIONS and following in ("name", "number", "sum")
 
     def check_bounded(self, specs: list[syntax.IndexSpec], bounds: Span, kind: str) -> None:
         """Report bounds of two indices, and of one whose size is stated."""
@@ -90,15 +90,17 @@ class Complaints(Cursor):
             raise SyntaxStop
         kind, under, index = token.text.partition("_")
         edits: list[Edit] = []
-        if under and kind in REDUCTIONS:
+        if under and kind in SPELLED_REDUCTIONS:
             helps = [
                 f"the index stands in braces, `{kind}{{{index or 'i'}}} (…)`, bounds behind them, `_0^4`"
             ]
         elif hint := CALLS.get(token.text):
             helps = [hint.help]
         else:
-            helps = did_you_mean(token.text, REDUCTIONS) or [f"the reductions are {', '.join(REDUCTIONS)}"]
-            edits = correction(token.text, token.span, REDUCTIONS)
+            helps = did_you_mean(token.text, SPELLED_REDUCTIONS) or [
+                f"the reductions are {', '.join(SPELLED_REDUCTIONS)}"
+            ]
+            edits = correction(token.text, token.span, SPELLED_REDUCTIONS)
         message = f"`{token.text}` is no reduction"
         self.report("TAD0201", message, token.span, "unknown", helps=helps, edits=edits)
         raise SyntaxStop
@@ -110,9 +112,9 @@ class Complaints(Cursor):
         message = f"`{token.text}` takes {count}, not {given}"
         helps = [f"write `{token.text}({', '.join('xy'[:wanted])})`"]
         edits: list[Edit] = []
-        if function in REDUCTIONS and given == 1:
+        if function in SPELLED_REDUCTIONS and given == 1:
             helps.append(CALLS[function].help)
-        elif function in REDUCTIONS:
+        elif function in SPELLED_REDUCTIONS:
             nested = f"{function}(" * (given - 1) + self.text(arguments[0].span)
             nested += "".join(f", {self.text(e.span)})" for e in arguments[1:])
             helps, edits = [f"one in the other: `{nested}`"], [Edit(span, nested, SAFE)]

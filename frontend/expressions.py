@@ -8,7 +8,7 @@ from tadc.frontend.cursor import SyntaxStop, describe, reserved_helps
 from tadc.frontend.diagnostics import GUESS, SAFE, Edit
 from tadc.frontend.elsewhere import FOLLOWING, LIST, STATEMENTS, Hint, whole_number
 from tadc.frontend.foreign_functions import CALLS
-from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
+from tadc.frontend.functions import ALIASES, FUNCTIONS, NORM, RELATIONS, SPELLED_REDUCTIONS
 from tadc.frontend.lexer import INCREASING, RESERVED, Token
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Span
@@ -120,7 +120,7 @@ class ExpressionParser(Complaints):
         token = self.advance()
         following = self.peek().kind
         function = ALIASES.get(token.text, token.text)
-        if token.text in REDUCTIONS and following == "{":
+        if token.text in SPELLED_REDUCTIONS and following == "{":
             return self._reduce(token)
         if function in FUNCTIONS and (following == "(" or FUNCTIONS[function].reserved):
             return self._call(token, function)
@@ -251,7 +251,12 @@ class ExpressionParser(Complaints):
             body = self._group()
         self.bound -= len(specs)
         self.regions -= 1
-        return syntax.Reduce(self.since(token.start), kind, tuple(specs), lower, upper, body, conditions)
+        whole = self.since(token.start)
+        if kind != NORM:
+            return syntax.Reduce(whole, kind, tuple(specs), lower, upper, body, conditions)
+        square = syntax.Binary(body.span, "**", body, syntax.Number(body.span, 2))
+        total = syntax.Reduce(whole, "sum", tuple(specs), lower, upper, square, conditions)
+        return syntax.Call(whole, "sqrt", token.span, (total,))
 
     def _indices_where(self) -> tuple[list[syntax.IndexSpec], tuple[syntax.Relation, ...]]:
         """Read `i, j: 5`, `e: dst[e] = n and e < 3` or `e: E: dst[e] = n`: indices and conditions."""

@@ -156,7 +156,7 @@ _SAID = {
     "mean average avg": "write `sum{i} (x[i]) / N`, N being the size",
     "var variance": "with a mean m write `sum{i} ((x[i] - m)**2) / N`, N being the size",
     "std stdev": "with a mean m write `sqrt(sum{i} ((x[i] - m)**2) / N)`, N being the size",
-    "norm": "write `sqrt(sum{i} (x[i]**2))`",
+    "norm": "over an index it is `norm{i} (x[i])`",
     "dot inner vdot vecdot": "write `sum{i} (x[i] * y[i])`",
     "matmul mm bmm mv gemm einsum tensordot": "name the indices: `c[i, j] = sum{k} (a[i, k] * b[k, j])`",
     "outer": "name the indices: `c[i, j] = x[i] * y[j]`",
@@ -204,7 +204,7 @@ _SAID = {
     "fft ifft rfft irfft fft2 ifft2 fftn ifftn fftshift ifftshift dct idct": (
         f"there are no fast transforms: {_OUTSIDE}; a short one is `sum{{n}} (cos(2*pi*k*n / N) * x[n])`"
     ),
-    "solve lstsq inv inverse pinv det slogdet logdet cholesky qr svd lu lu_factor eig eigh eigvals "
+    "solve lstsq inv inverse det slogdet logdet cholesky qr svd lu lu_factor eig eigh eigvals "
     "eigvalsh expm matrix_power matrix_exp solve_triangular triangular_solve": (
         f"there is no linear algebra but sums: {_OUTSIDE}; a triangular system is a recurrence,"
         " `scan{i} y[i] = …`"

@@ -92,6 +92,8 @@ FUNCTIONS: dict[str, Function] = {
         _function("min", 2, 1),
         # x * y, and 0 where x is 0: a product and a comparison.
         _function("safe", 2, 2, reserved=False),
+        # 1 / x, and 0 where x is 0: the pseudo-inverse of Moore and Penrose of a number.
+        _function("pinv", 1, 5, "zero at 0", "odd", reserved=False),
     )
 }
 
@@ -128,6 +130,12 @@ REDUCTIONS: dict[str, Reduction] = {
         Reduction("logsumexp", nothing=-math.inf, ties_share=False, exponentials=1),
     )
 }
+
+#: A formula with a reduction that has a spelling of its own: `norm{i} (e)` is `sqrt(sum{i} (e**2))`.
+NORM = "norm"
+
+#: What is written as a reduction.
+SPELLED_REDUCTIONS = (*REDUCTIONS, NORM)
 
 #: The relations of `select` and of conditions between indices.
 RELATIONS = ("=", "!=", "<", "<=", ">", ">=")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape, extent_text, required_text
+from tadc.frontend.functions import NORM
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
@@ -180,9 +181,10 @@ def _items(term: Term, scope: Scope) -> tuple[int, list[Item]]:
             forms = [form.substitute(scope.names) for form in term.indices]
             return ATOM, [element_text(term.tensor, forms, stored=term.tensor in scope.sparse)]
         case Apply():
-            return _apply(term, scope)
+            norm = norm_of(term)
+            return _apply(term, scope) if norm is None else (PRIMARY, _reduce(*norm, scope, NORM))
         case Reduce():
-            return PRIMARY, _reduce(term, scope)
+            return PRIMARY, _reduce(term, term.body, scope, term.kind)
         case Guard():
             return PRIMARY, _guard(term, scope)
         case Select():
@@ -222,10 +224,24 @@ def _guard(term: Guard, scope: Scope) -> list[Item]:
     return [f"if {{{conditions}}} then (", then, ") else (", otherwise, ")"]
 
 
-def _reduce(term: Reduce, scope: Scope) -> list[Item]:
+def norm_of(term: Apply) -> tuple[Reduce, Term] | None:
+    """Of the root of a sum of squares, the sum and what is squared; None of another formula."""
+    match term:
+        case Apply(
+            function="sqrt",
+            operands=(
+                Reduce(kind="sum", body=Apply(function="pow", operands=(e, Const(value=int() as n)))) as s,
+            ),
+        ) if n == 2:
+            return s, e
+        case _:
+            return None
+
+
+def _reduce(term: Reduce, element: Term, scope: Scope, kind: str) -> list[Item]:
     inner = bind(term, scope)
     names = [str(inner.names[name]) for name in term.binders]
-    body = Job(term.body, SUM, inner)
+    body = Job(element, SUM, inner)
     ranging, held = told_apart(term.binders, term.domain)
     box = over_box(term.binders, term.domain) if held or len(names) > 1 else None
     # Else the size depends on an index, and is stated as a bound.
@@ -238,11 +254,11 @@ def _reduce(term: Reduce, scope: Scope) -> list[Item]:
         ]
         texts = ["" if known else f": {form_text(size)}" for known, size in zip(told, sizes, strict=True)]
         specs = ", ".join(map("".join, zip(names, texts, strict=True)))
-        return [f"{term.kind}{{{specs}{f': {where}' if held else ''}}} (", body, ")"]
+        return [f"{kind}{{{specs}{f': {where}' if held else ''}}} (", body, ")"]
     where = held_text([row.substitute(inner.names) for row in held])
     indices = f"{names[0]}: {where}" if held else names[0]
     level = level_of(names[0], [row.substitute(inner.names) for row in ranging])
-    return [f"{term.kind}{{{indices}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
+    return [f"{kind}{{{indices}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
 
 
 def bind(term: Reduce, scope: Scope) -> Scope:

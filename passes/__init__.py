@@ -1,1 +1,1 @@
-"""Programs to loops: derivatives, rewrites of terms, maps and their fusion, schedules, nests of loops."""
+"""Passes over the `tad` dialect: differentiation, delta cancellation, simplification, lowering."""

@@ -1,1 +1,1 @@
-"""Functions for the nests of a program on a CPU: their memory, calls, recurrences, and ranges for threads."""
+"""Maps to loops for the CPU: fusion, schedules, tiles of vectors, panels."""

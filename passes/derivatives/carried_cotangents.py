@@ -49,7 +49,7 @@ class Carried:
             found = cotangents(algebra, cotangent, term, own)
             return self.inward(*inner, found[term.operands.index(inner[0])])
         if isinstance(term, Apply) and term.function == "div":
-            return over_divisor(algebra, cotangent, term.operands[1])
+            return over_divisor(algebra, cotangent, term if own is None else own, *term.operands)
         if isinstance(term, Apply) and term.function in WINS:
             u, v = term.operands
             part = algebra.select("=", u, v, algebra.const(0.5), algebra.one)

@@ -10,25 +10,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from tadc.frontend.functions import APPLIED, complete
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
+from tadc.passes.derivatives import slope_ends
+from tadc.passes.derivatives.series import fraction
 from tadc.passes.terms.algebra import Algebra
 
-Unary = Callable[[Algebra, Term, Apply, Term], tuple[Term, ...]]
-Binary = Callable[[Algebra, Term, Apply, Term, Term], tuple[Term, ...]]
+Unary = Callable[[Any, Term, Apply, Term], tuple[Term, ...]]
+Binary = Callable[[Any, Term, Apply, Term, Term], tuple[Term, ...]]
 Rule = Unary | Binary
 
 
-def _quotient(a: Algebra, g: Term, divisor: Term) -> Term:
-    """`g / divisor`, 0 for g = 0 also where the divisor is 0."""
-    return a.safe(g, a.div(a.one, divisor))
+def _root(a: Any, g: Term, y: Term, u: Term, n: Fraction, partial: Term) -> Term:
+    """Through u**n, infinite where u is 0."""
+    return a.through(g, partial, lambda: slope_ends.root(a, y, u, n), (u,))
 
 
-def _over_root(a: Algebra, g: Term, radicand: Term) -> Term:
-    """`g / sqrt(radicand)`, infinite where the radicand is 0."""
-    return _quotient(a, g, a.apply("sqrt", radicand))
+def _log(a: Any, g: Term, u: Term, over: Term | None = None, scale: float = 1.0) -> Term:
+    """Through the logarithm of `over`, by default u, divided by the logarithm `scale` of its base."""
+    divisor = u if over is None else over
+    divisor = divisor if scale == 1 else a.mul(a.const(scale), divisor)
+    return a.through(g, a.div(a.one, divisor), lambda: slope_ends.logarithm(a, u, scale, over), (u,))
+
+
+def _arc(a: Any, g: Term, y: Term, u: Term, radicand: Term, ends: slope_ends.Ends, square: int = 1) -> Term:
+    """Through an inverse sine or cosine, infinite at the ends of its domain."""
+    partial = a.div(a.one, a.apply("sqrt", radicand))
+    return a.through(g, partial, lambda: slope_ends.arc(a, y, u, ends, square), (u,))
 
 
 def _square(a: Algebra, x: Term) -> Term:
@@ -51,19 +62,26 @@ def goes_to(a: Algebra, each: Term, wins: str, u: Term, v: Term) -> tuple[Term, 
     return (a.select(wins, u, v, each, a.zero), a.select(wins, v, u, each, a.zero))
 
 
-def over_divisor(a: Algebra, g: Term, v: Term) -> Term:
-    """`g / v`."""
-    return _quotient(a, g, v)
+def over_divisor(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
+    """`g / v`, for y = u / v."""
+    return a.through(g, a.div(a.one, v), lambda: slope_ends.quotient(a, y, u, v, a.one, -1), (u, v))
 
 
-def _pow(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+def times_quotient(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
+    """`g * y / v`, for y = u / v."""
+    return a.through(g, a.div(y, v), lambda: slope_ends.quotient(a, y, u, v, u, -2), (v,))
+
+
+def _pow(a: Any, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     n = integer_exponent(y)
     if n is not None:
         partial = a.mul(a.const(n), a.power(u, n - 1))
-        return (a.mul(g, partial) if n >= 0 else a.safe(g, partial), a.zero)
+        return (a.mul(g, partial) if n >= 0 else _root(a, g, y, u, Fraction(n), partial), a.zero)
     power, positive = a.apply("pow", u, a.sub(v, a.one)), a.values.of(u).is_positive
     if positive or (isinstance(v, Const) and v.value >= 1):
         du = a.mul(g, a.mul(v, power))
+    elif isinstance(v, Const):
+        du = _root(a, g, y, u, fraction(v.value), a.mul(v, power))
     else:
         du = a.safe(a.mul(g, v), power)  # u**0 is constant near u = 0
     if isinstance(v, Const):
@@ -85,12 +103,17 @@ def _bell(a: Algebra, g: Term, u: Term) -> Term:
     return a.mul(g, a.mul(a.const(2 / math.sqrt(math.pi)), a.apply("exp", a.neg(_square(a, u)))))
 
 
+_HALF, _THIRD = Fraction(1, 2), Fraction(1, 3)
+_OF_SINE: slope_ends.Ends = [(1, math.pi / 2, -1), (-1, -math.pi / 2, 1)]
+_OF_COSINE: slope_ends.Ends = [(1, 0.0, 1), (-1, math.pi, -1)]
+_OF_AREA: slope_ends.Ends = [(1, 0.0, 1)]
+
 RULES: dict[str, Rule] = {
     "add": lambda a, g, y, u, v: (g, g),
     "sub": lambda a, g, y, u, v: (g, a.neg(g)),
     "mul": lambda a, g, y, u, v: (a.mul(g, v), a.mul(g, u)),
     "safe": lambda a, g, y, u, v: (a.safe(g, v), a.safe(u, g)),
-    "div": lambda a, g, y, u, v: (over_divisor(a, g, v), a.neg(a.safe(g, a.div(y, v)))),
+    "div": lambda a, g, y, u, v: (over_divisor(a, g, y, u, v), a.neg(times_quotient(a, g, y, u, v))),
     "mod": lambda a, g, y, u, v: (g, a.neg(a.safe(g, a.apply("floor", a.div(u, v))))),
     "neg": lambda a, g, y, u: (a.neg(g),),
     "pow": _pow,
@@ -99,38 +122,52 @@ RULES: dict[str, Rule] = {
     "exp": lambda a, g, y, u: (a.mul(g, y),),
     "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
     "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
-    "log": lambda a, g, y, u: (_quotient(a, g, u),),
-    "log2": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(2)), u)),),
-    "log10": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(10)), u)),),
-    "log1p": lambda a, g, y, u: (_quotient(a, g, a.add(a.one, u)),),
-    "sqrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(2), y)),),
-    "cbrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(3), _square(a, y))),),
+    "log": lambda a, g, y, u: (_log(a, g, u),),
+    "log2": lambda a, g, y, u: (_log(a, g, u, scale=math.log(2)),),
+    "log10": lambda a, g, y, u: (_log(a, g, u, scale=math.log(10)),),
+    "log1p": lambda a, g, y, u: (_log(a, g, u, a.add(a.one, u)),),
+    "sqrt": lambda a, g, y, u: (_root(a, g, y, u, _HALF, a.div(a.one, a.mul(a.const(2), y))),),
+    "cbrt": lambda a, g, y, u: (_root(a, g, y, u, _THIRD, a.div(a.one, a.mul(a.const(3), _square(a, y)))),),
     "sin": lambda a, g, y, u: (a.mul(g, a.apply("cos", u)),),
     "cos": lambda a, g, y, u: (a.neg(a.mul(g, a.apply("sin", u))),),
     "tan": lambda a, g, y, u: (a.mul(g, a.add(a.one, _square(a, y))),),
-    "asin": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(a.one, u), a.add(a.one, u))),),
-    "acos": lambda a, g, y, u: (a.neg(_over_root(a, g, a.mul(a.sub(a.one, u), a.add(a.one, u)))),),
+    "asin": lambda a, g, y, u: (_arc(a, g, y, u, a.mul(a.sub(a.one, u), a.add(a.one, u)), _OF_SINE),),
+    "acos": lambda a, g, y, u: (
+        a.neg(_arc(a, g, y, u, a.mul(a.sub(a.one, u), a.add(a.one, u)), _OF_COSINE)),
+    ),
     "atan": lambda a, g, y, u: (a.div(g, a.add(a.one, _square(a, u))),),
     "atan2": _atan2,
     "sinh": lambda a, g, y, u: (a.mul(g, a.apply("cosh", u)),),
     "cosh": lambda a, g, y, u: (a.mul(g, a.apply("sinh", u)),),
     "tanh": lambda a, g, y, u: (a.mul(g, a.sub(a.one, _square(a, y))),),
-    "asinh": lambda a, g, y, u: (_over_root(a, g, a.add(a.one, _square(a, u))),),
-    "acosh": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(u, a.one), a.add(u, a.one))),),
-    "atanh": lambda a, g, y, u: (_quotient(a, g, a.sub(a.one, _square(a, u))),),
+    "asinh": lambda a, g, y, u: (a.safe(g, a.div(a.one, a.apply("sqrt", a.add(a.one, _square(a, u))))),),
+    "acosh": lambda a, g, y, u: (_arc(a, g, y, u, a.mul(a.sub(u, a.one), a.add(u, a.one)), _OF_AREA, -1),),
+    "atanh": lambda a, g, y, u: (a.safe(g, a.div(a.one, a.sub(a.one, _square(a, u)))),),
     "erf": lambda a, g, y, u: (_bell(a, g, u),),
     "erfc": lambda a, g, y, u: (a.neg(_bell(a, g, u)),),
-    "abs": lambda a, g, y, u: (a.mul(g, a.apply("sign", u)),),
+    "abs": lambda a, g, y, u: (a.by_sign(g, y, u),),
     "sign": lambda a, g, y, u: (a.zero,),
     "floor": lambda a, g, y, u: (a.zero,),
     "ceil": lambda a, g, y, u: (a.zero,),
     "sigmoid": lambda a, g, y, u: (a.mul(g, a.mul(y, a.apply("sigmoid", a.neg(u)))),),
     "relu": lambda a, g, y, u: (a.select(">", u, a.zero, g, a.zero),),
+    "pinv": lambda a, g, y, u: (a.neg(a.mul(g, _square(a, y))),),
 }
 complete("a derivative", RULES, APPLIED)
 
+#: Functions whose slope may be infinite or have a step.
+STEEP = frozenset(
+    {"abs", "sqrt", "cbrt", "pow", "asin", "acos", "acosh", "log", "log2", "log10", "log1p", "div"}
+)
 
-def cotangents(a: Algebra, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:
+
+def partials(a: Algebra, y: Apply) -> tuple[Term, ...]:
+    """The derivatives of a function by its operands."""
+    return cotangents(a, a.one, y)
+
+
+def cotangents(a: Any, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:
     """The cotangents of the operands of `y`, given its own; `value` is a term that has the value of `y`."""
     rule: Any = RULES[y.function]
+    a.at = y
     return rule(a, g, y if value is None or y.function == "pow" else value, *y.operands)

@@ -14,12 +14,16 @@ from functools import reduce
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, operands
+from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, operands
 from tadc.lattice.affine import Affine
 from tadc.passes.derivatives.activity import active_tensors
-from tadc.passes.derivatives.derivative_table import cotangents
+from tadc.passes.derivatives.derivative_table import STEEP, cotangents, partials
+from tadc.passes.derivatives.formula_slopes import formula_slopes, leaves
+from tadc.passes.derivatives.open_roots import with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.derivatives.sharing import Sharing
+from tadc.passes.derivatives.slopes import CotangentAlgebra
+from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.value_ranges import ValueRanges
@@ -35,7 +39,7 @@ def forward_program(
     (`Definition.tangent_of`). A tangent has the shape of its tensor; with a `chunk` of more than 0 it is that
     many tangents, along a dimension in front.
     """
-    return _Forward(program, tuple(wrt), keep_values, chunk).run()
+    return _Forward(with_open_roots(program, wrt).program, tuple(wrt), keep_values, chunk).run()
 
 
 @dataclass
@@ -45,10 +49,14 @@ class _Forward:
     keep_values: bool
     chunk: int
     known: dict[int, Term] = field(default_factory=dict[int, Term])
+    steep: dict[int, bool] = field(default_factory=dict[int, bool])
 
     def run(self) -> Program:
         program = self.program
-        self.algebra, self.names = Algebra(program.terms, ValueRanges(program)), Names(program)
+        self.algebra = CotangentAlgebra(
+            program.terms, ValueRanges(program), partials, Sharing.of(program, self.wrt)
+        )
+        self.names = Names(program)
         self.types, self.active = program.types(), active_tensors(program, self.wrt)
         moving = [d.name for d in program.definitions if d.name in self.active or d.is_output]
         self.tangent_of = {tensor: self.names.free(f"{tensor}_dot") for tensor in (*self.wrt, *moving)}
@@ -65,7 +73,12 @@ class _Forward:
             for d in program.definitions
         ]
         definitions += [self.definition(d) for d in program.definitions if d.name in self.tangent_of]
-        return replace(program, arguments=tuple(arguments), definitions=needed(definitions))
+        return replace(
+            program,
+            arguments=tuple(arguments),
+            definitions=needed(definitions),
+            doubts=self.algebra.doubts(program.source),
+        )
 
     def shape(self, shape: Sequence[Extent]) -> tuple[Extent, ...]:
         """The shape of the tangent of a tensor."""
@@ -96,7 +109,7 @@ class _Forward:
             if term.number in self.known:
                 stack.pop()
                 continue
-            below = () if isinstance(term, Reduce) else operands(term)
+            below = () if isinstance(term, Reduce) else self.below(term)
             waiting = [t for t in below if t.number not in self.known]
             if waiting:
                 stack += waiting
@@ -104,19 +117,41 @@ class _Forward:
                 self.known[term.number] = self.from_below(term, [self.known[t.number] for t in below])
         return self.known[root.number]
 
+    def below(self, term: Term) -> Sequence[Term]:
+        """What a tangent is made of: of a formula with a slope that may be infinite, what it is a formula of.
+
+        There each operand of it gets its slope as in reverse mode: 0 * inf is told by the whole product
+        alone.
+        """
+        return leaves(term) if self.is_steep(term) else operands(term)
+
+    def is_steep(self, term: Term) -> bool:
+        """Whether a term is a formula in which a slope may be infinite."""
+        return bottom_up(term, self.steep, self._is_steep)
+
+    def _is_steep(self, node: Term, below: Sequence[bool]) -> bool:
+        if not isinstance(node, Apply):
+            return False
+        return any(below) or (node.function in STEEP and self.algebra.is_steep(node))
+
     def from_below(self, term: Term, below: Sequence[Term]) -> Term:
         """The tangent of a term whose operands' tangents are known."""
         algebra = self.algebra
         match term:
             case Read():
                 return self.read(term)
-            case Apply():
+            case Apply() if not self.is_steep(term):
                 # The rule of an operand uses what flows into it alone.
                 parts = [
                     cotangents(algebra, tangent, term)[n]
                     for n, tangent in enumerate(below)
                     if not is_const(tangent, 0)
                 ]
+                return reduce(algebra.add, parts, algebra.zero)
+            case Apply():
+                slopes = formula_slopes(algebra, term)
+                moving = zip(self.below(term), below, strict=True)
+                parts = (algebra.safe(tangent, slopes[leaf.number]) for leaf, tangent in moving)
                 return reduce(algebra.add, parts, algebra.zero)
             case Select():
                 if is_const(below[2], 0) and is_const(below[3], 0):

@@ -15,6 +15,7 @@ from tadc.frontend.extents import Extent
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Term
 from tadc.lattice.affine import Affine, equals_zero
+from tadc.passes.derivatives.open_roots import with_open_roots
 from tadc.passes.derivatives.reverse import Reverse
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.liveness import needed
@@ -27,14 +28,18 @@ def jacobian_program(program: Program, wrt: Sequence[str]) -> Program:
     The result takes the program's arguments and returns nothing else. `Definition.tangent_of` and
     `gradient_of` say of a Jacobian which output and which argument it belongs to.
     """
+    opened = with_open_roots(program, wrt)
+    program = opened.program
     own = [replace(d, is_output=False, gradient_of="", tangent_of="") for d in program.definitions]
     names = Names(program)
     derived: list[Definition] = []
     for output in program.outputs:
         alone = tuple(replace(d, is_output=d.name == output.name) for d in own)
-        derived += _OutputJacobian(replace(program, definitions=alone), tuple(wrt)).of(output, names)
+        derived += _OutputJacobian(
+            replace(program, definitions=alone), tuple(wrt), seen_roots=opened.seen
+        ).of(output, names)
     arguments = tuple(replace(a, cotangent_of="", tangent_of="") for a in program.arguments)
-    return replace(program, arguments=arguments, definitions=needed([*own, *derived]))
+    return replace(program, arguments=arguments, definitions=needed([*own, *derived]), doubts=())
 
 
 @dataclass

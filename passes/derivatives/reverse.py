@@ -28,14 +28,19 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
+    reachable,
 )
 from tadc.lattice.affine import Affine, box, equals_zero
 from tadc.lattice.polyhedron import negation
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried_cotangents import Carried
-from tadc.passes.derivatives.derivative_table import cotangents
+from tadc.passes.derivatives.derivative_table import STEEP, cotangents, partials
+from tadc.passes.derivatives.formula_slopes import is_short
+from tadc.passes.derivatives.open_roots import with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.derivatives.sharing import Sharing
+from tadc.passes.derivatives.slopes import CotangentAlgebra
+from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.collect import collected
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names, gradient_indices
@@ -57,7 +62,8 @@ def reverse_program(
     gradient); `keep_values` returns the outputs as well, first. `separate` keeps what different reads
     contribute in sums of their own.
     """
-    return Reverse(program, tuple(wrt), keep_values, unit_cotangent, separate).run()
+    opened = with_open_roots(program, wrt)
+    return Reverse(opened.program, tuple(wrt), keep_values, unit_cotangent, separate, opened.seen).run()
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class Reverse:
     keep_values: bool = False
     unit_cotangent: bool = False
     separate: bool = False
+    seen_roots: frozenset[str] = frozenset()
     contributions: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
     adjoints: list[Definition] = field(default_factory=list[Definition])
 
@@ -103,13 +110,19 @@ class Reverse:
             for d in program.definitions
         ]
         definitions = needed([*own, *gradients])
-        return replace(program, arguments=tuple(arguments), definitions=definitions)
+        return replace(
+            program,
+            arguments=tuple(arguments),
+            definitions=definitions,
+            doubts=self.algebra.doubts(program.source),
+        )
 
     def start(self, names: Names) -> None:
         """Look at the program; new tensors get names that are free in `names`."""
         program = self.program
         self.names = names
-        self.algebra = Algebra(program.terms, ValueRanges(program))
+        self.sharing = Sharing.of(program, self.wrt)
+        self.algebra = CotangentAlgebra(program.terms, ValueRanges(program), partials, self.sharing)
         self.types, self.shapes = program.types(), program.shapes()
         self.patterns = {a.name: a.pattern for a in program.arguments}
         self.activity = Activity(active_tensors(program, self.wrt))
@@ -170,7 +183,7 @@ class Reverse:
         total = self.total(name, incoming)
         if is_const(total, 0):
             return
-        if total is incoming:
+        if total is incoming or self.is_open(definition, total):
             cotangent = terms.substitute(total, dict(zip(self.indices[name], mapping.values(), strict=True)))
         else:
             adjoint = self.names.free("d" + name)
@@ -183,9 +196,22 @@ class Reverse:
                     adjoint, kind, shape, indices, total, False, definition.span, cotangent_of=definition.name
                 )
             )
+            self.sharing.define(adjoint, total)
+            if name in self.seen_roots:
+                self.sharing.sources[adjoint] = frozenset()
             cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
         self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
+
+    def is_open(self, definition: Definition, cotangent: Term) -> bool:
+        """Whether a cotangent is a short formula, and goes on through slopes that may be infinite.
+
+        What these pass on depends on its factors, which a tensor would not show.
+        """
+        return is_short(cotangent) and any(
+            isinstance(t, Apply) and t.function in STEEP and self.algebra.is_steep(t)
+            for t in reachable([definition.body])
+        )
 
     def recurrence(self, definition: Definition, order: Affine) -> None:
         """The adjoint of a definition that reads itself: its cotangent is a recurrence the other way round.
@@ -209,13 +235,21 @@ class Reverse:
         cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
         carried = Carried(algebra, self.activity.is_active)
-        body, own = self.with_own(definition, list(mapping.values()))
-        self.begin(scope)
-        self.hand_on(carried, 0, body, own, cotangent)
-        self.drain()
-        total = self.total(name, self.seed(definition) if definition.is_output else algebra.zero)
-        body, own = self.with_own(definition, [Affine.var(b) for b in indices])
-        total = carried.inward(body, own, total)
+        before = {tensor: list(parts) for tensor, parts in self.contributions.items()}
+        self.sharing.sources[adjoint] = frozenset()
+        while True:
+            body, own = self.with_own(definition, list(mapping.values()))
+            self.begin(scope)
+            self.hand_on(carried, 0, body, own, cotangent)
+            self.drain()
+            total = self.total(name, self.seed(definition) if definition.is_output else algebra.zero)
+            body, own = self.with_own(definition, [Affine.var(b) for b in indices])
+            total = carried.inward(body, own, total)
+            # What slopes pass on may depend on what the cotangent depends on, which is known only now.
+            taken = self.sharing.sources[adjoint]
+            if self.sharing.define(adjoint, total) <= taken or not algebra.asked:
+                break
+            self.contributions = {tensor: list(parts) for tensor, parts in before.items()}
         back = -order.substitute({i: Affine.var(b) for i, b in zip(definition.indices, indices, strict=True)})
         shape, names = (*front.values(), *definition.shape), (*front, *indices)
         made = Definition(

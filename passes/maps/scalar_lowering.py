@@ -101,6 +101,13 @@ def _safe(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.
     return s.select(s.compare(NOT_EQUAL, x, zero), s.op("arith.mulf", x, y), zero)
 
 
+def _pinv(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
+    """`1 / x`; 0 where x is 0."""
+    s = Scalars(b, point, x.type)
+    zero = s.const(0.0)
+    return s.select(s.compare(EQUAL, x, zero), zero, s.op("arith.divf", s.const(1.0), x))
+
+
 def _mod(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
     """The floored remainder, with the sign of y, as in Python."""
     s = Scalars(b, point, x.type)
@@ -130,6 +137,7 @@ EXPANSIONS: dict[str, Callable[..., ir.Value]] = {
     "relu": _relu,
     "mod": _mod,
     "safe": _safe,
+    "pinv": _pinv,
     "arith.maximumf": _extremum(GREATER),
     "arith.minimumf": _extremum(LESS),
 }

@@ -71,6 +71,10 @@ def _safe(x: Scalar, y: Scalar) -> Scalar:
     return x * y if x != 0 else type(x)(0)
 
 
+def _pinv(x: Scalar) -> Scalar:
+    return type(x)(1) / x if x != 0 else type(x)(0)
+
+
 def _choose(condition: bool, x: Scalar, y: Scalar) -> Scalar:
     return x if condition else y
 
@@ -102,6 +106,7 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
     "sigmoid": sigmoid,
     "relu": _relu,
     "safe": _safe,
+    "pinv": _pinv,
     "max": greater,
     "min": lesser,
     "choose": _choose,

@@ -14,6 +14,7 @@ FUNCTION_COSTS: Mapping[str, float] = {
     **dict.fromkeys(("max", "min", "relu", "safe", "sign", "guard"), 3),
     "powi": 2,
     **dict.fromkeys(("div", "sqrt", "mod"), 16),
+    "pinv": 18,
     "index number": 3,
     "lookup": 1,
 }

@@ -24,6 +24,9 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Constraint
 from tadc.passes.terms.value_ranges import ValueRanges
 
+#: What holds of a number that is not 0, and what does not.
+_NOT_ZERO, _ZERO = ("!=", ">", "<"), ("=", ">=", "<=")
+
 
 def is_const(term: Term, value: int) -> bool:
     """Whether a term is this literal."""
@@ -40,6 +43,8 @@ class Algebra:
         self.one = terms.const(1)
         self.heads: dict[int, Term] = {}
         self.changed: dict[tuple[str, int], Term] = {}
+        #: What is not 0 where a term stands that is being made.
+        self.nonzero: list[Term] = []
 
     def const(self, value: int | float) -> Const:
         """A literal; integral floats as ints."""
@@ -223,11 +228,18 @@ class Algebra:
     def inside(self, node: Guard | Select, change: Callable[[Term], Term]) -> Term:
         """What `change` makes of the branch that is not 0, in the same choice: what it brings along adds
         nothing where that branch is not taken, not even a NaN."""
-        if is_const(node.otherwise, 0):
-            return self.branch(node, change(node.then))
         if isinstance(node, Guard):
+            if is_const(node.otherwise, 0):
+                return self.branch(node, change(node.then))
             return self.guard(node.conditions, self.zero, change(node.otherwise), node.span)
-        return self.select(node.relation, node.lhs, node.rhs, self.zero, change(node.otherwise))
+        first = is_const(node.otherwise, 0)
+        tells = is_const(node.rhs, 0) and node.relation in (_NOT_ZERO if first else _ZERO)
+        self.nonzero += [node.lhs] if tells else []
+        made = change(node.then if first else node.otherwise)
+        del self.nonzero[len(self.nonzero) - tells :]
+        if first:
+            return self.branch(node, made)
+        return self.select(node.relation, node.lhs, node.rhs, self.zero, made)
 
     def branch(self, node: Guard | Select, then: Term) -> Term:
         """The guard or select with another first branch and 0 in the second."""

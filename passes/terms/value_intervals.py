@@ -183,6 +183,7 @@ _UNARY: Mapping[str, Callable[[Values], Values]] = {
     "ceil": lambda x: Values(x.low, x.high + 1, x.finite),
     "sigmoid": lambda x: Values(0, 1, finite=True, nonzero=True),
     "relu": lambda x: _greatest(x, exactly(0)),
+    "pinv": lambda x: _odd(x)._replace(finite=True, nonzero=x.is_nonzero and x.finite),
 }
 _BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     "add": _sum,

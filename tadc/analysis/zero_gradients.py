@@ -14,6 +14,11 @@ _FLAT = having("flat")
 _COMPARED = "compared"
 
 
+def derivative_doubts(program: Program, derived: Program) -> list[Diagnostic]:
+    """Warnings about the derivative of a program: gradients that are 0, and what may be NaN."""
+    return [*zero_gradients(program, derived), *derived.doubts]
+
+
 def zero_gradients(program: Program, derived: Program) -> list[Diagnostic]:
     """A warning for each gradient of `derived` that is the constant 0 though `program` reads the argument."""
     flat = {d.gradient_of for d in derived.outputs if isinstance(d.body, Const) and d.body.value == 0}

@@ -221,9 +221,9 @@ def derivative_of(
         return derived
     # For other values of its sizes the derivative may be another. A block of zeros in a Jacobian is no news.
     if f.per_value is None and mode != "jacobian":
-        from tadc.analysis.zero_gradients import zero_gradients
+        from tadc.analysis.zero_gradients import derivative_doubts
 
-        found = zero_gradients(f.program, derived.program)
+        found = derivative_doubts(f.program, derived.program)
         warn_of(found)
         if found:
             return derived

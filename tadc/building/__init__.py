@@ -10,7 +10,7 @@ from tadc.building.built_programs import define, program
 from tadc.building.decorated import f32, f64, kernel
 from tadc.building.einsums import einsum
 from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
-from tadc.building.python_forms import logsumexp, max, min, prod, select, sum, where
+from tadc.building.python_forms import logsumexp, max, min, norm, prod, select, sum, where
 from tadc.building.tensors import IndexArray, argument, index, index_array, indices, let, size, sizes
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "logsumexp",
     "max",
     "min",
+    "norm",
     "prod",
     "program",
     "select",

@@ -9,7 +9,7 @@ from tadc.building.python_expressions import CHOICE, NOT, Condition, Expression,
 from tadc.building.python_lines import Site, here, wrong
 from tadc.building.tensors import Head, checked_head
 from tadc.caller.boundary import public
-from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
+from tadc.frontend.functions import FUNCTIONS, SPELLED_REDUCTIONS
 
 #: What a function is called in Python whose name a reduction has: as in NumPy.
 _RENAMED = {"max": "maximum", "min": "minimum"}
@@ -110,8 +110,20 @@ def logsumexp(indices: Head, *rest: Any, where: Condition | None = None) -> Expr
     return _reduction("logsumexp", indices, rest, where)
 
 
+@public
+def norm(indices: Head, *rest: Any, where: Condition | None = None) -> Expression:
+    """The root of the sum of squares over indices, given as those of `sum`; its slope is 0 where it is 0.
+
+    >>> import tadc
+    >>> k, x = tadc.index("k"), tadc.argument("x", "f64", "N")
+    >>> float(tadc.define("m", [], tadc.norm(k, x[k]))([3, 4]))
+    5.0
+    """
+    return _reduction("norm", indices, rest, where)
+
+
 def _reduction(kind: str, indices: Any, rest: tuple[Any, ...], where: Any = None) -> Expression:
-    assert kind in REDUCTIONS
+    assert kind in SPELLED_REDUCTIONS
     site = here()
     if not rest and isinstance(indices, Expression):
         raise wrong(f"`tadc.{kind}` is over an index", f"name it first: `tadc.{kind}(k, x[k])`")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.functions import SPELLED_REDUCTIONS
 
-_KIND = "|".join(REDUCTIONS)
+_KIND = "|".join(SPELLED_REDUCTIONS)
 _RELATION = re.compile(r"(?<![<>!=])=(?!=)")
 
 

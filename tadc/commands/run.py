@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from tadc.analysis.zero_gradients import zero_gradients
+from tadc.analysis.zero_gradients import derivative_doubts
 from tadc.api.call_versions import adapt_to_calls
 from tadc.api.execute import compile_program, evaluate
 from tadc.api.function import Function
@@ -93,7 +93,7 @@ def _derived(arguments: Arguments, state: Compilation, recipe: Recipe | None) ->
     compile_until(state, "opt", first="tad")
     derived = read_back(state)
     warn_of_zero_gradients(arguments, program, derived)
-    if not zero_gradients(program, derived):
+    if not derivative_doubts(program, derived):
         keep_signature(recipe, Signature.of(derived))
     return derived
 

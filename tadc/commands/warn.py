@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from tadc.analysis.zero_gradients import zero_gradients
+from tadc.analysis.zero_gradients import derivative_doubts
 from tadc.api.function import Function, function_of_text
 from tadc.commands.messages import report
 from tadc.commands.options import Arguments
@@ -30,12 +30,12 @@ def function_of(arguments: Arguments, source: Source) -> Function:
 
 
 def warn_of_zero_gradients(arguments: Arguments, program: Program, derived: Program | None = None) -> None:
-    """TAD0402 for the gradients that `--wrt` asks for.
+    """TAD0402 and TAD0412 for the gradients that `--wrt` asks for.
 
     Only the simplified derivative tells; where the command does not go so far, it is taken here, and
     what is wrong with it is left to a command that does.
     """
-    if "TAD0402" in arguments.allow:
+    if {"TAD0402", "TAD0412"} <= set(arguments.allow):
         return
     if derived is None:
         from tadc.compiler.derive import derive
@@ -43,4 +43,4 @@ def warn_of_zero_gradients(arguments: Arguments, program: Program, derived: Prog
         with suppress(CompileError):
             derived = derive(program, "vjp", arguments.wrt_names)
     if derived is not None:
-        report_warnings(arguments, zero_gradients(program, derived))
+        report_warnings(arguments, derivative_doubts(program, derived))

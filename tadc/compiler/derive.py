@@ -40,7 +40,8 @@ def derive(
 def read_back(state: Compilation) -> Program:
     """The program that a compilation has come to, ready to be compiled itself."""
     assert state.form is not None
-    return replace(state.form, doubts=(), name="")
+    doubts = state.form.doubts if state.options.differentiates else ()
+    return replace(state.form, doubts=doubts, name="")
 
 
 def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ _OWN_OF_ONE: dict[str, Callable[[float], float]] = {
     "ceil": lambda x: float(math.ceil(x)),
     "sigmoid": _sigmoid,
     "relu": lambda x: 0.0 if x <= 0 else x,
+    "pinv": lambda x: quotient(1.0, x) if x else 0.0,
 }
 _OWN_OF_TWO: dict[str, Callable[[float, float], float]] = {
     "max": lambda x, y: x if x > y or x != x else y,
@@ -100,6 +101,12 @@ class _Numbers:
 
     def safe(self, x: float, y: float) -> float:
         return self.apply("safe", x, y)
+
+    def through(self, g: float, partial: float, slopes: object, operands: object) -> float:
+        return self.safe(g, partial)
+
+    def by_sign(self, g: float, y: float, u: float) -> float:
+        return g * self.apply("sign", u)
 
 
 def _power(x: float, y: float) -> float:

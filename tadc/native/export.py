@@ -66,9 +66,9 @@ def export(
     if wrt is not None:
         derivatives = derivatives_of(made, resolve_wrt(made.program, wrt), mode, values=values)
         if mode == "vjp":
-            from tadc.analysis.zero_gradients import zero_gradients
+            from tadc.analysis.zero_gradients import derivative_doubts
 
-            warn_of(zero_gradients(made.program, derivatives[0][2].program))
+            warn_of(derivative_doubts(made.program, derivatives[0][2].program))
     unit = native_unit(made, derivatives, options, prefix, threads)
     contents = [(name, file_of(unit, form)) for name, form in forms]
     for name, content in contents:

@@ -315,6 +315,7 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "mul": _mul,
     "safe": _mul,
     "div": _div,
+    "pinv": lambda x: x if x == (0.0, 0.0) else _div((1.0, 1.0), x),
     "mod": _mod,
     "pow": _pow,
     "neg": _neg,

@@ -18,6 +18,11 @@ from tests.reference.checking import check
 
 Scalar: TypeAlias = Callable[..., Array]
 
+
+def _pinv(x: np.ndarray) -> np.ndarray:
+    return np.where(x == 0, 0, 1 / np.where(x == 0, 1, x))
+
+
 #: Name, NumPy's function, JAX's function, and the interval on which derivatives are compared.
 FUNCTIONS: list[tuple[str, Callable[..., np.ndarray], Scalar, float, float]] = [
     ("exp", np.exp, jnp.exp, -2, 2),
@@ -49,6 +54,7 @@ FUNCTIONS: list[tuple[str, Callable[..., np.ndarray], Scalar, float, float]] = [
     ("ceil", np.ceil, jnp.ceil, -3, 3),
     ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), jax.nn.sigmoid, -6, 6),
     ("relu", lambda x: np.maximum(x, 0), lambda x: jnp.maximum(x, 0), -3, 3),
+    ("pinv", _pinv, lambda x: jnp.where(x == 0, 0, 1 / jnp.where(x == 0, 1, x)), 0.1, 3),
 ]
 
 BINARY: list[tuple[str, Callable[..., np.ndarray], Scalar, float]] = [

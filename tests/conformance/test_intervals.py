@@ -27,7 +27,7 @@ EXACT: dict[str, Real] = {
     "cbrt": lambda x: MP.sign(x) * MP.cbrt(abs(x)),
     "sigmoid": lambda x: 1 / (1 + MP.exp(-x)),
     **{"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y},
-    **{"safe": lambda x, y: x * y if x else x, "neg": lambda x: -x},
+    **{"safe": lambda x, y: x * y if x else x, "neg": lambda x: -x, "pinv": lambda x: 1 / x if x else x},
     **{"div": lambda x, y: x / y, "mod": lambda x, y: x - MP.floor(x / y) * y, "pow": lambda x, y: x**y},
     **{"max": max, "min": min, "atan2": MP.atan2, "hypot": MP.hypot},
     "logaddexp": lambda x, y: max(x, y) + MP.log1p(MP.exp(-abs(x - y))),

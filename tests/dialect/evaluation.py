@@ -28,6 +28,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "sign": lambda x: float(x > 0) - float(x < 0),
     "relu": lambda x: max(x, 0.0),
     "safe": lambda x, y: x * y if x else 0.0,
+    "pinv": lambda x: 1 / x if x else 0.0,
 }
 RELATIONS = {
     "=": operator.eq,

@@ -43,6 +43,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "erfc": erfc,
     "sigmoid": expit,
     "relu": lambda x: np.maximum(x, 0),
+    "pinv": lambda x: np.where(x == 0, 0, 1 / x),
     "safe": lambda x, y: np.where(x == 0, 0, x * y),
     "max": np.maximum,
     "min": np.minimum,

@@ -71,6 +71,7 @@ OPERATIONS: dict[str, Operation] = {
     "log2": _call("log2", jnp.log2),
     "log10": _call("log10", jnp.log10),
     "relu": _call("relu", jax.nn.relu),
+    "pinv": _call("pinv", lambda x: jnp.where(x == 0, 0, 1 / x)),
     "safe": _call("safe", lambda x, y: jnp.where(x == 0, 0, x * y), 2),
     "atan2": _call("atan2", jax.lax.atan2, 2),
     "max": _call("max", jax.lax.max, 2),

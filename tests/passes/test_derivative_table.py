@@ -20,12 +20,13 @@ REFERENCE = {
     "sign": jnp.sign,
     "floor": jnp.floor, "ceil": jnp.ceil, "sigmoid": jax.nn.sigmoid, "relu": jax.nn.relu,
     "atan2": jnp.arctan2, "pow": jnp.power, "max": jnp.maximum, "min": jnp.minimum, "safe": jnp.multiply,
+    "pinv": lambda x: jnp.where(x == 0, 0, 1 / jnp.where(x == 0, 1, x)),
 }  # fmt: skip
 
 DOMAIN = {
     "log": (0.1, 3), "log2": (0.1, 3), "log10": (0.1, 3), "log1p": (-0.9, 3), "sqrt": (0.1, 3),
     "cbrt": (0.1, 3), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "acosh": (1.1, 3), "atanh": (-0.9, 0.9),
-    "pow": (0.2, 2),
+    "pow": (0.2, 2), "pinv": (0.2, 2),
 }  # fmt: skip
 
 
@@ -151,7 +152,7 @@ def test_no_select_where_the_partial_is_finite():
 
 
 def test_safe_products_do_not_pile_up():
-    """A chain of infinite partials has one for each, or for two."""
+    """However long a chain of infinite partials is: they are for the cotangent from outside."""
 
     def length(depth):
         text = "x[i]"
@@ -160,4 +161,4 @@ def test_safe_products_do_not_pile_up():
         g = tadc.vjp(tadc.function(f"x: f64[3]; y: f64[12]; f[i] = {text}"), "x")
         return str(g).count("safe(")
 
-    assert [length(n) for n in (3, 6, 12)] == [4, 7, 13]
+    assert length(3) == length(6) == length(12) <= 2

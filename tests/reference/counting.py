@@ -42,6 +42,7 @@ NAMES: dict[str, Callable[..., float]] = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "erfc": erfc, "sigmoid": expit,
     "relu": lambda x: np.maximum(x, 0), "safe": lambda x, y: x * y if x else 0.0,
+    "pinv": lambda x: 1 / x if x else 0.0,
 }  # fmt: skip
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "=": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y,
@@ -52,7 +53,7 @@ REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "max": lambda e: max(e, default=-math.inf), "min": lambda e: min(e, default=math.inf),
 }  # fmt: skip
 #: The weights of the design: one for what is not here and not transcendental.
-HEAVY = {"safe": 2, "div": 4, "sqrt": 4, "mod": 4, "logsumexp": 11}
+HEAVY = {"safe": 2, "pinv": 5, "div": 4, "sqrt": 4, "mod": 4, "logsumexp": 11}
 LIGHT = set("add sub mul neg max min abs sign relu floor ceil select sum prod".split())
 
 
@@ -124,7 +125,7 @@ class Run:
     @property
     def transcendental(self) -> int:
         """The operations that are neither light nor a quotient, a root or a safe product."""
-        light = LIGHT | {"safe", "div", "sqrt", "mod", "load", "store"}
+        light = LIGHT | {"safe", "pinv", "div", "sqrt", "mod", "load", "store"}
         return sum(count for n, count in self.counts.items() if n.split()[0] not in light)
 
     def moved(self, what: str) -> int:

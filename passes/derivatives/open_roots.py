@@ -1,0 +1,187 @@
+"""Definitions that end in a root are read as that root where a derivative has to see it.
+
+    let n[i] = sqrt(u[i]),    f = sum{i} (cos(n[i]))
+    becomes    f = sum{i} (cos(sqrt(u[i])))
+
+The cotangent of `n` vanishes where n does, and what it then is times the infinite slope of the root is told
+by the formula that the root stands in (`slopes.py`), which a tensor of cotangents does not show. So a short
+formula with such a slope stands in the place of a read where what reads it has no first power of it, as
+`cos(n)` and `n**2`, or may have none, as `(n - r)**2`. Of others, as `x / n`, the cotangent is summed up
+before it goes through the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Const, IndexValue, Read, Term, bottom_up, operands, reachable
+from tadc.lattice.affine import Affine
+from tadc.passes.derivatives.activity import active_tensors
+from tadc.passes.derivatives.derivative_table import STEEP, partials
+from tadc.passes.derivatives.formula_slopes import MOST, leaves
+from tadc.passes.derivatives.series import Expansion, Series
+from tadc.passes.derivatives.sharing import Sharing
+from tadc.passes.derivatives.slopes import CotangentAlgebra
+from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.names import Names
+from tadc.passes.terms.value_ranges import ValueRanges
+
+POWERS = 4
+"""So many powers of what is read tell whether a formula is linear in it."""
+
+
+@dataclass(frozen=True)
+class OpenRoots:
+    """A program where roots stand in what has to see them; `seen` are definitions that end in roots, of which
+    every other reader has a first power: their cotangents do not vanish with them.
+    """
+
+    program: Program
+    seen: frozenset[str] = frozenset()
+
+
+def with_open_roots(program: Program, wrt: Collection[str]) -> OpenRoots:
+    """The program with formulas in the place of reads of definitions that end in roots."""
+    if not any(
+        isinstance(t, Apply) and t.function in STEEP for d in program.definitions for t in reachable([d.body])
+    ):
+        return OpenRoots(program)
+    opened = _Opened(program, wrt)
+    made = [new for d in program.definitions for new in opened.definition(d)]
+    seen = frozenset(opened.formulas).difference(opened.unseen)
+    return OpenRoots(replace(program, definitions=tuple(made)) if opened.is_used else program, seen)
+
+
+@dataclass
+class _Opened:
+    """One walk over the definitions; `formulas` are those that end in roots, `unseen` those of which
+    something that has to see the root reads the tensor still, as it would compute it too often.
+    """
+
+    program: Program
+    wrt: Collection[str]
+    formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
+    unseen: set[str] = field(default_factory=set[str])
+    is_used: bool = False
+
+    def __post_init__(self) -> None:
+        self.names, self.active = Names(self.program), active_tensors(self.program, self.wrt)
+        self.shares = Sharing.of(self.program, self.wrt)
+        self.algebra = CotangentAlgebra(self.program.terms, ValueRanges(self.program), partials)
+
+    def definition(self, definition: Definition) -> list[Definition]:
+        """The definition over formulas, and before it what it is a formula of."""
+        body = definition.body
+        seen = {read.number: self._formula(read) for read in self._needed(body)}
+        if seen:
+            self.is_used = True
+            body = bottom_up(body, seen, self.program.terms.rebuild)
+        made = replace(definition, body=body)
+        # Where it is read in turn, it is a formula of what the tensors that it reads are formulas of.
+        whole = bottom_up(body, dict[int, Term](), self._opened)
+        if not self._ends_in_root(made, whole):
+            return [made]
+        inner = [self._tensor(made, leaf) for leaf in leaves(whole) if not isinstance(leaf, _SHORT)]
+        reads = {d.body.number: self._read(d) for d in inner}
+        self.formulas[made.name] = replace(made, body=bottom_up(whole, reads, self.program.terms.rebuild))
+        return [*inner, made]
+
+    def _opened(self, node: Term, below: Sequence[Term]) -> Term:
+        made = self.program.terms.rebuild(node, below)
+        return self._formula(made) if isinstance(made, Read) and made.tensor in self.formulas else made
+
+    def _formula(self, read: Read) -> Term:
+        found = self.formulas[read.tensor]
+        return self.program.terms.substitute(found.body, dict(zip(found.indices, read.indices, strict=True)))
+
+    def _read(self, definition: Definition) -> Term:
+        return self.program.terms.read(
+            definition.name, list(map(Affine.var, definition.indices)), definition.type
+        )
+
+    # -- where a root is seen --------------------------------------------------------------------
+
+    def _needed(self, body: Term) -> Iterator[Read]:
+        """The reads of roots in whose place the formula has to stand."""
+        for formula in _formulas(body):
+            for leaf in leaves(formula):
+                if (
+                    isinstance(leaf, Read)
+                    and leaf.tensor in self.formulas
+                    and self._may_vanish(formula, leaf)
+                ):
+                    yield leaf
+
+    def _may_vanish(self, formula: Term, read: Read) -> bool:
+        """Whether the derivative of a formula by what it reads may be 0 where that is, or is not finite."""
+        if any(
+            isinstance(t, Apply) and t.function.startswith("log")
+            for t in reachable([self.formulas[read.tensor].body])
+        ):
+            self.unseen.add(read.tensor)
+            return False
+        expansion = Expansion(self.algebra, partials, POWERS)
+        expansion.known[read.number] = expansion.made(1, [self.algebra.one])
+        found = expansion.of(formula)
+        if not isinstance(found, Series):
+            self.unseen.add(read.tensor)
+            return False
+        if found.lead < 0:
+            return False
+        first, *others = (found.at(k) or self.algebra.zero for k in range(1, POWERS))
+        is_linear = all(is_const(c, 0) for c in others)
+        if is_const(first, 0):
+            return found.lead > 0 or not is_linear
+        if isinstance(first, Const) or (is_linear and not self.shares(first, read)):
+            return False
+        if formula.free <= read.free:
+            return True
+        self.unseen.add(read.tensor)
+        return False
+
+    # -- definitions that end in roots -----------------------------------------------------------
+
+    def _ends_in_root(self, definition: Definition, body: Term) -> bool:
+        """Whether a definition is a short formula with a slope that is infinite somewhere."""
+        if definition.name not in self.active or definition.order is not None or definition.pattern:
+            return False
+        if not isinstance(body, Apply) or body.type != definition.type:
+            return False
+        formula: list[Apply] = []
+        stack: list[Term] = [body]
+        while stack and len(formula) <= MOST:
+            node = stack.pop()
+            if isinstance(node, Apply):
+                formula.append(node)
+                stack += node.operands
+        return len(formula) <= MOST and any(t.function in STEEP and self.algebra.is_steep(t) for t in formula)
+
+    def _tensor(self, definition: Definition, leaf: Term) -> Definition:
+        return Definition(
+            self.names.free(f"{definition.name}_0"),
+            leaf.type or definition.type,
+            definition.shape,
+            definition.indices,
+            leaf,
+            False,
+            definition.span,
+        )
+
+
+#: What a formula may be of without a tensor for it.
+_SHORT = (Read, Const, IndexValue)
+
+
+def _formulas(body: Term) -> Iterator[Apply]:
+    """The largest formulas in a term: each function that is no operand of another."""
+    seen: set[int] = set()
+    stack: list[tuple[Term, bool]] = [(body, False)]
+    while stack:
+        node, inside = stack.pop()
+        if isinstance(node, Apply) and not inside:
+            yield node
+        if node.number not in seen:
+            seen.add(node.number)
+            stack += [(t, isinstance(node, Apply)) for t in operands(node)]

@@ -1,0 +1,413 @@
+"""Cotangents times slopes that are infinite somewhere: what the product is there.
+
+`sqrt(u)` passes on g / (2 * sqrt(u)), infinite where u is 0. If g is 0 there, too, the product is 0 * inf,
+and what it should be depends on why g is 0:
+
+- g = m * d, where the factor m does not depend on what u depends on, as a mask or a cotangent from outside:
+  the function is constant along u, and the slope 0. That is `safe(m, d / (2 * sqrt(u)))`.
+- d depends on u by powers of it or of its root: they are added up, so that sqrt(u)**2 passes on 1.
+- d is a series in t = sqrt(u), and vanishes with t: so is d / (2 * t), whose first terms are the value where
+  t is 0: `select(t = 0, c[0] + c[1] * t + …, d / (2 * t))`. These terms are functions of u as well, so that
+  they have the right derivatives; after the last comes a power of t whose derivatives are infinite where the
+  next terms would matter, so no derivative of any order is wrong in silence.
+- no series is known: the product is as it is, NaN where it is 0 * inf.
+
+Of what is proven to be no less than 0, such as a sum of squares, 0 is the least value, where its own slope is
+0. There the slope of the root counts as 0: `pinv(t)` is 1 / t and 0 where t is 0, at every order.
+
+`slope_ends.py` has the series of each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import reduce
+
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.source import Source
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Guard,
+    Read,
+    Select,
+    Term,
+    Terms,
+    bottom_up,
+    integer_exponent,
+    reachable,
+)
+from tadc.passes.derivatives.series import FREE, Expansion, Partials, Series
+from tadc.passes.derivatives.slope_ends import LENGTH, Slope
+from tadc.passes.derivatives.steep_doubts import steep_doubts
+from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, is_safe
+from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.value_ranges import ValueRanges
+
+KNOWN = 2
+"""Derivatives of a product that its first terms have right, besides the product itself."""
+
+
+class CotangentAlgebra(Algebra):
+    """The algebra of one derivative: `shares` tells whether two terms may depend on the same element of what
+    is differentiated by, `partials` are the rules of derivatives. `asked` is whether a cotangent has hung on
+    it. `at` is the function whose operands get cotangents, `unresolved` those that pass on what may be 0 *
+    inf.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        values: ValueRanges,
+        partials: Partials,
+        shares: Callable[[Term, Term], bool] = lambda x, y: False,
+    ) -> None:
+        super().__init__(terms, values)
+        self.partials = partials
+        self.shares = shares
+        self.points: dict[int, bool] = {}
+        self.asked = False
+        self.at: Apply | None = None
+        self.unresolved: dict[int, Apply] = {}
+
+    def mul(self, x: Term, y: Term) -> Term:
+        """`x * y`, over summands at points."""
+        spread = self._spread(x, lambda part: self.mul(part, y))
+        spread = spread or self._spread(y, lambda part: self.mul(x, part))
+        return spread or super().mul(x, y)
+
+    def safe(self, x: Term, y: Term) -> Term:
+        """`x * y`, 0 where x is 0, over summands at points."""
+        spread = self._spread(x, lambda part: self.safe(part, y))
+        spread = spread or self._spread(y, lambda part: self.safe(x, part))
+        return spread or super().safe(x, y)
+
+    def div(self, x: Term, y: Term) -> Term:
+        """`x / y`, over summands at points."""
+        return self._spread(x, lambda part: self.div(part, y)) or super().div(x, y)
+
+    def _spread(self, term: Term, change: Callable[[Term], Term]) -> Term | None:
+        """A change of each summand of a sum of which one is 0 at a point or beside it: that stays seen."""
+        if not _is_sum(term) or not self.has_points(term):
+            return None
+        parts = [(sign, change(addend)) for sign, addend in addends(term)]
+        return reduce(self.add, (self.neg(part) if sign < 0 else part for sign, part in parts))
+
+    def has_points(self, term: Term) -> bool:
+        """Whether a sum has a summand that is 0 at a point, or beside it."""
+        return bottom_up(term, self.points, _has_points)
+
+    def through(
+        self, g: Term, partial: Term, slopes: Callable[[], Sequence[Slope]], operands: Sequence[Term]
+    ) -> Term:
+        """The cotangent `g * partial` of an operand; `slopes` say where that is infinite."""
+        if is_const(g, 0):
+            return self.zero
+        if self.values.of(partial).finite:
+            return self.product(g, partial)
+        if any(chooses_zero(addend) for _, addend in addends(g)):
+            found = (self._chosen(part, partial, slopes, operands) for part in self._by_choice(g))
+            return reduce(self.add, found)
+        ends = [slope for slope in slopes() if not self.is_known(slope)]
+        if not ends:
+            return self.product(g, partial)
+        if not self.shares(ends[0].u, ends[0].u):
+            return self.safe(g, partial)
+        alone, shared = self._parted(g, operands)
+        if is_const(shared, 1):
+            found = self._least(self.one, ends[0]) if self._is_least(ends[0]) else partial
+        else:
+            found = self._resolved(shared, partial, ends)
+        # What counts as 0, or has a limit, is finite.
+        told = isinstance(found, Select) and self._is_least(ends[0])
+        return self.mul(alone, found) if told else self.safe(alone, found)
+
+    def _by_choice(self, g: Term) -> list[Term]:
+        """A sum in parts: what stands in one branch of a choice that is 0 in the other, and the rest."""
+        parts: dict[tuple[object, ...], Term] = {}
+        for sign, addend in addends(g):
+            addend = self.neg(addend) if sign < 0 else addend
+            if not chooses_zero(addend):
+                parts[()] = self.add(parts.get((), self.zero), addend)
+                continue
+            key = choice_of(addend)
+            before = parts.get(key)
+            if before is not None and chooses_zero(before):
+                inner = before.then if is_const(before.otherwise, 0) else before.otherwise
+                addend = self.inside(addend, lambda term, inner=inner: self.add(inner, term))
+            parts[key] = addend
+        return list(parts.values())
+
+    def _chosen(
+        self, g: Term, partial: Term, slopes: Callable[[], Sequence[Slope]], operands: Sequence[Term]
+    ) -> Term:
+        """The cotangent of one part of a sum."""
+        if chooses_zero(g):
+            return self.inside(g, lambda inner: self.through(inner, partial, slopes, operands))
+        return self.through(g, partial, slopes, operands)
+
+    def by_sign(self, g: Term, y: Term, u: Term) -> Term:
+        """`g * sign(u)` for y = abs(u), which is g * u / t with t = y: of y**n it is y**(n - 1) * u."""
+        if any(chooses_zero(addend) for _, addend in addends(g)):
+            parts = self._by_choice(g)
+            return reduce(self.add, (self._by_sign(part, y, u) for part in parts))
+        slope = Slope(
+            u,
+            2,
+            u,
+            -1,
+            lambda k: self.power(y, k),
+            (u, self.zero),
+            {y.number: (1, None)},
+            least=False,
+            zero_wins=True,
+        )
+        alone, shared = self._parted(g, (u,))
+        return self.mul(alone, self._resolved(shared, self.apply("sign", u), [slope]))
+
+    def _by_sign(self, g: Term, y: Term, u: Term) -> Term:
+        return (
+            self.inside(g, lambda inner: self.by_sign(inner, y, u))
+            if chooses_zero(g)
+            else self.by_sign(g, y, u)
+        )
+
+    def is_steep(self, node: Apply) -> bool:
+        """Whether a derivative of a function by an operand may be infinite or have a step."""
+        if node.function == "abs":
+            return True
+        slopes = self.partials(self, node)
+        return any(
+            not self.values.of(slope).finite or any(map(is_pinv, product_of(slope).over)) for slope in slopes
+        )
+
+    def is_known(self, slope: Slope) -> bool:
+        """Whether the cotangent stands where the end of a slope is not."""
+        return any(t in self.nonzero for t in (slope.u, slope.write(1))) and is_const(slope.where[1], 0)
+
+    def _is_least(self, slope: Slope) -> bool:
+        """Whether t is a root of what is proven to be no less than 0."""
+        return slope.least and slope.q > 1 and self.values.of(slope.u).is_nonnegative
+
+    def _least(self, term: Term, slope: Slope) -> Term:
+        """`term * slope`, 0 where t is 0."""
+        below = self.apply("pinv", slope.write(-slope.exponent))
+        return self.mul(self.mul(slope.factor, term), below)
+
+    # -- factors that do not depend on the operands ----------------------------------------------
+
+    def _parted(self, g: Term, operands: Sequence[Term]) -> tuple[Term, Term]:
+        """The factors of a cotangent that do not depend on the operands, and the rest."""
+
+        self.asked = True
+
+        def is_shared(term: Term) -> bool:
+            return any(self.shares(term, operand) for operand in operands)
+
+        if not is_shared(g):
+            return g, self.one
+        product = without_masks(g)
+        alone, shared = product.split(lambda term: not is_shared(term))
+        outer: Term = alone.term(self)
+        over: list[Term] = []
+        for factor in shared.over:
+            common, rest = self._common(factor, is_shared)
+            outer = self.mul(outer, common)
+            over.append(rest)
+        return outer, Product(product.scale, tuple(over), shared.under).term(self)
+
+    def _common(self, term: Term, is_shared: Callable[[Term], bool]) -> tuple[Term, Term]:
+        """The factors that all summands have and that are not shared, and the sum without them."""
+        products = [(sign, without_masks(addend)) for sign, addend in addends(term)]
+        first, *others = (product for _, product in products)
+        common = [t for t in first.over if not is_shared(t) and all(t in p.over for p in others)]
+        if not others or not common:
+            return self.one, term
+        total: Term = self.zero
+        for sign, product in products:
+            part = Product(sign * product.scale, _without(product.over, common), product.under).term(self)
+            total = self.add(total, part)
+        return reduce(self.mul, common), total
+
+    # -- factors that do -------------------------------------------------------------------------
+
+    def _resolved(self, d: Term, partial: Term, ends: Sequence[Slope]) -> Term:
+        """`d * partial` where d depends on what the operand depends on."""
+        found = self.safe(d, partial) if ends[0].zero_wins else self.product(d, partial)
+        for slope in ends:
+            exponent, rest = self._without_powers(d, slope)
+            if exponent >= 0 and len(slope.divisor) == 1:
+                return self.mul(rest, slope.write(exponent))
+            series = self._series(rest, slope)
+            limit = series and self._limit(series, exponent, slope, found)
+            if limit:
+                found = limit
+            elif self._is_least(slope) and not self._has_pole(d, series, exponent, slope):
+                found = self._least(d, slope)
+            elif series is None or self._hides(series, exponent, slope):
+                self._note(d, slope)
+        return found
+
+    def _note(self, d: Term, slope: Slope) -> None:
+        """Note a product that may be 0 * inf: of a finite value, or of a logarithm and what a tensor gets."""
+        told = slope.zero_wins or self._is_least(slope) or self.values.of(d).is_nonzero
+        doubted = slope.q > 1 or (isinstance(d, Read) and isinstance(slope.u, Read))
+        if self.at is not None and doubted and not told:
+            self.unresolved[self.at.number] = self.at
+
+    def doubts(self, source: Source | None) -> tuple[Diagnostic, ...]:
+        """Warnings about what is not known."""
+        return steep_doubts(self.unresolved.values(), source)
+
+    def _hides(self, series: Series, exponent: int, slope: Slope) -> bool:
+        """Whether the first factor of an infinite power may be 0 where that is."""
+        first = series.coefficients[0] if series.coefficients else self.one
+        infinite = slope.exponent <= series.lead + exponent < 0
+        return infinite and not isinstance(first, Const) and self.shares(first, slope.u)
+
+    def _has_pole(self, d: Term, series: Series | None, exponent: int, slope: Slope) -> bool:
+        """Whether d is infinite where the slope is, and not by a `pinv`, which is 0 there."""
+        order = exponent + (series.lead if series is not None else 0)
+        return order < slope.exponent and not any(is_pinv(t) for t in reachable([d]))
+
+    def _without_powers(self, d: Term, slope: Slope) -> tuple[int, Term]:
+        """The exponent of t in `d * slope`, by factors that are powers of t, and the other factors."""
+        product = product_of(d)
+        exponent, over, under = slope.exponent, [slope.factor], list[Term]()
+        for sign, kept, terms in ((1, over, product.over), (-1, under, product.under)):
+            for term in terms:
+                n = integer_exponent(term)
+                base, n = (term, 1) if n is None else (term.below[0], n)
+                if base.number in slope.nodes:
+                    own, factor = slope.nodes[base.number]
+                    exponent += sign * n * own
+                    kept += [] if factor is None else [self.power(factor, n)]
+                else:
+                    more, rest = self._out_of_exponential(term, slope)
+                    exponent += sign * more
+                    kept.append(rest)
+        total = reduce(self.mul, over, self.const(product.scale))
+        return exponent, reduce(self.div, under, total)
+
+    def _out_of_exponential(self, term: Term, slope: Slope) -> tuple[int, Term]:
+        """exp(log(u) + r) is u * exp(r)."""
+        if slope.q != 1 or not (isinstance(term, Apply) and term.function == "exp"):
+            return 0, term
+        count, total = 0, self.zero
+        for sign, addend in addends(term.operands[0]):
+            product = product_of(addend)
+            match product.over:
+                case (Apply(function="log", operands=(u,)),) if u is slope.u and isinstance(
+                    product.scale, int
+                ):
+                    count += 0 if product.under else sign * product.scale
+                    addend = addend if product.under else self.zero
+                case _:
+                    pass
+            total = self.add(total, addend) if sign > 0 else self.sub(total, addend)
+        if not count:
+            return 0, term
+        return count, self.one if is_const(total, 0) else self.apply("exp", total)
+
+    def _series(self, term: Term, slope: Slope) -> Series | None:
+        """The series in t of a term over the divisor of a slope; outside of its domain an infinite one."""
+        expansion = Expansion(self, self.partials, min(LENGTH, 4 * slope.q + 4 - slope.exponent))
+        for number, (k, factor) in slope.nodes.items():
+            expansion.known[number] = expansion.made(k, [factor or self.one])
+        for number, coefficients in slope.series.items():
+            expansion.known[number] = expansion.made(0, [self.const(c) for c in coefficients])
+        found = expansion.of(term)
+        if expansion.is_outside:
+            return Series(slope.exponent, (self.one,))
+        found = expansion.constant(term) if found is FREE else found
+        divisor = expansion.made(0, [self.const(c) for c in slope.divisor])
+        inverse = expansion.raised(divisor, Fraction(-1))
+        return expansion.product(found, inverse) if isinstance(found, Series) and inverse else None
+
+    def _limit(self, series: Series, exponent: int, slope: Slope, beside: Term) -> Term | None:
+        """The product, by its first terms where t is 0 and `beside` elsewhere; None where it is infinite.
+
+        If the first of them is infinite but for a factor that may be 0, the others are taken where that is 0.
+        """
+        order = series.lead + exponent
+        if order >= 0:
+            return self.select("=", *slope.where, self._terms(order, series.coefficients, slope), beside)
+        first, *others = series.coefficients or (self.one,)
+        if order < -1 or isinstance(first, Const) or self.shares(first, slope.u):
+            return None
+        infinite = self.zero if self._is_least(slope) else beside
+        there = self.select("=", self.split(first)[1], self.zero, self._terms(0, others, slope), infinite)
+        return self.select("=", *slope.where, there, beside)
+
+    def _terms(self, order: int, coefficients: Sequence[Term], slope: Slope) -> Term:
+        """The first terms of a series, and the power of t that says where they end."""
+        last = KNOWN * slope.q + 1
+        total: Term = self.zero
+        for k, c in enumerate(coefficients, order):
+            if k < last and not is_const(c, 0):
+                total = self.add(total, self.mul(c, slope.write(k)))
+        told = slope.q == 1 or self._is_least(slope)
+        return total if told else self.add(total, slope.write(last))
+
+
+def _is_sum(term: Term) -> bool:
+    return isinstance(term, Apply) and term.function in ("add", "sub", "neg")
+
+
+def _has_points(node: Term, below: list[bool]) -> bool:
+    if isinstance(node, Select):
+        return node.relation == "=" and chooses_zero(node)
+    return _is_sum(node) and any(below)
+
+
+def addends(term: Term) -> list[tuple[int, Term]]:
+    """What sums and differences add up, with signs."""
+    found: list[tuple[int, Term]] = []
+    stack = [(1, term)]
+    while stack:
+        sign, node = stack.pop()
+        match node:
+            case Apply(function="add", operands=(x, y)):
+                stack += [(sign, y), (sign, x)]
+            case Apply(function="sub", operands=(x, y)):
+                stack += [(-sign, y), (sign, x)]
+            case Apply(function="neg", operands=(x,)):
+                stack.append((-sign, x))
+            case _:
+                found.append((sign, node))
+    return found
+
+
+def without_masks(term: Term) -> Product:
+    """The factors of a product, those of `safe` among them."""
+    product = product_of(term)
+    if not any(is_safe(factor) for factor in product.over):
+        return product
+    scale, over, under = product.scale, list[Term](), list(product.under)
+    for factor in product.over:
+        parts = map(without_masks, factor.operands) if is_safe(factor) else (Product(1, (factor,), ()),)
+        for part in parts:
+            scale *= part.scale
+            over += part.over
+            under += part.under
+    return Product(scale, tuple(over), tuple(under))
+
+
+def choice_of(node: Guard | Select) -> tuple[object, ...]:
+    """What a choice asks, and which branch of it is 0."""
+    asked = node.conditions if isinstance(node, Guard) else (node.relation, node.lhs.number, node.rhs.number)
+    return (asked, is_const(node.otherwise, 0))
+
+
+def _without(terms: Sequence[Term], taken: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms but for one of each that is taken."""
+    left = list(terms)
+    for term in taken:
+        left.remove(term)
+    return tuple(left)
+
+
+def is_pinv(term: Term) -> bool:
+    """Whether a term is a pseudo-inverse."""
+    return isinstance(term, Apply) and term.function == "pinv"

@@ -1,0 +1,162 @@
+"""Derivatives at points where a factor is 0 and a slope infinite, against series of the formula by mpmath."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import tadc
+
+MP: Any = mpmath.mp
+NAMES = {
+    name: getattr(MP, name)
+    for name in "sin cos tan sinh cosh tanh asin acos acosh exp log sqrt cbrt pi".split()
+}
+NAMES |= {"abs": abs, "sigmoid": lambda u: 1 / (1 + MP.exp(-u))}
+
+#: Formulas of x with derivatives at x = 0 from above, though a root in them has none.
+FORMULAS = [
+    "sqrt(x)**2",
+    "sqrt(x)*sqrt(x)",
+    "(x**0.5)**2",
+    "cbrt(x)**3",
+    "cbrt(x)*cbrt(x)**2",
+    "(x**0.25)**4",
+    "sqrt(x)**6",
+    "sqrt(2*x)*sqrt(3*x)",
+    "tanh(sqrt(x))*sqrt(x)",
+    "sin(sqrt(x))/(1 + x)*sqrt(x)",
+    "cos(sqrt(x))",
+    "cosh(2*sqrt(x)) + x",
+    "log(cosh(sqrt(x)))",
+    "exp(-3*sqrt(x)**2)",
+    "acos(1 - x)**2",
+    "cos(acos(1 - x))",
+    "acosh(1 + x)**2",
+    "(asin(1 - x) - pi/2)**2",
+    "acos(1 - 2*x)*sin(acos(1 - 2*x))",
+    "cos(x**0.5)*(2 + x)",
+    "(cbrt(x)**3 + 1)**2",
+    "sqrt(sin(x))**2",
+    "sqrt(x + x**2)*tanh(sqrt(x + x**2))",
+    "exp(log(x) + 2)",
+    "exp(2*log(x))*cos(x)",
+    "1/(1/x + 1/3)",
+    "sqrt(1 - cos(sqrt(x)))**2",
+    "sigmoid(sqrt(x)) * sigmoid(-sqrt(x))",
+    "abs(x)**2 + abs(x)**4",
+]
+
+
+def series(formula: str, root: int, length: int) -> list[float]:
+    """Coefficients of the formula in t, where x = t**root: a polynomial through its values at tiny t > 0."""
+    with mpmath.workdps(60 * length):
+        step = MP.mpf(10) ** -40
+        nodes = [step * k for k in range(1, length + 1)]
+        values = MP.matrix([eval(formula, {}, {**NAMES, "x": t**root}) for t in nodes])
+        rows = MP.matrix([[(t / step) ** k for k in range(length)] for t in nodes])
+        found = MP.lu_solve(rows, values)
+        return [float(c / step**k) for k, c in enumerate(found)]
+
+
+def expected(formula: str, order: int) -> list[float]:
+    """The derivatives at 0 from above."""
+    root = 6 if "cbrt" in formula else 4 if "0.25" in formula or "cos(sqrt" in formula else 2
+    found = series(formula, root, root * order + 2)
+    return [found[root * n] * float(MP.factorial(n)) for n in range(1, order + 1)]
+
+
+def derivative(f: tadc.Function, given: dict[str, Any], modes: Sequence[str]) -> Any:
+    """The derivative by x along x of the one output of f, of as many orders as there are modes."""
+    output = next(iter(f.outputs))
+    given = dict(given)
+    for mode in modes:
+        if mode == "vjp":
+            f = tadc.vjp(f, wrt="x")
+            for name, cotangent in f.cotangents.items():
+                given[cotangent] = float(name == output)
+            output = f.gradients["x"]
+        else:
+            f = tadc.jvp(f, wrt="x")
+            given[f.tangents["x"]] = 1.0
+            output = f.output_tangents[output]
+    found = f(**given)
+    return found if len(f.outputs) == 1 else getattr(found, output)
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_third_order(formula: str) -> None:
+    """By reverse mode, and by a random mix of modes."""
+    modes = random.Random(formula).choices(("vjp", "jvp"), k=3)
+    f = tadc.function(f"x: f64; f = {formula}")
+    wanted = expected(formula, 3)
+    for mix in (("vjp",) * 3, tuple(modes)):
+        found = [float(derivative(f, {"x": 0.0}, mix[:n])) for n in (1, 2, 3)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12, err_msg=f"{formula}: {mix}")
+
+
+#: Roots t and what they are roots of: each t vanishes with x, and x is a series in t.
+ROOTS = [
+    "sqrt(x)",
+    "sqrt(3*x)",
+    "x**0.5",
+    "cbrt(x)",
+    "acos(1 - x)",
+    "acosh(1 + x)",
+    "sqrt(x + x**2)",
+    "sqrt(sin(x))",
+]
+#: Functions that are smooth where their operand is small.
+SMOOTH = [
+    "sin({})",
+    "cos({})",
+    "tanh({})",
+    "exp({})",
+    "({})**2",
+    "({})**3",
+    "1/(2 + {})",
+    "log(1 + {})",
+    "sinh({})",
+]
+
+
+def random_formula(rng: random.Random, depth: int) -> str:
+    """A formula of a root of x, and of x."""
+    if depth == 0:
+        return rng.choice([ROOT, ROOT, ROOT, "x", "2"])
+    kind = rng.random()
+    if kind < 0.45:
+        return rng.choice(SMOOTH).format(random_formula(rng, depth - 1))
+    left, right = random_formula(rng, depth - 1), random_formula(rng, depth - 1)
+    return f"({left} {rng.choice('**+-')} {right})"
+
+
+ROOT = "ROOT"
+
+
+@pytest.mark.one_in(25)
+@pytest.mark.parametrize("seed", range(100))
+def test_random_formula(seed: int) -> None:
+    """A derivative is right, or infinite where that is right, or NaN with a warning; never another number."""
+    rng = random.Random(seed)
+    formula = random_formula(rng, 3).replace(ROOT, rng.choice(ROOTS))
+    order = rng.choice((1, 2))
+    modes = rng.choices(("vjp", "jvp"), k=order)
+    root = 6 if "cbrt" in formula else 2
+    known = series(formula, root, root * order + 2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        found = float(derivative(tadc.function(f"x: f64; f = {formula}"), {"x": 0.0}, modes))
+    told = any("TAD0412" in str(warning.message) for warning in seen)
+    if any(abs(known[k]) > 1e-9 for k in range(1, root * order) if k % root):
+        assert not np.isfinite(found), formula
+    elif not (np.isnan(found) and told):
+        wanted = known[root * order] * float(MP.factorial(order))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10, err_msg=f"{formula}: {modes}")
