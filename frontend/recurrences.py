@@ -90,7 +90,7 @@ def check_earlier(read: OwnRead) -> list[Domain] | Diagnostic:
 def _not_earlier(read: OwnRead, distance: Affine, point: Mapping[str, int]) -> Diagnostic:
     recurrence = read.recurrence
     spoken = spoken_names(read.context, read.scope)
-    order = form_text(recurrence.order)
+    order = recurrence.order.substitute(spoken)
     if not recurrence.order.terms:
         return error(
             "TAD0316",
@@ -106,13 +106,13 @@ def _not_earlier(read: OwnRead, distance: Affine, point: Mapping[str, int]) -> D
     notes = [f"not earlier at `{shown}`"] if shown else []
     helps = ["read an element for which the order is less, or state another order"]
     if back.is_constant and back.constant < 0:
-        helps = [f"to compute elements the other way round, write `scan{{{form_text(-recurrence.order)}}}`"]
+        helps = [f"to compute elements the other way round, write `scan{{{form_text(-order)}}}`"]
     return error(
         "TAD0316",
         f"`{recurrence.name}` is read at an element that is not computed earlier",
         read.span,
         f"the order is `{there}` there",
-        secondary=[(recurrence.span, f"elements are computed as `{order}` increases")],
+        secondary=[(recurrence.span, f"elements are computed as `{form_text(order)}` increases")],
         notes=notes,
         helps=helps,
     )

@@ -15,6 +15,7 @@ from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
 from tadc.frontend.index_uses import RangeUses
+from tadc.frontend.naming import first_free
 from tadc.frontend.printable import ranged
 from tadc.frontend.program import Pattern
 from tadc.frontend.ranges import inferred_size
@@ -254,7 +255,7 @@ class ValueReader:
             return None
         rows, rest = rows_and_rest(found)
         domain += map(cleared, rows)
-        hints = [spec.name for spec in node.indices]
+        hints = [first_free(spec.name, self.names.sites) for spec in node.indices]
         term = body.term
         if not isinstance(term, Sparse) or node.kind != "sum":
             term = settled(

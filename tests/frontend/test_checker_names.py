@@ -194,7 +194,7 @@ def test_an_index_cannot_shadow_a_size_or_its_own_tensor() -> None:
 def test_an_index_may_have_the_name_of_a_definition_below() -> None:
     text = "x: f64[N]\ny[i] = x[i] * sum{z} (x[z])\nlet z = y[0]\ni[z_1: N, i_1] = z * y[z_1] * x[i_1]"
     assert print_program(checked(text)).splitlines()[-3:] == [
-        "y[i_1] = x[i_1] * sum{z0}_0^(N - 1) (x[z0])",
+        "y[i_1] = x[i_1] * sum{z_1}_0^(N - 1) (x[z_1])",
         "let z = y[0]",
         "i[z_1, i_1] = z * y[z_1] * x[i_1]",
     ]
@@ -204,6 +204,9 @@ def test_an_index_with_the_name_of_a_definition_below_is_said_by_its_name() -> N
     found = problem("x: f64[3]\ny[i: 4] = x[i]\ni = 2")
     assert (found.code, found.notes) == ("TAD0302", ("out of range at `i = 3`",))
     assert problem("x: f64[3]\ny[i: 3] = i[0]\ni = 2").code == "TAD0211"
+    found = problem("scan{t} y[t: 5] = if {t = 4} then (0) else (y[t + 1])\nt = 2")
+    assert (found.code, found.others[0][1]) == ("TAD0316", "elements are computed as `t` increases")
+    assert found.helps == ("to compute elements the other way round, write `scan{-t}`",)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tadc.frontend.extents import shape_text
@@ -99,6 +101,26 @@ def test_the_range_in_which_all_reads_are(text: str, size: str) -> None:
     """Where nothing is read alone, or beside the same dimension; not where a condition guards."""
     found = definition(f"x: f64[N]; w: f64[K]; m: f64[N, N]; {text}")
     assert shape_text(found.shape) == size
+
+
+def test_the_range_is_the_largest_in_which_all_reads_are() -> None:
+    """By trying all values: of reads of one dimension, at sums of two indices and a number."""
+    seen = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        length, window = rng.randint(6, 12), rng.randint(1, 3)
+        reads = [
+            (rng.choice((1, 1, -1)), rng.choice((0, 1, -1)), rng.randint(-1, 9))
+            for _ in range(rng.randint(1, 3))
+        ]
+        points = [(i, {s * i + t * k + c for s, t, c in reads for k in range(window)}) for i in range(20)]
+        largest = next(i for i, at in points if not at <= set(range(length)))
+        body = " * ".join(f"x[{s}*i + {t}*k + {c}]" for s, t, c in reads)
+        text = f"x: f64[{length}]; w: f64[{window}]; f[i] = sum{{k}} (w[k] * {body})"
+        if largest:
+            assert definition(text).shape == (largest,), text
+            seen += 1
+    assert seen > 60
 
 
 @pytest.mark.parametrize(
