@@ -29,6 +29,8 @@ _DEVICE_FUNCTION = re.compile(r"^declare [^\n]*@(__nv_\w+)\(", re.M)
 _QUESTION = re.compile(r'^(@[\w.]+) = [^\n]*c"(\w+)\\00"', re.M)
 _REFLECT = re.compile(r"call i32 @__nvvm_reflect\(ptr (@[\w.]+)\)(?: #\d+)?")
 
+_NEGATION = re.compile(r"\bneg\.s32(\s+)(%r\d+), (%r\d+);")
+
 
 def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True, fast_math: bool = False) -> str:
     """PTX for compute capability `sm / 10` of the LLVM IR text of a gpu module.
@@ -64,7 +66,17 @@ def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool, fast_math: bo
             if fast_math:
                 module = binding().parse_assembly(with_approximate_divisions(str(module)))
         with step("emit"):
-            return machine.emit_assembly(module)
+            return without_negations(machine.emit_assembly(module))
+
+
+def without_negations(ptx: str) -> str:
+    """PTX that negates 32-bit integers as `~x + 1`.
+
+    Of `min(min(a, -b), c)` ptxas makes one instruction, which negates no operand, and takes `b` for `-b`: those
+    of CUDA 12.9 and 13.0 do so for sm_90 at every level but `-O0`, and so does the driver. It does not take this
+    form for a negation.
+    """
+    return _NEGATION.sub(r"not.b32\1\2, \3;\n\tadd.s32\1\2, \2, 1;", ptx)
 
 
 def _reject_unknown(names: list[str]) -> None:

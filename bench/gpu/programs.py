@@ -25,8 +25,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 TYPES = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "i32": np.dtype(np.int32)}
 #: Of size symbols of the examples; `K` is a kernel's.
 SIZE, SIZES = 7, {"K": 2}
-#: So many random programs, of which none has size symbols.
-RANDOM = 24
+#: The seeds of random programs, none of which has size symbols. A GPU computed wrong gradients of the last
+#: ones: ptxas loses a negation in a minimum of three (`without_negations` in `backend/cuda/ptx.py`).
+RANDOM = (*range(24), 103, 145, 178, 192, 244)
 
 #: A thread runs all steps of one element of a batch, a block those of a row, each step is a launch, perhaps
 #: with a warp for each sum; and steps along diagonals.
@@ -95,7 +96,7 @@ def subjects() -> Iterator[Subject]:
         yield _of_text(path.stem, text, {name: SIZES.get(name, SIZE) for name in symbols})
     for name, (text, sizes) in RECURRENCES.items():
         yield _of_text(f"recurrence-{name}", text, sizes)
-    for seed in range(RANDOM):
+    for seed in RANDOM:
         yield _of_text(f"random-{seed}", random_program(seed), {})
     for workload in WORKLOADS:
         yield from (_of_workload(f"{workload.name}-{t}", workload, t) for t in ("f32", "f64"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from tadc.backend.cuda import ptx
@@ -12,6 +13,7 @@ from tadc.backend.target import parse_target
 from tadc.frontend.diagnostics import CompileError
 from tests.backend.kernels import elementwise, llvm_text
 from tests.backend.test_binary_functions import OPERATIONS
+from tests.emulator.ptx_text import launch
 
 MULTIPLY_ADD = "%p = arith.mulf %x, %x : TYPE\n    %y = arith.addf %p, %x : TYPE"
 
@@ -22,6 +24,34 @@ def ptx_of(compute: str, kind: str = "f64", sm: int = 80, use_libdevice: bool = 
         sm,
         use_libdevice=use_libdevice,
     )
+
+
+MINIMUM = """
+declare i32 @llvm.smin.i32(i32, i32)
+define ptx_kernel void @k(ptr addrspace(1) %x, ptr addrspace(1) %y) {
+  %n = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %at = getelementptr i32, ptr addrspace(1) %y, i32 %n
+  %a = load i32, ptr addrspace(1) %x, align 4
+  %b = sub i32 0, %n
+  %c = load i32, ptr addrspace(1) %at, align 4
+  %d = call i32 @llvm.smin.i32(i32 %a, i32 %b)
+  %e = call i32 @llvm.smin.i32(i32 %d, i32 %c)
+  store i32 %e, ptr addrspace(1) %at, align 4
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+"""
+
+
+def test_a_minimum_of_three_has_no_negation_that_ptxas_loses() -> None:
+    """It is computed otherwise: nothing is negated, and the numbers are the same."""
+    text = emit_ptx(MINIMUM, 90)
+    assert text.count("min.s32") == 2
+    assert "neg.s32" not in text
+    assert assemble(text, 90)
+    values = [np.array([-20], np.int32), np.arange(64, dtype=np.int32) * 7 % 64 - 40]
+    found = launch(text, values, 64)[-1]
+    assert found.tolist() == np.minimum(np.minimum(-20, -np.arange(64)), values[1]).tolist()
 
 
 @pytest.mark.parametrize("sm", CUDA_ARCHITECTURES)
