@@ -56,20 +56,24 @@ def with_open_roots(program: Program, wrt: Collection[str]) -> OpenRoots:
 
 @dataclass
 class _Opened:
-    """One walk over the definitions; `formulas` are those that end in roots, `unseen` those of which
-    something that has to see the root reads the tensor still, as it would compute it too often.
+    """One walk over the definitions; `formulas` are those that end in roots.
+
+    Of those that are `unseen` something that has to see the root reads the tensor still, as it would compute
+    it too often. The slopes of `zeros` count as 0 where they would be infinite.
     """
 
     program: Program
     wrt: Collection[str]
     formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
     unseen: set[str] = field(default_factory=set[str])
+    zeros: set[str] = field(default_factory=set[str])
     is_used: bool = False
 
     def __post_init__(self) -> None:
         self.names, self.active = Names(self.program), active_tensors(self.program, self.wrt)
         self.shares = Sharing.of(self.program, self.wrt)
-        self.algebra = CotangentAlgebra(self.program.terms, ValueRanges(self.program), partials)
+        values = ValueRanges(self.program)
+        self.algebra = CotangentAlgebra(self.program.terms, values, partials, self.shares)
 
     def definition(self, definition: Definition) -> list[Definition]:
         """The definition over formulas, and before it what it is a formula of."""
@@ -134,7 +138,8 @@ class _Opened:
         is_linear = all(is_const(c, 0) for c in others)
         if is_const(first, 0):
             return found.lead > 0 or not is_linear
-        if isinstance(first, Const) or (is_linear and not self.shares(first, read)):
+        told = is_linear and not self.shares(first, read)
+        if told or (isinstance(first, Const) and read.tensor not in self.zeros):
             return False
         if formula.free <= read.free:
             return True
@@ -156,7 +161,10 @@ class _Opened:
             if isinstance(node, Apply):
                 formula.append(node)
                 stack += node.operands
-        return len(formula) <= MOST and any(t.function in STEEP and self.algebra.is_steep(t) for t in formula)
+        steep = [t for t in formula if t.function in STEEP and self.algebra.is_steep(t)]
+        if all(self.algebra.values.of(slope).finite for t in steep for slope in partials(self.algebra, t)):
+            self.zeros.add(definition.name)
+        return len(formula) <= MOST and bool(steep)
 
     def _tensor(self, definition: Definition, leaf: Term) -> Definition:
         return Definition(

@@ -30,7 +30,8 @@ class Slope:
     are terms that are powers of t, by their numbers: the exponent and a factor in front; `series` those that
     have other coefficients. `write` makes t**k of terms, for k >= 0; `where` are two values that are equal
     where t is 0. `least`: at the least value of u the slope counts as 0. `zero_wins`: what has the factor 0
-    there counts as 0, as long as nothing better is known, as the value is infinite, too, or the slope is not.
+    there counts as 0, as long as nothing better is known, as the value is infinite, too, or the slope is not:
+    it `has_step`.
     """
 
     u: Term
@@ -44,6 +45,7 @@ class Slope:
     divisor: Sequence[float] = (1.0,)
     least: bool = True
     zero_wins: bool = False
+    has_step: bool = False
 
 
 def root(a: Algebra, y: Term, u: Term, n: Fraction) -> list[Slope]:
@@ -94,6 +96,16 @@ def quotient(a: Algebra, y: Term, u: Term, v: Term, factor: Term, exponent: int)
 
     nodes: dict[int, tuple[int, Term | None]] = {y.number: (-1, u), v.number: (1, None)}
     return [Slope(v, 1, factor, exponent, write, (v, a.zero), nodes, zero_wins=True)]
+
+
+def step(a: Algebra, y: Term, u: Term) -> Slope:
+    """The slope sign(u) = u / t of y = abs(u), with t = y."""
+
+    def write(k: int) -> Term:
+        return a.power(y, k)
+
+    nodes: dict[int, tuple[int, Term | None]] = {y.number: (1, None)}
+    return Slope(u, 2, u, -1, write, (u, a.zero), nodes, least=False, zero_wins=True, has_step=True)
 
 
 def arc(a: Algebra, y: Term, u: Term, ends: Ends, square: int) -> list[Slope]:

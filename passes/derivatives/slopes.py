@@ -39,7 +39,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.passes.derivatives.series import FREE, Expansion, Partials, Series
-from tadc.passes.derivatives.slope_ends import LENGTH, Slope
+from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.steep_doubts import steep_doubts
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, is_safe
 from tadc.passes.terms.products import Product, product_of
@@ -152,19 +152,8 @@ class CotangentAlgebra(Algebra):
         if any(chooses_zero(addend) for _, addend in addends(g)):
             parts = self._by_choice(g)
             return reduce(self.add, (self._by_sign(part, y, u) for part in parts))
-        slope = Slope(
-            u,
-            2,
-            u,
-            -1,
-            lambda k: self.power(y, k),
-            (u, self.zero),
-            {y.number: (1, None)},
-            least=False,
-            zero_wins=True,
-        )
         alone, shared = self._parted(g, (u,))
-        return self.mul(alone, self._resolved(shared, self.apply("sign", u), [slope]))
+        return self.mul(alone, self._resolved(shared, self.apply("sign", u), [step(self, y, u)]))
 
     def _by_sign(self, g: Term, y: Term, u: Term) -> Term:
         return (
@@ -334,10 +323,15 @@ class CotangentAlgebra(Algebra):
         if order >= 0:
             return self.select("=", *slope.where, self._terms(order, series.coefficients, slope), beside)
         first, *others = series.coefficients or (self.one,)
-        if order < -1 or isinstance(first, Const) or self.shares(first, slope.u):
+        if order < -1:
             return None
-        infinite = self.zero if self._is_least(slope) else beside
-        there = self.select("=", self.split(first)[1], self.zero, self._terms(0, others, slope), infinite)
+        if slope.has_step or self._is_least(slope):
+            # The infinite term alone counts as 0.
+            rest = self._terms(0, others, slope)
+            return None if is_const(rest, 0) else self.select("=", *slope.where, rest, beside)
+        if isinstance(first, Const) or self.shares(first, slope.u):
+            return None
+        there = self.select("=", self.split(first)[1], self.zero, self._terms(0, others, slope), beside)
         return self.select("=", *slope.where, there, beside)
 
     def _terms(self, order: int, coefficients: Sequence[Term], slope: Slope) -> Term:
@@ -347,7 +341,7 @@ class CotangentAlgebra(Algebra):
         for k, c in enumerate(coefficients, order):
             if k < last and not is_const(c, 0):
                 total = self.add(total, self.mul(c, slope.write(k)))
-        told = slope.q == 1 or self._is_least(slope)
+        told = slope.q == 1 or slope.has_step or self._is_least(slope)
         return total if told else self.add(total, slope.write(last))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -160,3 +161,30 @@ def test_random_formula(seed: int) -> None:
     elif not (np.isnan(found) and told):
         wanted = known[root * order] * float(MP.factorial(order))
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10, err_msg=f"{formula}: {modes}")
+
+
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_formula_of_a_norm(seed: int) -> None:
+    """The gradient is 0 where a vector is, and the Hessian that of the even part of the formula, f''(0) * I.
+
+    The slope of the norm itself, which has none there, counts as 0; so do its further derivatives.
+    """
+    rng = random.Random(seed)
+    formula = re.sub(r"\bx\b", "2", random_formula(rng, 3))
+    known = series(formula.replace(ROOT, "x"), 1, 5)
+    spelled = [("", "norm{i} (x[i])"), ("let n = norm{i} (x[i]);", "n"), ("", "(x[0]**2 + x[1]**2)**0.5")]
+    let, read = rng.choice(spelled)
+    f = tadc.function(f"x: f64[2]; {let} f = {formula.replace(ROOT, read)}")
+    modes = rng.choices(("vjp", "jvp"), k=2)
+    zero, along = np.zeros(2), np.array([1.0, -2.0])
+    if modes[0] == "vjp":
+        g = tadc.vjp(f)
+        np.testing.assert_array_equal(g(x=zero, df=1.0), zero, err_msg=formula)
+        if modes[1] == "vjp":
+            found = tadc.vjp(g, wrt="x")(x=zero, df=1.0, ddx=along)
+        else:
+            found = tadc.jvp(g, wrt="x")(x=zero, df=1.0, x_dot=along)[1]
+    else:
+        found = tadc.vjp(tadc.jvp(f), wrt="x")(x=zero, x_dot=along, df=0.0, df_dot=1.0)
+    np.testing.assert_allclose(found, 2 * known[2] * along, rtol=1e-9, atol=1e-10, err_msg=formula)
