@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from tadc.frontend.forks import wait_for
+
 
 @cache
 def binding() -> Any:
@@ -15,4 +17,5 @@ def binding() -> Any:
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    wait_for(llvm.ffi.lib._lock)  # pyright: ignore[reportPrivateUsage]
     return llvm

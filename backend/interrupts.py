@@ -9,12 +9,14 @@ from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
 
+from tadc.frontend.forks import new_lock
+
 T = TypeVar("T")
 
 #: Room for the recursion of LLVM, as much as a main thread has.
 STACK = 8 << 20
 
-_stack_lock = threading.Lock()
+_stack_lock = new_lock()
 
 
 def interruptible(work: Callable[[], T]) -> T:

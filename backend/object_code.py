@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeVar
 
@@ -14,11 +13,9 @@ from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete, defer, functions_for, loops_for_speed, not_inlined, undefer
 from tadc.backend.masked_loads import LOAD, fenced
 from tadc.backend.splitting import size_of_loops
+from tadc.frontend.forks import LLVM_LOCK
 
 T = TypeVar("T")
-
-#: llvmlite keeps one LLVM context for the process, which only one thread may use at a time.
-LLVM_LOCK = threading.RLock()
 
 #: Texts beyond this many characters are compiled without unrolling, which makes most of their machine
 #: code and takes half of the time; kernels of single formulas stay below.

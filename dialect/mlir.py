@@ -11,16 +11,13 @@ torch-mlir ships them (`torch_mlir`). Exports, each imported at its first use:
 """
 
 import sys
-import threading
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from tadc.frontend.forks import MLIR_LOCK as LOCK
 from tadc.frontend.packages import install_command
-
-#: The bindings are not safe for several threads at once: whatever builds, runs or reads IR holds this.
-LOCK = threading.RLock()
 
 _CORE = ("ir", "passmanager", "rewrite")
 _DIALECTS = ("affine arith builtin cf ext func gpu irdl linalg llvm math memref scf tensor ub vector").split()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+
+from tadc.frontend.forks import new_lock
 
 #: Calls that `deep_recursion` makes room for. Since Python 3.11 a call from Python to
 #: Python uses no C stack, so these cost heap only.
 FRAMES = 60_000
 
-_lock = threading.Lock()
+_lock = new_lock()
 _users = 0
 _limit_outside = 0
 

@@ -8,6 +8,7 @@ down. What is proven here is true; what is not proven may still be true.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
@@ -152,6 +153,11 @@ def cleared(row: Constraint) -> Constraint:
 @lru_cache(maxsize=1 << 10)
 def _system(facts: tuple[Constraint, ...]) -> System:
     return System(facts)
+
+
+if hasattr(os, "register_at_fork"):
+    # Another thread may have been in the middle of a question to one.
+    os.register_at_fork(after_in_child=_system.cache_clear)
 
 
 def _with_atoms(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> System:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from threading import Lock
+from threading import Lock  # noqa: TID251  a child of a fork makes other systems
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import Price, apart, pay

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from threading import RLock
 from weakref import WeakValueDictionary
 
 from tadc.backend.cpu.linking import Library, link
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
+from tadc.frontend.forks import new_rlock
 
-_LOCK = RLock()
+_LOCK = new_rlock()
 _LINKED: WeakValueDictionary[object, Library] = WeakValueDictionary()
 
 

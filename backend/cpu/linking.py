@@ -49,7 +49,7 @@ def _load_by_llvm(code: bytes, symbols: Sequence[str], externals: Mapping[str, i
     global _jit
     from tadc.backend.binding import binding
     from tadc.backend.cpu.processors import host
-    from tadc.backend.object_code import LLVM_LOCK
+    from tadc.frontend.forks import LLVM_LOCK
 
     llvm = binding()
     with LLVM_LOCK:

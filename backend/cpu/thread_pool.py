@@ -10,13 +10,13 @@ import ctypes
 import os
 import platform
 import sys
-import threading
 from pathlib import Path
 
 from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library
 from tadc.backend.runtime.thread_count import tell
 from tadc.backend.splitting import PARALLEL
+from tadc.frontend.forks import new_lock
 
 _RESIZE, _FORGET = "tadc_pool_resize", "tadc_pool_forget"
 
@@ -28,7 +28,7 @@ define void @{PARALLEL}(ptr %body, ptr %args, i64 %elements, i64 %multiple, i64 
 }}
 """
 
-_lock = threading.Lock()
+_lock = new_lock()
 _pool: Library | None = None
 #: Helpers run this code until the process ends.
 _started: list[Library] = []

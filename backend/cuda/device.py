@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from hashlib import sha256
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 from tadc.backend.cuda import api
 from tadc.backend.cuda.driver import Driver, cuda_driver
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.forks import new_lock
 
 #: Bytes that a pool keeps: without any, memory goes back to the system when the GPU is idle.
 KEPT = 1 << 30
@@ -36,7 +36,7 @@ class Device:
             driver.keep_freed(number, KEPT)
         self._functions: dict[tuple[str, str], int] = {}
         self._modules: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         #: What calls read, with an event after them; and events that have happened.
         self._lent: deque[tuple[int, object]] = deque()
         self._events: list[int] = []
@@ -165,7 +165,7 @@ class Allocation:
 
 
 _devices: dict[tuple[int, int], Device] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def cuda_device(number: int = 0) -> Device:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tadc.backend.cuda import api
 from tadc.backend.runtime.free_memory import format_bytes
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.forks import new_lock
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.launch import Launch
@@ -328,7 +328,7 @@ def waits_for_launches() -> bool:
 
 #: What gives libcuda; tests replace it.
 load_library: Callable[[], Any] = api.load_library
-_lock = threading.Lock()
+_lock = new_lock()
 _driver: Driver | None = None
 
 

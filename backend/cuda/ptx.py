@@ -20,8 +20,9 @@ from tadc.backend.cuda.device_functions import device_function, device_instructi
 from tadc.backend.cuda.toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete
-from tadc.backend.object_code import LLVM_LOCK, run_pipeline
+from tadc.backend.object_code import run_pipeline
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.forks import LLVM_LOCK
 from tadc.frontend.packages import install_command
 
 _DEVICE_FUNCTION = re.compile(r"^declare [^\n]*@(__nv_\w+)\(", re.M)

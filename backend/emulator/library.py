@@ -21,6 +21,7 @@ from tadc.backend.emulator.execution import EmulatedModule
 from tadc.backend.emulator.global_memory import Memory
 from tadc.backend.emulator.handles import RefusedError
 from tadc.backend.emulator.launching import Launching
+from tadc.frontend.forks import new_rlock
 
 #: What can be called before cuInit.
 _ALWAYS = ("cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString")
@@ -68,7 +69,7 @@ class EmulatedCuda(Launching):
         self._primary: dict[int, int] = {}
         self._pools: dict[int, int] = {}
         self._thread = threading.local()
-        self._one_at_a_time = threading.RLock()
+        self._one_at_a_time = new_rlock()
         self._is_ready = False
         self._kept: list[Any] = []
         for name, types in api.PROTOTYPES.items():

@@ -9,8 +9,9 @@ from tadc.backend.backend_errors import backend_error
 from tadc.backend.binding import binding
 from tadc.backend.compile_steps import step
 from tadc.backend.interrupts import interruptible
-from tadc.backend.object_code import LLVM_LOCK, run_pipeline
+from tadc.backend.object_code import run_pipeline
 from tadc.backend.rocm.architectures import TRIPLE, rocm_machine
+from tadc.frontend.forks import LLVM_LOCK
 
 T = TypeVar("T")
 

@@ -6,11 +6,11 @@ alone, so equal calls have the same bits.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.forks import new_lock
 
 Kernel = TypeVar("Kernel")
 
@@ -33,7 +33,7 @@ class Cutting(Generic[Kernel]):
     def __init__(self) -> None:
         self.make: Callable[[], Kernel] | None = None
         self._made: Kernel | None = None
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def kernel(self) -> Kernel | None:
         """The kernel that cuts; None where there is none."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.forks import new_lock
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.workspace import Temporary
@@ -43,7 +43,7 @@ class Fitting(Generic[Kernel]):
     def __init__(self) -> None:
         self.make: Callable[[Mapping[str, int], int], Fitted[Kernel]] | None = None
         self._found: dict[tuple[tuple[str, int], ...], list[Fitted[Kernel]]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def at(self, sizes: Mapping[str, int], free: int) -> Fitted[Kernel] | None:
         """What fits into so many bytes, or why nothing does; None where nothing can be compiled."""

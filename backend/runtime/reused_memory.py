@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import warnings
 from typing import TYPE_CHECKING
 
 from numpy import empty, uint8
 
 from tadc.backend.disk_cache import parse_size
+from tadc.frontend.forks import new_lock
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.host_arrays import Array
@@ -41,7 +41,7 @@ class Blocks:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.blocks: list[Array] = []
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.alone = 0
         self.alone = self._references([empty(0, uint8)])[0]
 
@@ -94,7 +94,3 @@ def limit_of(text: str) -> int:
 
 KEPT = Blocks(limit_of(os.environ.get(VARIABLE, "")))
 """Those of this process."""
-
-if hasattr(os, "register_at_fork"):
-    # Another thread may have held the lock when the process was copied.
-    os.register_at_fork(after_in_child=lambda: setattr(KEPT, "lock", threading.Lock()))

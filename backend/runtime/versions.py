@@ -11,12 +11,12 @@ sizes before: the first few that are worth it, so equal calls have the same bits
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.forks import new_lock
 
 if TYPE_CHECKING:
     from tadc.lattice.amounts import Counted
@@ -42,7 +42,7 @@ class Versions(Generic[Kernel]):
         self.make: Callable[[Mapping[str, int]], Kernel] | None = None
         self.count = count_of(os.environ.get(VARIABLE, "")) if count is None else count
         self._made: dict[tuple[int, ...], Kernel | None] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def at(self, sizes: Mapping[str, int], always: bool = False) -> Kernel | None:
         """The version for these sizes, compiled if it is the first time; None for a call that has none.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,6 +15,7 @@ from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, kee
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.compile_options import MATERIALIZE, Options
+from tadc.frontend.forks import new_lock
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 
@@ -151,7 +151,7 @@ class Function:
         self.per_value = per_value
         self.recipe = recipe
         self._at: dict[tuple[tuple[str, int], ...], Function] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._compiled: Compiled | None = None
         self._on_gpu: Compiled | None = None
         #: Does a call like the last one without another look at all that it is given.

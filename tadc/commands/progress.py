@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+from tadc.frontend.forks import new_lock
+
 #: Seconds after which a compilation shows what it does.
 PATIENCE = 1.0
 
@@ -18,7 +20,7 @@ class Progress:
     """Shows the step that runs, in one line that goes away when it ends."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._open: list[str] = []
         self._status: Any = None
         #: When the first step began; imports before it are no compiling.

@@ -7,14 +7,15 @@ again and again, which takes a sixth of the time. What it collects later in this
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+
+from tadc.frontend.forks import new_lock
 
 NEW_OBJECTS = 10_000
 """The objects that are made between collections, or more where the process wants so."""
 
-_lock = threading.Lock()
+_lock = new_lock()
 _inside = 0
 _before = gc.get_threshold()
 

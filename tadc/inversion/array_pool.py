@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.host_arrays import Array, Parameter
 from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.frontend.extents import shape_at
+from tadc.frontend.forks import new_lock
 
 #: Smaller arrays are made anew.
 LARGE = 1 << 16
@@ -24,7 +24,7 @@ class Store:
     def __init__(self) -> None:
         self._free: dict[Any, list[Array]] = {}
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def take(self, parameter: Parameter) -> Array:
         """An array for a parameter, its elements undefined."""

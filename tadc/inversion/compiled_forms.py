@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 
 from tadc.api.load import function_in_memory
 from tadc.backend.runtime.host_arrays import Parameter
+from tadc.frontend.forks import new_rlock
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
 from tadc.inversion.array_pool import LARGE, Pool
@@ -29,7 +29,7 @@ from tadc.undoing.step_systems import StepSystems
 
 Arrays: TypeAlias = Mapping[str, Array]
 
-LOCK = threading.RLock()
+LOCK = new_rlock()
 
 
 @dataclass(eq=False)

@@ -6,7 +6,6 @@ batched in its turn. What a function does not read is left out of its inputs, so
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from tadc.api.batches import batched
 from tadc.api.derivatives import derived_for_framework
 from tadc.api.function import Function, function_of
 from tadc.frontend.extents import size_sources, symbols_in
+from tadc.frontend.forks import new_rlock
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import index_forms, reachable, tensors_read
 from tadc.jax.traced_shapes import Shapes
@@ -37,7 +37,7 @@ class Derived:
         self.function = function
         self.base = base
         self._made: dict[Any, Any] = {}
-        self._lock = threading.RLock()
+        self._lock = new_rlock()
 
     def __repr__(self) -> str:
         # Shown in a jaxpr.

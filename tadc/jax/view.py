@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +28,7 @@ from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.frontend.forks import new_lock
 from tadc.frontend.size_values import SizeValues, size_values
 from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
@@ -194,7 +194,7 @@ class JaxFunction:
 
 
 #: Names are given one after another: JAX takes each once.
-_naming = threading.Lock()
+_naming = new_lock()
 
 
 @cache

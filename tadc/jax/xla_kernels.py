@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import json
 import re
-import threading
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
 from tadc.caller.boundary import usage
 from tadc.compiler.compile_options import Options
+from tadc.frontend.forks import REGISTRY_LOCK
 from tadc.jax.handler import MESSAGE, dispatcher, handler
 from tadc.native.framed_kernels import Framed, framed_kernel
 
@@ -39,7 +39,6 @@ class Kernels:
     """The kernels of this process by their keys. Code stays in memory: what XLA has compiled may call it."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         self._functions: dict[int, int] = {}
         self._kept: list[Any] = []
         self._made: dict[int, Framed] = {}
@@ -59,7 +58,7 @@ class Kernels:
 
     def register(self) -> None:
         """Tell XLA of the handler, once. Raises UsageError for an interface that is not known."""
-        with self._lock:
+        with REGISTRY_LOCK:
             if self._install is not None:
                 return
             minor = _version()
@@ -77,12 +76,12 @@ class Kernels:
         self.register()
         found = self._functions.get(key)
         if found is None:
-            with self._lock:
+            with REGISTRY_LOCK:
                 found = self._functions.get(key) or self._compiled(key, function)
                 if key not in self._functions:
                     self._functions[key] = found
                     self._publish()
-        with self._lock:
+        with REGISTRY_LOCK:
             if function not in self._ending:
                 # An equal function, or what XLA has compiled, may still call: it looks at its arrays anew.
                 self._ending[function] = end = finalize(function, self._made[key].forget)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,6 +20,7 @@ from tadc.backend.object_code import object_code
 from tadc.backend.runtime import inspector
 from tadc.backend.runtime.interface import Interface
 from tadc.compiler.compile_options import Options
+from tadc.frontend.forks import new_lock
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.native import scratch_memory
@@ -111,7 +111,7 @@ class _Cutting:
 
     def __init__(self, asked: _Asked, framework: str) -> None:
         self._asked, self._framework = asked, framework
-        self._lock, self._is_asked = threading.Lock(), False
+        self._lock, self._is_asked = new_lock(), False
         self.made: Framed | None = None
 
     def __call__(self) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 from tadc.api.function import Function, function_of
+from tadc.frontend.forks import REGISTRY_LOCK
 from tadc.torch.derived_operators import (
     BATCH,
     GRADIENTS,
@@ -21,7 +21,6 @@ from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torc
 from tadc.torch.registration import NAMESPACE, add_kernel, define, hand_on, library, operator_name
 from tadc.torch.result_shapes import ELEMENTS, results_like
 
-_lock = threading.RLock()
 _made: dict[str, Operator] = {}
 
 #: Names of those that are made, or being made: PyTorch asks for a name while that is defined.
@@ -69,7 +68,7 @@ class Operator:
     def derived(self, kind: str, names: Sequence[str]) -> Operator:
         """The operator of a kind (`tadc.torch.derived_operators`) for some inputs."""
         key = kind, tuple(names)
-        with _lock:
+        with REGISTRY_LOCK:
             if key not in self._derived:
                 name = derived_name(self.name, self.function, kind, names)
                 self._derived[key] = _once(name, lambda: derive(self.function, kind, names))
@@ -144,7 +143,7 @@ def operator_of(f: Function) -> Operator:
 
 
 def _once(name: str, make: Callable[[], Function]) -> Operator:
-    with _lock:
+    with REGISTRY_LOCK:
         if name not in _made:
             f = make()
             _begun.add(name)

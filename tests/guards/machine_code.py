@@ -12,10 +12,11 @@ import re
 import tadc
 from tadc.backend.binding import binding
 from tadc.backend.cpu.processors import host
-from tadc.backend.object_code import LLVM_LOCK, optimised
+from tadc.backend.object_code import optimised
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
+from tadc.frontend.forks import LLVM_LOCK
 from tadc.frontend.source import Source
 
 #: The address space of LLVM that is the segment `%fs`.
