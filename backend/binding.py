@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -19,3 +20,17 @@ def binding() -> Any:
     llvm.initialize_native_asmprinter()
     wait_for(llvm.ffi.lib._lock)  # pyright: ignore[reportPrivateUsage]
     return llvm
+
+
+def run_passes(passes: Any, builder: Any, parts: Iterable[Any]) -> None:
+    """Run a pass manager on modules or functions, and free it: it is not to be used afterwards.
+
+    llvmlite never frees one. The method that would comes last in the order of its bases, after one that does
+    nothing: https://github.com/numba/llvmlite/blob/v0.50.0/llvmlite/binding/newpassmanagers.py
+    """
+    try:
+        for part in parts:
+            passes.run(part, builder)
+    finally:
+        binding().newpassmanagers.NewPassManager._dispose(passes)
+        passes.detach()

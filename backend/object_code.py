@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeVar
 
-from tadc.backend.binding import binding
+from tadc.backend.binding import binding, run_passes
 from tadc.backend.compile_steps import step
 from tadc.backend.cpu.processors import Processor, host
 from tadc.backend.interrupts import interruptible
@@ -109,11 +109,9 @@ class _Optimiser:
         passes = binding().create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.add_global_dead_code_eliminate_pass()
-        passes.run(module, builder)
-        simplify = builder.getFunctionPassManager()
-        for function in module.functions:
-            if not function.is_declaration:
-                simplify.run(function, builder)
+        run_passes(passes, builder, [module])
+        bodies = (function for function in module.functions if not function.is_declaration)
+        run_passes(builder.getFunctionPassManager(), builder, bodies)
         return module
 
     def _run(self, text: str, level: int) -> Any:
@@ -136,7 +134,7 @@ def run_pipeline(
 ) -> None:
     """Run LLVM's default pipeline for -O`level` on a parsed module; loops become vectors, or are unrolled."""
     builder = _builder(machine, level, vectorise=vectorise, unroll=unroll)
-    builder.getModulePassManager().run(module, builder)
+    run_passes(builder.getModulePassManager(), builder, [module])
 
 
 def _builder(machine: Any, level: int, *, vectorise: bool, unroll: bool) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tadc.backend.backend_errors import backend_error
-from tadc.backend.binding import binding
+from tadc.backend.binding import binding, run_passes
 from tadc.backend.compile_steps import step
 from tadc.backend.cuda.approximate import approximate_function, with_approximate_divisions
 from tadc.backend.cuda.architectures import CUDA_TRIPLE, DEFAULT_SM, cuda_machine
@@ -116,7 +116,7 @@ def _part_of_library(library: Path, names: frozenset[str], data_layout: str, fas
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
-    passes.run(device, builder)
+    run_passes(passes, builder, [device])
     return _reflected(str(device), {"__CUDA_FTZ": 0, "__CUDA_PREC_SQRT": int(not fast_math)})
 
 
