@@ -4,7 +4,7 @@ PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_tests
 
-.PHONY: demo check test sweep frameworks lint package bench test-gpu bench-gpu clean
+.PHONY: demo check test sweep frameworks lint package bench test-gpu bench-gpu gpu-kit clean
 
 demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
@@ -55,6 +55,13 @@ bench: .venv/bench.stamp
 # On a machine with a GPU and without the compiler, Python with NumPy runs the bundles that are in build/gpu.
 test-gpu bench-gpu: %-gpu:
 	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu $* build/gpu
+
+# All that half an hour on somebody's GPU can tell, in three calls of at most eight minutes; what has been found is
+# in a JSON and a table beside it, which are written as it goes.
+gpu-kit:
+	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu test build/gpu
+	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu sanitize build/gpu
+	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu bench build/gpu
 
 clean:
 	rm -rf .venv .venv-jax build *.egg-info

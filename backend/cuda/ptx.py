@@ -73,9 +73,9 @@ def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool, fast_math: bo
 def without_negations(ptx: str) -> str:
     """PTX that negates 32-bit integers as `~x + 1`.
 
-    Of `min(min(a, -b), c)` ptxas makes one instruction, which negates no operand, and takes `b` for `-b`: those
-    of CUDA 12.9 and 13.0 do so for sm_90 at every level but `-O0`, and so does the driver. It does not take this
-    form for a negation.
+    Of `min(min(a, -b), c)` ptxas makes one instruction, which negates no operand, and takes `b` for
+    `-b`: those of CUDA 12.9 and 13.0 do so for sm_90 at every level but `-O0`, and so does the driver. It
+    does not take this form for a negation.
     """
     return _NEGATION.sub(r"not.b32\1\2, \3;\n\tadd.s32\1\2, \2, 1;", ptx)
 

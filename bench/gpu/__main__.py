@@ -37,7 +37,7 @@ def main(words: list[str] | None = None) -> int:
         if a.what == "write" or (not a.here and find_spec("llvmlite") and find_spec("torch_mlir")):
             from bench.gpu.write import write
 
-            kinds = {"write": ("test", "bench"), "sanitize": ("test",)}.get(a.what, (a.what,))
+            kinds = {"write": ("test", "bench"), "sanitize": ()}.get(a.what, (a.what,))
             write(a.folder, kinds, a.sm or _architecture(), a.only, a.small)
         if a.what == "test":
             from bench.gpu.check import check, check_apart

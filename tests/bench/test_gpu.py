@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 import tadc
-from bench.gpu import counts, host
+from bench.gpu import counts, host, publish
 from bench.gpu.__main__ import main
 from bench.gpu.cases import CASE, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
 from bench.gpu.check import BEGUN, check, check_apart
 from bench.gpu.programs import RECURRENCES
 from bench.gpu.table import table
+from bench.publish import replaced
 from tadc.backend.cuda import driver as drivers
 from tadc.backend.emulator.emulated_device import emulated_device
 from tadc.backend.emulator.library import EmulatedCuda
@@ -216,3 +217,14 @@ def test_bundles_need_no_compiler(folder: Path, root: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "2 of 2 agree" in done.stdout
+
+
+def test_the_page_shows_the_results_beside_it(root: Path) -> None:
+    """What is published is what the results say."""
+    page = (root / "docs" / "gpu.md").read_text()
+    found = json.loads((root / "docs" / "gpu.json").read_text())
+    assert replaced(page, publish.MARK, publish.part_of(found), publish.COMMAND) == page
+    again = publish.reduced(
+        {"machine": found["machine"], "bench": {"ceilings": found["ceilings"], "one": found["cells"][0]}}
+    )
+    assert again["cells"] == found["cells"][:1]
