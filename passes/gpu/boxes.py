@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Load
 from tadc.passes.nest.vector_lanes import extreme
@@ -64,13 +64,33 @@ def spans_of(
             spans.append((sum(k * most for k, most in moves) // step + 1, step))
             continue
         span = extreme(form, ranges, 1) - extreme(form, ranges, -1)
-        if not span.is_constant:
+        most = span.constant if span.is_constant else most_between(form, ranges)
+        if most is None:
             return None
-        spans.append((span.constant + 1, 1))
+        spans.append((most + 1, 1))
     whole = gpu.sector // bytes_each
     if spans and spans[-1][0] > whole and spans[-1][1] == 1:
         spans[-1] = (-(-spans[-1][0] // whole) * whole, 1)
     return tuple(spans)
+
+
+def most_between(form: Affine, ranges: Mapping[str, int]) -> int | None:
+    """The most by which values of a form differ, whatever it is moved by; None where that is not known.
+
+    `(x + s) // d` is at most `ceil(s / d)` more than `x // d`.
+    """
+    most = 0
+    for atom, k in form.terms:
+        if isinstance(atom, str):
+            most += abs(k) * (ranges.get(atom, 1) - 1)
+        elif not atom.variables.isdisjoint(ranges):
+            if not isinstance(atom, Floor):
+                return None
+            between = most_between(atom.numerator, ranges)
+            if between is None:
+                return None
+            most += abs(k) * -(-between // atom.denominator)
+    return most
 
 
 def padded(gpu: Gpu, shape: Sequence[int], transposed: bool, aligned: int = 4) -> list[int]:

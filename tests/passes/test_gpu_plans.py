@@ -9,7 +9,7 @@ from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.boxes import spans_of
+from tadc.passes.gpu.boxes import most_between, spans_of
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.thread_fusion import ThreadCost
@@ -128,3 +128,18 @@ def test_a_box_has_no_elements_between_strides() -> None:
     step, first = Affine.var("step"), Affine.var("x").floordiv(2)
     assert spans_of(gpu_of("sm_90"), [first * 2 - step * 2], {"step": 8}, 8) == ((8, 2),)
     assert spans_of(gpu_of("sm_90"), [(step + 1).floordiv(2)], {"step": 8}, 8) == ((8, 1),)
+
+
+def test_a_box_holds_all_that_is_read_wherever_a_loop_stands() -> None:
+    """Of `k + j - (k + j) // 2` for 8 values of k, how many there are depends on j: the most are taken."""
+    step, base = Affine.var("step"), Affine.var("base")
+    form = 3 * (step + base) - 2 * (step + base).floordiv(3) + Affine.var("other")
+    (span,) = spans_of(gpu_of("sm_90"), [form], {"step": 5}, 8) or [(0, 0)]
+    values = [[3 * (s + b) - 2 * ((s + b) // 3) for s in range(5)] for b in range(12)]
+    lowest = [3 * b - 2 * ((4 + b) // 3) for b in range(12)]  # each term at its least
+    assert span[0] - 1 >= max(max(each) - low for each, low in zip(values, lowest, strict=True))
+    assert span[1] == 1
+    names = {"k": 4, "l": 3}
+    moved = Affine.var("k") + 2 * Affine.var("l") + base
+    assert most_between(moved.floordiv(2), names) == 4
+    assert most_between(base.floordiv(2), names) == 0
