@@ -62,6 +62,10 @@ def fused(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     return type(x)(np.longdouble(x) * y + z)
 
 
+def _of_floats(function: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
+    return lambda x: type(x)(function(x))
+
+
 def _relu(x: Scalar) -> Scalar:
     """0 below 0; NaN stays."""
     return type(x)(0) if x <= 0 else x
@@ -100,8 +104,8 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
     "mod": np.mod,
     "pow": np.power,
     "abs": abs,
-    "erf": lambda x: type(x)(math.erf(x)),
-    "erfc": lambda x: type(x)(math.erfc(x)),
+    "erf": _of_floats(math.erf),
+    "erfc": _of_floats(math.erfc),
     "sign": sign,
     "sigmoid": sigmoid,
     "relu": _relu,

@@ -309,13 +309,17 @@ def _stirling(end: float) -> Bounds:
     return least[0], _add(least, _div((1.0, 1.0), _mul((1260.0, 1260.0), _whole_power(x, 5))))[1]
 
 
+def _pinv(x: Bounds) -> Bounds:
+    return x if x == (0.0, 0.0) else _div((1.0, 1.0), x)
+
+
 _RULES: dict[str, Callable[..., Bounds]] = {
     "add": _add,
     "sub": _sub,
     "mul": _mul,
     "safe": _mul,
     "div": _div,
-    "pinv": lambda x: x if x == (0.0, 0.0) else _div((1.0, 1.0), x),
+    "pinv": _pinv,
     "mod": _mod,
     "pow": _pow,
     "neg": _neg,
