@@ -113,7 +113,7 @@ def _function(name: str) -> Callable[..., int]:
         return getattr(numpy_inspector, name.partition("_")[0])
     kinds = {"p": _Elements, "n": ctypes.c_int64}
     types = [kinds[kind] for kind in _FUNCTIONS.get(name, "ppn")]
-    function = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
+    function: Any = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
     function.argtypes = types
     return function
 

@@ -92,7 +92,7 @@ def rests(begins: Array, before: Array, _count: int, length: int, made: Array) -
 def parts(begins: Array, before: Array, _count: int, length: int, made: Array, _most: int) -> None:
     """Where each part begins; 0 where there are fewer."""
     each = np.diff(before)
-    numbers = np.arange(each.sum()) - np.repeat(before[:-1], each)
+    numbers: Array = np.arange(int(each.sum())) - np.repeat(before[:-1], each)
     made[...] = 0
     made[: numbers.size] = np.repeat(begins[: each.size], each) + numbers * length
 

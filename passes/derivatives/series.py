@@ -328,16 +328,28 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
 }
 
+def _quotient(x: float, y: float) -> float:
+    return x / y
+
+
+def _safe(x: float, y: float) -> float:
+    return x * y if x else 0.0
+
+
+def _pinv(x: float) -> float:
+    return 1 / x if x else 0.0
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "neg": operator.neg,
-    "pow": operator.pow,
-    "safe": lambda x, y: x * y if x else 0.0,
-    "pinv": lambda x: 1 / x if x else 0.0,
-    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
+    "div": _quotient,
+    "safe": _safe,
+    "pinv": _pinv,
+    "sigmoid": _sigmoid,
 }
 
 
