@@ -57,7 +57,7 @@ def memory_of(function: MapFunction) -> Memory:
         function.arguments,
         tuple(tensors[name] for name in function.results),
         tuple(_in_window(tensor, windows.get(tensor.name)) for tensor in temporaries),
-        tuple(_spans(function, temporaries)),
+        tuple(_spans(function, temporaries, replaced)),
         replaced,
         kept,
     )
@@ -85,11 +85,16 @@ def _given(block: Block) -> object:
     return next(let.value for let in block.lets if name in let.names)
 
 
-def _spans(function: MapFunction, temporaries: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
-    """For each tensor the number of the map that computes it, and of the last that reads it."""
+def _spans(
+    function: MapFunction, temporaries: Sequence[Tensor], replaced: Mapping[str, str]
+) -> Iterator[tuple[int, int]]:
+    """For each tensor the number of the map that computes it, or those that it replaces, and of the last that
+    reads it."""
     maps = function.maps
     first = {tensor.name: number for number, item in enumerate(maps) for tensor in item.tensors}
     last = dict(first)
+    for before, after in replaced.items():
+        first[after] = min(first[after], first[before])
     for number, item in enumerate(maps):
         last.update((load.tensor, number) for load in item.loads())
     ends: dict[int, tuple[int, int]] = {}

@@ -113,6 +113,16 @@ z[j] = sum{i} (d[i, j]**2)"""
     np.testing.assert_allclose(z, (d**2).sum(0), rtol=1e-13)
 
 
+def test_a_tensor_in_between_of_others() -> None:
+    """What is stored on the first set is not needed for the last: its memory is no other than the zeros have."""
+    text = """x: f64[90]
+let d[i: 90, j: 90] = if {i = j} then (exp(x[i])) else (if {j = i + 7} then (sin(x[j])) else (0))
+y[i] = sum{j} (d[i, j]*x[j])"""
+    x = np.random.default_rng(0).uniform(-1, 1, 90)
+    d = np.diag(np.exp(x)) + np.diag(np.sin(x[7:]), 7)
+    np.testing.assert_allclose(tadc.function(text)(x), d @ x, rtol=1e-13, atol=1e-14)
+
+
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_bands(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
