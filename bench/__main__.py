@@ -11,7 +11,7 @@
 `python -m bench inverse`: products with inverse Jacobians, and their plans.
 `python -m bench mechanisms [MECHANISM …] [PROGRAM …]`: what each mechanism of the code generator buys.
 `python -m bench memory [RECURRENCE …]`: gradients under memory limits against JAX with checkpoints.
-`python -m bench operations`: what gradients cost over the value, by count.
+`python -m bench operations`: what gradients, Jacobians and Hessians cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
 `python -m bench sparse [PROGRAM …] [--pattern NAME]`: programs with index arrays, against peers.
 `python -m bench torch-calls`: what a call in PyTorch takes, beside its own operations.

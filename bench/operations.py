@@ -1,6 +1,6 @@
-"""`python -m bench operations`: what value and all gradients cost over the value, counted, not timed.
+"""`python -m bench operations`: what gradients, Jacobians and Hessians cost over the value, by count.
 
-Arithmetic counts in the weights of `passes/terms/costs.py`, at small sizes.
+Arithmetic counts in the weights of `passes/terms/costs.py`, of examples at small sizes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.layers import LAYERS, counted
 from tadc.analysis.statistics import compiled_work
 from tadc.compiler.compile_options import Options
 from tadc.frontend.per_value import PerValue, read_program
@@ -59,8 +60,8 @@ def programs(names: Iterable[str] = SIZES) -> dict[str, Program]:
     return found
 
 
-def main() -> None:
-    """Print the table."""
+def gradients() -> Table:
+    """Of examples, the value and all gradients."""
     table = Table(title="operations of value and all gradients over those of the value as written")
     for column in ("program", "value", "never", "auto", "always", "never, over", "auto, over"):
         table.add_column(column, justify="left" if column == "program" else "right")
@@ -69,4 +70,44 @@ def main() -> None:
         both = [cost(program, "value-and-vjp", mode) for mode in ("never", "auto", "always")]
         ratios = [f"{n / value:.2f}" if value else "" for n in both[:2]]
         table.add_row(name, str(value), *map(str, both), *ratios)
-    Console().print(table)
+    return table
+
+
+def matrices() -> Table:
+    """Of layers and energies, the dense Jacobian or Hessian by each argument."""
+    table = Table(title="operations of Jacobians over the value, of Hessians over the gradient")
+    for column in (
+        "layer",
+        "by",
+        "pass",
+        "hvp, over",
+        "matrix",
+        "passes",
+        "a pass, over",
+        "not 0",
+        "for each",
+    ):
+        is_name = column in ("layer", "by")
+        table.add_column(column, justify="left" if is_name else "right", no_wrap=is_name)
+    for name, layer in LAYERS.items():
+        for argument in layer.by:
+            found = counted(layer, argument)
+            table.add_row(
+                name,
+                argument,
+                str(found.once),
+                f"{found.product / found.once:.2f}" if found.product else "",
+                str(found.matrix),
+                str(found.passes),
+                f"{found.matrix / (found.passes * found.once):.2f}",
+                str(found.nonzeros),
+                f"{found.matrix / found.nonzeros:.2f}",
+            )
+    return table
+
+
+def main() -> None:
+    """Print the tables."""
+    console = Console()
+    console.print(gradients())
+    console.print(matrices())

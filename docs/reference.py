@@ -37,6 +37,7 @@ EXAMPLES = {
     "tad-recompute": "pairs.tad",
     "tad-specialise": "sizes.tad",
     "tad-cancel-deltas": "stride.mlir",
+    "tad-compress": "diagonal.tad",
     "tad-element-values": "messages.tad",
     "tad-fibres": "edges.tad",
     "tad-other-factors": "product.mlir",

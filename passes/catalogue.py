@@ -65,6 +65,8 @@ from tadc.passes.schedule.laid_out import laid_out
 from tadc.passes.schedule.rows_last import with_rows_last
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
+from tadc.passes.supports.compress import without_zeros_between
+from tadc.passes.supports.jacobian_modes import by_tangents
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
@@ -145,7 +147,8 @@ class Jacobian(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Differentiate; raises Refused for a name in `wrt` that is no argument."""
         names = argument_names(program, self.wrt)
-        made = jacobian_program(store_compared(program, names), names)
+        stored = store_compared(program, names)
+        made = jacobian_program(stored, names, by_tangents(stored, names))
         return store_compared_of_recurrences(made, names)
 
 
@@ -289,6 +292,20 @@ class CancelDeltas(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Solve the equalities of every sum."""
         return cancel_program(program, self.gathers)
+
+
+@register("tad-compress", "no tensor in between is stored where it is 0 whatever the arguments are")
+@dataclass
+class Compress(TermPass):
+    """Tensors in between that are mostly 0 to boxes around their other elements: diagonals, bands, blocks.
+
+    The cotangents of a Jacobian are such, for an element of an output depends on few of what is in between.
+    Reads of them are guards, whose equalities are deltas, which are solved.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Look where the tensors of a program can be other than 0."""
+        return without_zeros_between(program)
 
 
 @register("tad-fibres", "no equality with an element of an index array is left in the domain of a sum")

@@ -8,9 +8,10 @@ with a tangent for g.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import TypeVar
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
@@ -28,6 +29,8 @@ from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.value_ranges import ValueRanges
 
+T = TypeVar("T")
+
 
 def forward_program(
     program: Program, wrt: Sequence[str], *, keep_values: bool = True, chunk: int = 0
@@ -39,33 +42,33 @@ def forward_program(
     (`Definition.tangent_of`). A tangent has the shape of its tensor; with a `chunk` of more than 0 it is that
     many tangents, along a dimension in front.
     """
-    return _Forward(with_open_roots(program, wrt).program, tuple(wrt), keep_values, chunk).run()
+    return Forward(with_open_roots(program, wrt).program, tuple(wrt), keep_values, chunk).run()
 
 
 @dataclass
-class _Forward:
+class Forward:
+    """One differentiation; the options are those of `forward_program`."""
+
     program: Program
     wrt: tuple[str, ...]
-    keep_values: bool
-    chunk: int
+    keep_values: bool = True
+    chunk: int = 0
     known: dict[int, Term] = field(default_factory=dict[int, Term])
     steep: dict[int, bool] = field(default_factory=dict[int, bool])
+    #: The indices that tell the tangents of an element, with their extents.
+    lanes: dict[str, Extent] = field(default_factory=dict[str, Extent])
 
     def run(self) -> Program:
-        program = self.program
-        self.algebra = CotangentAlgebra(
-            program.terms, ValueRanges(program), partials, Sharing.of(program, self.wrt)
-        )
-        self.names = Names(program)
-        self.types, self.active = program.types(), active_tensors(program, self.wrt)
-        moving = [d.name for d in program.definitions if d.name in self.active or d.is_output]
-        self.tangent_of = {tensor: self.names.free(f"{tensor}_dot") for tensor in (*self.wrt, *moving)}
-        self.lane = self.names.free("tangent") if self.chunk else ""
+        """The program's values and tangents."""
+        program, names = self.program, Names(self.program)
+        self.start(names)
+        self.tangent_of = {tensor: names.free(f"{tensor}_dot") for tensor in (*self.wrt, *self.moving())}
+        self.lanes = {names.free("tangent"): self.chunk} if self.chunk else {}
         arguments = [replace(a, cotangent_of="", tangent_of="") for a in program.arguments]
         given = {a.name: a for a in program.arguments}
         for name in self.wrt:
-            shape = self.shape(given[name].shape)
-            pattern = None if self.chunk else given[name].pattern
+            shape = self.along(given[name].shape, self.lanes.values())
+            pattern = None if self.lanes else given[name].pattern
             made = Argument(self.tangent_of[name], given[name].type, shape, tangent_of=name, pattern=pattern)
             arguments.append(made)
         definitions = [
@@ -80,9 +83,20 @@ class _Forward:
             doubts=self.algebra.doubts(program.source),
         )
 
-    def shape(self, shape: Sequence[Extent]) -> tuple[Extent, ...]:
-        """The shape of the tangent of a tensor."""
-        return (self.chunk, *shape) if self.chunk else tuple(shape)
+    def start(self, names: Names) -> None:
+        """Look at the program; new tensors get names that are free in `names`."""
+        program, self.names = self.program, names
+        values, shares = ValueRanges(program), Sharing.of(program, self.wrt)
+        self.algebra = CotangentAlgebra(program.terms, values, partials, shares)
+        self.types, self.active = program.types(), active_tensors(program, self.wrt)
+
+    def moving(self) -> list[str]:
+        """The definitions that have a tangent."""
+        return [d.name for d in self.program.definitions if d.name in self.active or d.is_output]
+
+    def along(self, own: Sequence[T], lanes: Iterable[T]) -> tuple[T, ...]:
+        """What is said of the dimensions of a tensor and of those of its tangents, in their order."""
+        return (*lanes, *own)
 
     def definition(self, definition: Definition) -> Definition:
         """The tangent of a definition; of one that depends on no argument of `wrt` it is 0."""
@@ -91,14 +105,14 @@ class _Forward:
         return Definition(
             self.tangent_of[name],
             definition.type,
-            self.shape(definition.shape),
-            (self.lane, *definition.indices) if self.chunk else definition.indices,
+            self.along(definition.shape, self.lanes.values()),
+            self.along(definition.indices, self.lanes),
             body,
             definition.is_output,
             definition.span,
             tangent_of=name if definition.is_output else "",
             order=definition.order,
-            pattern=None if self.chunk else definition.pattern,
+            pattern=None if self.lanes else definition.pattern,
         ).in_order()
 
     def tangent(self, root: Term) -> Term:
@@ -170,9 +184,9 @@ class _Forward:
         """The element of the tangent tensor."""
         if read.tensor not in self.active:
             return self.algebra.zero
-        lane = [Affine.var(self.lane)] if self.chunk else []
         name, type = self.tangent_of[read.tensor], self.types[read.tensor]
-        return self.program.terms.read(name, [*lane, *read.indices], type, read.span)
+        at = self.along(read.indices, map(Affine.var, self.lanes))
+        return self.program.terms.read(name, at, type, read.span)
 
     def reduce(self, term: Reduce) -> Term:
         """The sum over the elements of what each changes the result."""

@@ -45,15 +45,16 @@ class Place:
 
     @cached_property
     def told(self) -> dict[str, Affine]:
-        """Indices that others tell here, by way of elements of index arrays.
+        """Indices that others tell here.
 
-        In a sum over the e with `dst[e] = n`, n is `dst[e]`: there are as many points as values of e.
+        Where `i = j + 1`, i is one more than j; in a sum over the e with `dst[e] = n`, n is `dst[e]`: there
+        are as many points as values of e.
         """
         found: dict[str, Affine] = {}
         for choice in self.around:
             if not isinstance(choice, Rows) or not choice.holds:
                 continue
-            for form in (row.form for row in choice.rows if row.equality and row.form.has_lookups):
+            for form in (row.form for row in choice.rows if row.equality):
                 told = next((i for i in self.indices if abs(form.coefficient(i)) == 1), None)
                 if told is None or not form.variables.isdisjoint(found):
                     continue

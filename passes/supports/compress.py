@@ -6,33 +6,49 @@ a sum over the index then bound its loops. An element in several boxes belongs t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Read, Term, bottom_up
+from tadc.frontend.terms import Apply, Domain, Read, Reduce, Term, bottom_up, operands
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty
+from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.supports.pattern import pattern_program
 from tadc.passes.supports.sets import Supports
 from tadc.passes.supports.support_boxes import Box, Sizes, boxes_around, full_box
-from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.algebra import Algebra, chooses_zero
+from tadc.passes.terms.collect import addends
+from tadc.passes.terms.guarded_addends import added
 from tadc.passes.terms.names import Names
+from tadc.passes.terms.simplify import simplify_program
 
 
 @dataclass(frozen=True)
 class Kept:
     """A tensor that holds the elements of another that are in a box and in none before it.
 
-    `indices` are the names of its own dimensions, `at` the indices of the other as forms of them.
+    `indices` are the names of its own dimensions, each for the side of the box that `sides` tells, and `at`
+    the indices of the other as forms of them.
     """
 
     name: str
     indices: tuple[str, ...]
     box: Box
+    sides: tuple[int, ...]
     at: tuple[Affine, ...]
+
+    @property
+    def shape(self) -> tuple[Extent, ...]:
+        """The extents of its dimensions."""
+        return tuple(self.box.shape[k] for k in self.sides)
+
+    def coordinates(self, indices: Sequence[Affine], names: Sequence[str]) -> tuple[Domain, list[Affine]]:
+        """The rows that hold of an element of the other in the box, and its indices here."""
+        rows, found = self.box.coordinates(indices, names)
+        return rows, [found[k] for k in self.sides]
 
 
 @dataclass(frozen=True)
@@ -42,17 +58,20 @@ class Layout:
     tensors: Mapping[str, tuple[Kept, ...]]
 
     @staticmethod
-    def of(program: Program) -> Layout:
-        """The layout by the supports of all definitions."""
+    def of(program: Program, outputs: bool = True) -> Layout:
+        """The layout by the supports of all definitions, or of those alone that are no `outputs`."""
         names, supports = Names(program), Supports(pattern_program(program))
         sizes = Sizes.of(program)
         found: dict[str, tuple[Kept, ...]] = {}
         for definition in program.definitions:
             boxes = [full_box(definition.shape)]
             # The elements of a recurrence stay in one tensor, as they read each other.
-            if definition.name in supports.definitions and definition.order is None:
+            may_be = definition.order is None and (outputs or not definition.is_output)
+            if may_be and definition.name in supports.definitions:
                 pieces = supports.of(definition.name)
-                boxes = boxes_around(pieces, definition.indices, definition.shape, sizes)
+                # What index arrays say is listed (`entries.py`).
+                if not any(row.form.has_lookups for piece in pieces for row in piece.rows):
+                    boxes = boxes_around(pieces, definition.indices, definition.shape, sizes)
             chosen = [definition.name, *(names.free(definition.name) for _ in boxes[1:])]
             found[definition.name] = tuple(
                 _kept(definition, name, one, names) for name, one in zip(chosen, boxes, strict=True)
@@ -61,18 +80,28 @@ class Layout:
 
 
 def _kept(definition: Definition, name: str, box: Box, names: Names) -> Kept:
-    own: list[str] = []
+    own: dict[int, str] = {}
     at: dict[str, Affine] = {}
-    for index, side in zip(definition.indices, box.sides, strict=True):
+    for k, (index, side) in enumerate(zip(definition.indices, box.sides, strict=True)):
+        # An extent of 1 leaves the index no choice; callers know outputs by their dimensions.
+        is_given = side.extent == 1 and not side.is_plain
         if side.is_plain:
-            own.append(index)
-        else:
-            wish = "d" if side.extent != 1 else "at"
-            own.append(names.index(wish, (*definition.indices, *own)))
-        # An extent of 1 leaves the index no choice.
-        offset = Affine.var(own[-1]) * side.step if side.extent != 1 or side.is_plain else ZERO
+            own[k] = index
+        elif not is_given or definition.is_output:
+            own[k] = names.index("at" if is_given else "d", (*definition.indices, *own.values()))
+        offset = ZERO if is_given else Affine.var(own[k]) * side.step
         at[index] = side.low.substitute(at) + offset
-    return Kept(name, tuple(own), box, tuple(at.values()))
+    return Kept(name, tuple(own.values()), box, tuple(own), tuple(at.values()))
+
+
+def without_zeros_between(program: Program) -> Program:
+    """The program with the non-zeros alone of what is no output, simplified; it itself where these are all
+    elements."""
+    layout = Layout.of(program, outputs=False)
+    given = {d.name: full_box(d.shape) for d in program.definitions}
+    if all([kept.box for kept in layout.tensors[name]] == [box] for name, box in given.items()):
+        return program
+    return simplify_program(cancel_program(compressed_program(program, layout)))
 
 
 def compressed_program(program: Program, layout: Layout) -> Program:
@@ -105,39 +134,59 @@ class _Compressor:
         terms, algebra = self.program.terms, self.algebra
         mapping = dict(zip(old.indices, kept.at, strict=True))
         body = bottom_up(terms.substitute(old.body, mapping), {}, self.read)
-        facts = (*box(kept.indices, kept.box.shape), *self.program.size_facts())
+        facts = (*box(kept.indices, kept.shape), *self.program.size_facts())
         inside = box_rows(kept.at, old.shape)
         for other in before:
-            rows, _ = other.box.coordinates(kept.at, old.indices)
+            rows, _ = other.coordinates(kept.at, old.indices)
             if not is_empty((*facts, *inside, *rows)):
                 body = algebra.guard(rows, algebra.zero, body)
         body = algebra.guard(inside, body, algebra.zero)
-        return replace(old, name=kept.name, shape=kept.box.shape, indices=kept.indices, body=body)
+        return replace(old, name=kept.name, shape=kept.shape, indices=kept.indices, body=body)
 
     def read(self, term: Term, below: list[Term]) -> Term:
         """A term over operands that are done; a read of the tensor that keeps the element.
 
-        What is 0 outside of boxes leaves products, so that its rows reach the sum around.
+        What is 0 outside of boxes leaves products and sums, so that its rows reach the sum around.
         """
+        algebra = self.algebra
+        changed = [n for n, old in enumerate(operands(term)) if below[n] is not old]
+        if not changed:
+            return self.element(term) if isinstance(term, Read) and term.tensor in self.given else term
         match term:
-            case Read() if term.tensor in self.given:
-                return self.element(term)
-            case Apply(function="mul" | "safe" | "div" | "add" | "sub" | "neg" as name) if any(
-                new is not old for new, old in zip(below, term.operands, strict=True)
-            ):
-                return getattr(self.algebra, name)(*below)
+            case Apply(function="add" | "sub" as name):
+                return getattr(algebra, name)(*below)
+            case Apply(function="mul" | "safe" | "div" | "neg" as name):
+                places = changed[:1] if name == "div" else changed
+                place = next((n for n in places if in_guards(below[n])), changed[0])
+                before, after = below[:place], below[place + 1 :]
+                factor = getattr(algebra, name)
+                return self.spread(below[place], lambda part: factor(*before, part, *after))
+            case Reduce(kind="sum"):
+                total = partial(algebra.sum, term.binders, term.domain, hints=term.hints, span=term.span)
+                return self.spread(below[0], total)
             case _:
                 return self.program.terms.rebuild(term, below)
 
+    def spread(self, total: Term, linear: Callable[[Term], Term]) -> Term:
+        """What is linear in a total, for each of its addends if some are 0 in one branch of a choice."""
+        parts = addends(total) if in_guards(total) else [(False, total)]
+        return added(self.algebra, [(sign, linear(part)) for sign, part in parts], self.algebra.zero)
+
     def element(self, read: Read) -> Term:
-        """What is read, from the boxes that may hold it."""
-        old = self.given[read.tensor]
-        found: Term = self.algebra.zero
-        for kept in reversed(self.layout.tensors[read.tensor]):
-            rows, at = kept.box.coordinates(read.indices, old.indices)
+        """What is read, from the boxes that may hold it: all but the first that does hold 0 there."""
+        algebra, old = self.algebra, self.given[read.tensor]
+        found: Term = algebra.zero
+        for kept in self.layout.tensors[read.tensor]:
+            rows, at = kept.coordinates(read.indices, old.indices)
             element = self.program.terms.read(kept.name, at, old.type, read.span)
-            found = element if kept.box == full_box(old.shape) else self.algebra.guard(rows, element, found)
+            is_whole = kept.box == full_box(old.shape)
+            found = algebra.add(found, element if is_whole else algebra.guard(rows, element, algebra.zero))
         return found
+
+
+def in_guards(term: Term) -> bool:
+    """Whether a term adds up what is 0 in one branch of a choice."""
+    return any(chooses_zero(part) for _, part in addends(term))
 
 
 def box_rows(forms: Sequence[Affine], shape: Sequence[Extent]) -> Domain:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tadc.frontend.extents import Extent, as_form, extent, shape_at
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.lattice.bounds import Bound, Level, bounds_innermost, open_bounds
 from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.polyhedron import implied
@@ -59,6 +59,10 @@ class Box:
         found: list[Affine] = []
         for index, side in zip(indices, self.sides, strict=True):
             offset = index - side.low.substitute(mapping)
+            if side.extent == 1:
+                rows.append(equals_zero(offset))
+                found.append(Affine.const(0))
+                continue
             if side.step > 1:
                 rows.append(Constraint(offset.mod(side.step), equality=True))
             place = offset.floordiv(side.step)

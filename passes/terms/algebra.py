@@ -65,6 +65,8 @@ class Algebra:
         match x, y:
             case Const(value=int(a)), Const(value=int(b)):
                 return self.const(a + b)
+            case Guard(), Guard() if self.are_zero_together(x, y):
+                return self.guard(x.conditions, self.add(x.then, y.then), self.zero)
             case _ if self.is_negative(y):
                 return self.sub(x, self.neg(y))
             case _ if self.is_negative(x):
@@ -83,10 +85,16 @@ class Algebra:
         match x, y:
             case Const(value=int(a)), Const(value=int(b)):
                 return self.const(a - b)
+            case Guard(), Guard() if self.are_zero_together(x, y):
+                return self.guard(x.conditions, self.sub(x.then, y.then), self.zero)
             case _ if self.is_negative(y):
                 return self.add(x, self.neg(y))
             case _:
                 return self.apply("sub", x, y)
+
+    def are_zero_together(self, x: Guard, y: Guard) -> bool:
+        """Whether two guards have the same conditions, and both are 0 where these do not hold."""
+        return x.conditions == y.conditions and is_const(x.otherwise, 0) and is_const(y.otherwise, 0)
 
     def neg(self, x: Term) -> Term:
         """`-x`, the sign in front of the first factor."""
@@ -263,9 +271,18 @@ class Algebra:
             return self.terms.guard([*kept, *then.conditions], then.then, otherwise, span)
         return self.terms.guard(kept, then, otherwise, span)
 
-    def select(self, relation: str, lhs: Term, rhs: Term, then: Term, otherwise: Term) -> Term:
-        """Choose by value."""
-        return then if then is otherwise else self.terms.select(relation, lhs, rhs, then, otherwise)
+    def select(
+        self, relation: str, lhs: Term, rhs: Term, then: Term, otherwise: Term, span: Where | None = None
+    ) -> Term:
+        """Choose by value; conditions on indices outside of which both branches are 0 come first."""
+        if then is otherwise:
+            return then
+        for inner, other in ((then, otherwise), (otherwise, then)):
+            if isinstance(inner, Guard) and is_const(inner.otherwise, 0) and is_const(other, 0):
+                pair = (inner.then, other) if inner is then else (other, inner.then)
+                chosen = self.select(relation, lhs, rhs, *pair, span)
+                return self.guard(inner.conditions, chosen, self.zero, inner.span)
+        return self.terms.select(relation, lhs, rhs, then, otherwise, span)
 
     def neutral(self, kind: str) -> Const:
         """What a reduction over no point gives."""

@@ -90,9 +90,7 @@ class Simplifier:
                 return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands], facts)
             case Select():
                 below = [self.memo[t.number, facts] for t in operands(term)]
-                if below[2] is below[3]:
-                    return below[2]
-                return self.terms.rebuild(term, below)
+                return self.algebra.select(term.relation, *below, term.span)  # type: ignore[call-arg]
             case Guard():
                 return self.guard(term, facts)
             case Reduce():
@@ -141,9 +139,7 @@ class Simplifier:
                 return x
             case "neg", [Apply(function="neg", operands=(x,))]:
                 return x
-            case (("add" | "sub"), [Guard() as x, Guard() as y]) if (
-                x.conditions == y.conditions and is_const(x.otherwise, 0) and is_const(y.otherwise, 0)
-            ):
+            case (("add" | "sub"), [Guard() as x, Guard() as y]) if self.algebra.are_zero_together(x, y):
                 then = self.terms.apply(term.function, [x.then, y.then], term.span)
                 return self.algebra.guard(x.conditions, then, self.algebra.zero)
             case "safe", [zero, _] if is_const(zero, 0):

@@ -79,9 +79,10 @@ def cancel_deltas(state: Compilation) -> None:
 
 def clean_up(state: Compilation) -> None:
     """What a person would write."""
-    from tadc.passes.catalogue import Fold, Simplify
+    from tadc.passes.catalogue import Compress, Fold, Simplify
 
-    state.rewrite(Simplify(), Fold())
+    compress = [Compress()] if state.options.mode == "jacobian" else []
+    state.rewrite(Simplify(), *compress, Fold())
 
 
 def hoist(state: Compilation) -> None:

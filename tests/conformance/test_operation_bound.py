@@ -1,7 +1,9 @@
-"""Cheap gradients, by count: value and all gradients cost at most 4 times the program as written.
+"""Cheap derivatives, by count, in the weights of the design.
 
-Arithmetic in the weights of the design, and the number of elements that come out besides. At second order
-the bound is 12.
+Value and all gradients cost at most 4 times the program as written, and the number of elements that come out
+besides; at second order the bound is 12. A Jacobian costs at most 4 times the value for each of the passes
+that it takes, as `bench/layers.py` counts them, a Hessian 4 gradients; where no element has a sum of its own,
+it costs a few operations for each that can be other than 0. A Hessian times a vector costs 4 gradients.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from functools import cache
 import pytest
 
 import tadc
+from bench.layers import LAYERS, counted
 from bench.operations import SIZES, cost, programs
 from bench.workloads import WORKLOADS
 from tadc.compiler.derive import derive
@@ -134,6 +137,18 @@ def test_first_order_of_examples(name: str) -> None:
 def test_second_order_of_examples(name: str) -> None:
     program = programs([name])[name]
     assert within(derive(program, "value-and-vjp"), 12, program)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("name", "argument"), [(n, a) for n, layer in LAYERS.items() for a in layer.by])
+def test_jacobians_and_hessians(name: str, argument: str) -> None:
+    """No term is computed where a delta makes it 0, nor over more indices than it depends on."""
+    layer = LAYERS[name]
+    found = counted(layer, argument)
+    assert found.matrix <= 4 * found.passes * found.once + found.elements
+    if argument in layer.single:
+        assert found.matrix <= 12 * (found.once + found.nonzeros)
+    assert found.product <= 4 * found.once
 
 
 @pytest.mark.one_in(2)

@@ -114,7 +114,7 @@ z[j] = sum{i} (d[i, j]**2)"""
 
 
 def test_a_tensor_in_between_of_others() -> None:
-    """What is stored on the first set is not needed for the last: its memory is no other than the zeros have."""
+    """Zeros do not share memory with what is read when the first set is stored."""
     text = """x: f64[90]
 let d[i: 90, j: 90] = if {i = j} then (exp(x[i])) else (if {j = i + 7} then (sin(x[j])) else (0))
 y[i] = sum{j} (d[i, j]*x[j])"""
