@@ -2,7 +2,7 @@
 
 base              what a backend is; targets and settings
 target            the table of backends, and targets by name
-cpu, cuda, rocm   the backends
+cpu, cuda, rocm, wasm  the backends
 to_llvm_dialect   memref-level or gpu-level MLIR -> llvm dialect of a target
 pipelines         what backends share of upstream; llvm dialect -> LLVM IR text
 functions         scalar functions as LLVM IR text

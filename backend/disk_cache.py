@@ -6,7 +6,8 @@
 
 An entry appears whole or not at all, holds its own checksum, and may go at any time. What cannot be read
 is no entry, and what cannot be written is left out: nothing here raises. Since entries hold machine code,
-a folder or a file that another user owns or may write to is not used.
+a folder or a file that another user owns or may write to is not used, and none is where the system does not
+tell, as on Windows.
 """
 
 from __future__ import annotations

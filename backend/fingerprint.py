@@ -6,6 +6,7 @@ Found without importing MLIR or LLVM, which takes longer than to run a cached ke
 from __future__ import annotations
 
 import os
+import platform
 from functools import cache
 from importlib.util import find_spec
 
@@ -19,7 +20,7 @@ _CPU_FIELDS = frozenset(
 @cache
 def fingerprint() -> str:
     """Text that differs between versions of the compiler and between kinds of machines."""
-    return "\n".join([*_sources(), *_suppliers(), *os.uname()[:1], os.uname().machine, cpu()])
+    return "\n".join([*_sources(), *_suppliers(), platform.system(), platform.machine(), cpu()])
 
 
 def _sources() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
@@ -59,7 +60,7 @@ def _end_without_destructors() -> None:
     """Let the process end, when Python has ended, without C++'s destructors: the work may still use what they
     destroy, and would crash.
     """
-    libc = ctypes.CDLL(None)
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if hasattr(libc, "on_exit"):  # glibc
         # What is registered last is called first, with the exit code.
         libc.on_exit(libc._exit, None)

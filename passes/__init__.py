@@ -1,1 +1,1 @@
-"""Passes over the `tad` dialect: differentiation, delta cancellation, simplification, lowering."""
+"""Programs to loops: derivatives, rewrites of terms, maps and their fusion, schedules, nests of loops."""

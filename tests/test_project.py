@@ -121,6 +121,19 @@ def test_contributing_names_files_that_exist() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_packages_name_modules_that_exist() -> None:
+    """In the lines of their docstrings that begin as `target    the table of backends`."""
+    pages = {path: path.read_text() for path in SOURCES if path.name == "__init__.py"}
+    named = [
+        (path, name)
+        for path, text in pages.items()
+        for line in re.findall(r"^(\w+(?:, \w+)*)  +\S", text.partition('"""\n\n')[0], re.MULTILINE)
+        for name in line.split(", ")
+    ]
+    assert len(named) > 40
+    assert [found for found in named if not list(found[0].parent.glob(f"{found[1]}*"))] == []
+
+
 def test_passes_say_what_they_take() -> None:
     found = {
         str(path.relative_to(ROOT)): len(re.findall(r"\bAny\b", path.read_text(encoding="utf-8")))

@@ -15,8 +15,8 @@ What runs kernels imports NumPy and ctypes only, no MLIR and no LLVM:
 api         the functions of libcuda that are called, their types, names of errors
 driver      these functions as methods that raise diagnostics; whether there is a GPU, and why not
 device      a GPU: its context, memory, and the modules loaded into it
-arrays      `device_arrays`, that lie on a GPU: ours, and those of others
-kernel      `gpu_kernel`, a compiled program as a callable: its arguments, its plans, its results
+device_arrays  arrays that lie on a GPU: ours, and those of others
+gpu_kernel  a compiled program as a callable: its arguments, its plans, its results
 arguments   arrays of a call, and what is wrong with them
 call        one call: where it runs, and what it reads; `results` is what it writes
 repeats     calls like one before, by `glances` at their arrays

@@ -1,4 +1,4 @@
-"""Scalar functions in LLVM IR text, for CPUs and GPUs: no library of the system computes `exp` or `sin`.
+"""Scalar functions in LLVM IR text: no library of the system computes `exp` or `sin`, but on a GPU libdevice.
 
 scalar_functions  all of them, by name and type
 branches          those of them that branch, for huge arguments

@@ -1,1 +1,1 @@
-"""Maps to loops for the CPU: fusion, schedules, tiles of vectors, panels."""
+"""Functions for the nests of a program on a CPU: their memory, calls, recurrences, and ranges for threads."""

@@ -1,1 +1,1 @@
-"""Maps of the dialect, as the lowerings to the CPU and to the GPU see them."""
+"""Maps as data: read off the dialect, fused, put into chains and recurrences, and written back."""

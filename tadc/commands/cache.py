@@ -47,4 +47,6 @@ def _clear(cache: DiskCache | None) -> str:
 def _off() -> str:
     if os.environ.get("TADC_CACHE") == "0":
         return "off: TADC_CACHE is 0"
+    if not hasattr(os, "geteuid"):
+        return "off: this system does not tell who owns a file"
     return "off: there is no folder for it; TADC_CACHE_DIR names one"

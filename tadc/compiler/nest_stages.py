@@ -1,4 +1,4 @@
-"""Stages of loop nests: shown, and not on the way to code yet."""
+"""What `--emit nest`, `schedule` and `scheduled-nest` show: loop nests, of which code is made, and steps."""
 
 from __future__ import annotations
 

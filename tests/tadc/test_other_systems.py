@@ -1,0 +1,56 @@
+"""Calls and commands without what only POSIX or Linux has, in a process where that is missing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+#: What Windows has not, of `os`, the standard library and `ctypes`; modules of others are loaded before.
+WITHOUT = """
+import ctypes, os, platform, signal, subprocess, sys, tempfile
+import numpy as np, scipy.sparse
+
+for name in (
+    "uname geteuid getuid getegid getgid sched_getaffinity sched_setaffinity sysconf confstr register_at_fork"
+    " fork forkpty getppid getloadavg O_NOFOLLOW O_DIRECTORY O_CLOEXEC fchmod fchown chown killpg setsid"
+    " getpgid mkfifo statvfs fstatvfs pread pwrite posix_fallocate posix_fadvise memfd_create wait wait4"
+).split():
+    if hasattr(os, name):
+        delattr(os, name)
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"):
+    sys.modules[name] = None
+
+class CDLL(ctypes.CDLL):
+    def __init__(self, name, *others, **more):
+        assert name is not None, "the libraries of the process have no name"
+        super().__init__(name, *others, **more)
+
+ctypes.CDLL = CDLL
+os.environ.pop("TADC_CACHE", None)
+sys.platform = "win32"
+"""
+
+CALLS = """
+import tadc
+from tadc.cli import main
+
+f = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
+dx, dw = tadc.vjp(f)(x=np.arange(9.0), w=np.ones(3), dy=np.ones(7))
+assert dw.tolist() == [21, 28, 35]
+assert f.at({"N": 9, "K": 3})(np.arange(9.0), np.ones(3))[-1] == 21
+g = tadc.function("src: index[E] in N; x: f64[N]; y[n: N] = sum{e: src[e] = n} (x[src[e]])")
+assert g(src=np.array([0, 0, 2]), x=np.ones(3)).tolist() == [2, 0, 1]
+COMMANDS = "check, gradcheck, diff --wrt x, emit asm -o f.s, uncert --at x=1 --u x=.1"
+for command in COMMANDS.split(", "):
+    first, *others = command.split()
+    assert main([first, "-e", "x: f64; y = x**2", *others]) == 0, command
+assert main(["cache"]) == 0 and main(["list", "targets"]) == 0
+print("done")
+"""
+
+
+def test_calls_and_commands_without_posix(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT + CALLS], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.endswith("done\n"), done.stderr
+    assert "off: this system does not tell who owns a file" in done.stdout
