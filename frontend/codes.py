@@ -62,7 +62,6 @@ CODES: dict[str, str] = {
     # Programs that are unlikely to be meant.
     "TAD0407": "a size that cannot be large",
     "TAD0408": "what nothing reads",
-    "TAD0409": "an output with a name that Python keeps for itself",
     "TAD0410": "steps of a recurrence that cannot be taken backwards",
     "TAD0411": "rows that may overlap",
     "TAD0412": "a derivative that may be NaN",
@@ -129,7 +128,7 @@ CODES: dict[str, str] = {
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.
-WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0409", "TAD0411", "TAD0412")
+WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412")
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

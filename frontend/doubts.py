@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from keyword import iskeyword
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic, Label
@@ -31,7 +30,7 @@ _PARTS = 200
 
 def doubts(program: Program, module: syntax.Module, source: Source) -> list[Diagnostic]:
     """All warnings about a checked program, in the order of their places."""
-    found = [*unread(module), *keywords(module), *bounded_sizes(program, module)]
+    found = [*unread(module), *bounded_sizes(program, module)]
     found += rows_that_may_overlap(program, module)
     for warning in found:
         warning.severity, warning.source = "warning", source
@@ -56,24 +55,6 @@ def unread(module: syntax.Module) -> list[Diagnostic]:
         found += _nothing_reads([s for s in definitions if s.is_let and s.name not in counts], "intermediate")
     sizes = [s for s in module.statements if isinstance(s, syntax.SizeDecl)]
     return found + _nothing_reads([s for s in sizes if s.name not in counts], "size")
-
-
-def keywords(module: syntax.Module) -> list[Diagnostic]:
-    """Outputs that a result of several cannot have as fields: `result.class` is no Python."""
-    outputs = [s for s in module.statements if isinstance(s, syntax.Define) and not s.is_let]
-    if len(outputs) < 2:
-        return []
-    return [
-        Diagnostic(
-            "TAD0409",
-            f"the output `{output.name}` has the name of a keyword of Python",
-            Label(output.name_span),
-            notes=[f"in Python it is `result[{n}]` alone, for `result.{output.name}` cannot be written"],
-            helps=[f"call it `{output.name}_`"],
-        )
-        for n, output in enumerate(outputs)
-        if iskeyword(output.name)
-    ]
 
 
 def _names_read(statement: syntax.Statement) -> Iterator[str]:

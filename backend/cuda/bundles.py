@@ -7,7 +7,6 @@ was a ptxas `kernels.cubin`, the machine code for the architecture that the mani
 from __future__ import annotations
 
 import json
-from collections import namedtuple
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.backend.cuda.device import Device, cuda_device
 from tadc.backend.cuda.gpu_kernel import GpuKernel
 from tadc.backend.cuda.manifest import Manifest
+from tadc.backend.runtime.python_names import result_type
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Bundle:
         self.kernel = kernel
         self.program = program
         names = [p.name for p in kernel.outputs]
-        self._result: Any = namedtuple("Result", names, rename=True) if len(names) > 1 else None  # pyright: ignore[reportUntypedNamedTuple]
+        self._result: Any = result_type(names) if len(names) > 1 else None
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:

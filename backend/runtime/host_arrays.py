@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -413,8 +414,12 @@ def _missing(parameters: Sequence[Parameter], parameter: Parameter) -> Diagnosti
         "TAD0501",
         f"argument `{parameter.name}` is missing",
         notes=[_signature(parameters)],
-        helps=[f"pass it by name: `{parameter.name}=…`"],
+        helps=[f"pass it by name: `{_by_name(parameter.name)}`"],
     )
+
+
+def _by_name(name: str) -> str:
+    return f"{name}=…" if not iskeyword(name) else f"**{{{name!r}: …}}"
 
 
 def _one_mapping(parameters: Sequence[Parameter]) -> Diagnostic:
@@ -455,7 +460,9 @@ def unknown_argument(parameters: Sequence[Parameter], name: str, sizes: Sequence
     if sizes:
         notes.append(f"its sizes are {', '.join(f'`{size}`' for size in sizes)}")
     helps = did_you_mean(name, [*(p.name for p in parameters), *sizes, "out"])
-    if name == "stream":
+    if iskeyword(name[:-1]) and name[:-1] in [p.name for p in parameters]:
+        helps = [f"by name it is passed as `{_by_name(name[:-1])}`"]
+    elif name == "stream":
         helps = ["`stream=` is for arrays on a GPU: leave it out"]
     elif name == "dtype":
         helps = ["the program says the types, as in `x: f32[3]`"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.api.array_kinds import PLAIN, OnHost, are_plain, is_plain, on_gpu
 from tadc.api.sparse_kinds import is_sparse
+from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ class Compiled:
         self._anew: Callable[..., list[Any]] = getattr(kernel, "anew", kernel)
         self._result: Any = None
         if len(kernel.outputs) > 1:
-            names = [p.name for p in kernel.outputs]
-            self._result = namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+            self._result = result_type(p.name for p in kernel.outputs)
 
     def __repr__(self) -> str:
         inputs, outputs = (

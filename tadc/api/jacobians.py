@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import find_listing, find_signature, keep_listing
 from tadc.api.sparse_kinds import is_sparse
+from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import public, usage
 from tadc.frontend.packages import imported
 from tadc.lattice.affine import Affine, Lookup
@@ -357,7 +357,7 @@ def _by_name(found: dict[str, Any]) -> Any:
     """One thing itself, several as a named tuple, as the results of a call."""
     if len(found) == 1:
         return next(iter(found.values()))
-    return namedtuple("Result", list(found), rename=True)(**found)  # pyright: ignore[reportUntypedNamedTuple]
+    return result_type(found)(*found.values())
 
 
 def _product(shape: Sequence[int]) -> int:

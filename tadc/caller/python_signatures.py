@@ -7,6 +7,8 @@ from inspect import Parameter, Signature
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tadc.backend.runtime.python_names import python_names
+
 if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
@@ -58,14 +60,14 @@ def signature_of(f: Described) -> Signature:
     by_position = max((n for n, name in enumerate(f.inputs, 1) if iskeyword(name)), default=0)
     parameters = [
         Parameter(
-            name if not iskeyword(name) else f"{name}_",
+            shown,
             Parameter.POSITIONAL_ONLY if n < by_position else Parameter.POSITIONAL_OR_KEYWORD,
             annotation=types.get(name, Parameter.empty),
         )
-        for n, name in enumerate(f.inputs)
+        for n, (name, shown) in enumerate(zip(f.inputs, python_names(f.inputs), strict=True))
     ]
     untold = list(program.unbound_sizes()) if f.per_value is None else []
-    parameters += [Parameter(name, Parameter.KEYWORD_ONLY, annotation=int) for name in untold]
+    parameters += [Parameter(name, Parameter.KEYWORD_ONLY, annotation=int) for name in python_names(untold)]
     parameters += [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None)
         for name in ("out", "stream")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -15,6 +14,7 @@ from tadc.api.load import function_in_memory
 from tadc.api.recipes import Signature
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Array, Parameter, bind
+from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import checked_function, checked_sizes_given, public
 from tadc.caller.python_signatures import typed_text
 from tadc.compiler.derive import resolve_wrt
@@ -205,7 +205,7 @@ class _Fixed:
         self.inputs = [known[name] for name in wrt]
         self.outputs = [Parameter(d.name, d.type, shape_at(d.shape, {})) for d in program.outputs]
         self.values = dict(zip(self.plan.outputs, graph.outputs, strict=True))
-        self._tuples = [_named(self.inputs), _named(self.outputs)]
+        self._tuples = [result_type(p.name for p in self.inputs), result_type(p.name for p in self.outputs)]
 
     def jinv(self, arguments: dict[str, Array], v: Any, check: bool) -> Any:
         """As `Inverse.jinv`."""
@@ -260,12 +260,6 @@ def inverse(
 def _solved(name: str, caller: Caller, reason: Callable[[], CompileError]) -> ProgramProduct:
     """A product without a program, under the type of those that are functions: what asks for one says why."""
     return cast("ProgramProduct", SolvedProduct(name, caller, reason))
-
-
-def _named(parameters: Sequence[Parameter]) -> Any:
-    """The named tuple of results."""
-    names = [p.name for p in parameters]
-    return namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
 
 
 def _parameters(program: Program) -> list[Parameter]:

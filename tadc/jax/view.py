@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -24,6 +23,7 @@ from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
@@ -200,7 +200,7 @@ _naming = new_lock()
 @cache
 def _result(names: tuple[str, ...]) -> Any:
     """The named tuple of several results, which exported programs know by its names."""
-    made = namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+    made = result_type(names)
     with suppress(ImportError):  # of what JAX needs to export
         export = import_module("jax.export")
         export.register_namedtuple_serialization(made, serialized_name=f"tadc.Result({', '.join(names)})")

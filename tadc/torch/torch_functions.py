@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_sizes import told_by_relations
 from tadc.backend.runtime.host_arrays import declared
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
@@ -53,7 +53,7 @@ class TorchFunction:
         self._at: dict[Function, TorchFunction] = {}
         self._result: Any = None
         if len(f.outputs) > 1:
-            self._result = namedtuple("Result", f.outputs, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+            self._result = result_type(f.outputs)
         self._op: Any = None
         self._direct: Any = None
         #: The elements of scalars, by position.

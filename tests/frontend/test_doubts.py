@@ -75,13 +75,6 @@ def test_what_nothing_reads(text: str, message: str) -> None:
     assert doubts(text) == [("TAD0408", f"nothing reads the {message}")]
 
 
-def test_outputs_with_names_of_keywords() -> None:
-    message = "the output `class` has the name of a keyword of Python"
-    assert doubts("x: f64; f = x; class = 2*x") == [("TAD0409", message)]
-    assert doubts("x: f64; class = 2*x") == []
-    assert doubts("lambda: f64; f = lambda; g = 2*lambda") == []
-
-
 @pytest.mark.parametrize(
     "text",
     [

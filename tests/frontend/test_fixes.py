@@ -43,7 +43,7 @@ def place(problem: tadc.Diagnostic) -> tuple[str, str, int]:
 
 
 def test_edits_remove_the_error_that_has_them() -> None:
-    """And where all errors have some, nearly all programs are right then; edits may uncover an error without."""
+    """And where all errors have some, nearly all programs are right then: an edit may uncover an error."""
     found, right, all_have = 0, 0, 0
     for text in sorted(WRONG):
         problems = problems_of(Source(text), {})
