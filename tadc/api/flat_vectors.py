@@ -136,12 +136,13 @@ class Flat:
         return found
 
     @public
-    def bounds(self, /, **limits: tuple[Any, Any]) -> tuple[Vector, Vector]:
-        """Lower and upper bounds of all elements: of the inputs named, `(low, high)`; None is no bound.
+    def bounds(self, /, **limits: tuple[Any, Any]) -> Any:
+        """Bounds of all elements as `scipy.optimize.Bounds`: of the inputs named, `(low, high)`.
 
-        Either is a number or an array that broadcasts to the input. `least_squares` takes the two as they
-        are, `minimize` as `scipy.optimize.Bounds(*g.bounds(w=(0, None)))`. Raises UsageError.
+        Either is a number or an array that broadcasts to the input, or None: no bound. Raises UsageError, and
+        CompileError (TAD0802) without SciPy.
         """
+        optimize = imported("scipy.optimize", "bounds are those of SciPy", "scipy")
         _refuse_unknown(limits, self.names)
         sides: list[Vector] = []
         for side, nothing in enumerate((-np.inf, np.inf)):
@@ -151,7 +152,7 @@ class Flat:
                 for (name, limit), shape in zip(each.items(), self.shapes.values(), strict=True)
             }
             sides.append(self.pack(parts))
-        return sides[0], sides[1]
+        return optimize.Bounds(*sides)
 
     # -- values and derivatives ------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import optimize
 
 import tadc
 
@@ -122,11 +123,26 @@ def test_inputs_without_elements() -> None:
 
 def test_bounds() -> None:
     g = tadc.flat(tadc.function("a: f64; w: f64[2, 2]; s = a + sum{i, j} (w[i, j])"))
-    lower, upper = g.bounds(w=([[0, 1], [2, 3]], None), a=(None, 7))
-    assert lower.tolist() == [-np.inf, 0, 1, 2, 3]
-    assert upper.tolist() == [7, *[np.inf] * 4]
+    limits = g.bounds(w=([[0, 1], [2, 3]], None), a=(None, 7))
+    assert limits.lb.tolist() == [-np.inf, 0, 1, 2, 3]
+    assert limits.ub.tolist() == [7, *[np.inf] * 4]
     with pytest.raises(tadc.UsageError, match="there is no input `v` here"):
         g.bounds(v=(0, 1))
+
+
+def test_scipy_takes_bounds_as_they_are() -> None:
+    """The nearest point of a box is where a distance is least, however it is looked for."""
+    there = np.array([-2.0, 0.5, 3.0])
+    f = tadc.function("x: f64[3]; c: f64[3]; s = sum{i} ((x[i] - c[i])**2)")
+    r = tadc.function("x: f64[3]; c: f64[3]; r[i] = x[i] - c[i]")
+    g, h = tadc.flat(f, "x", c=there), tadc.flat(r, "x", c=there)
+    limits, start = g.bounds(x=([0, 0, 0], [1, 1, np.inf])), np.full(3, 0.3)
+    for method in ("L-BFGS-B", "TNC", "SLSQP", "trust-constr"):
+        found = optimize.minimize(g, start, jac=True, method=method, bounds=limits)
+        np.testing.assert_allclose(found.x, there.clip(0, [1, 1, np.inf]), atol=1e-3, err_msg=method)
+    jac: Any = h.jac
+    found = optimize.least_squares(h, start, jac=jac, bounds=h.bounds(x=(0, [1, 1, np.inf])))
+    np.testing.assert_allclose(found.x, [0, 0.5, 3], atol=1e-6)
 
 
 PLAIN = tadc.function("x: f64[2]; y[i] = x[i]")
