@@ -18,6 +18,7 @@ import os
 import re
 import stat
 import time
+import warnings
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
@@ -139,8 +140,22 @@ def configured() -> DiskCache | None:
         if not os.path.isabs(base):
             return None
         folder = os.path.join(base, "tadc")
-    limit = parse_size(os.environ.get("TADC_CACHE_SIZE", ""))
-    return DiskCache(os.path.abspath(folder), DEFAULT_LIMIT if limit is None else limit)
+    return DiskCache(os.path.abspath(folder), size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT))
+
+
+def size_given(variable: str, default: int) -> int:
+    """The size that a variable of the environment gives. Warns (RuntimeWarning) of what is none."""
+    text = os.environ.get(variable, "")
+    size = parse_size(text)
+    if size is None and text.strip():
+        # No error: kernels are as right with a cache of another size.
+        used = f"{default >> 20}M"
+        warnings.warn(
+            f"{variable}=`{text}` is no size and counts as {used}; write it as in 64M",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return default if size is None else size
 
 
 def parse_size(text: str) -> int | None:

@@ -8,18 +8,18 @@ longer than many kernels. So blocks are kept, and the next call gets one that no
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
 from typing import TYPE_CHECKING
 
 from numpy import empty, uint8
 
-from tadc.backend.disk_cache import parse_size
+from tadc.backend.disk_cache import size_given
 from tadc.frontend.forks import new_lock
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.host_arrays import Array
+    from numpy.typing import NDArray
+
+    Array = NDArray[uint8]
 
 VARIABLE = "TADC_KEEP_MEMORY"
 DEFAULT_LIMIT = 256 << 20
@@ -73,24 +73,11 @@ class Blocks:
         return [count(block) for block in blocks]
 
 
-def limit_of(text: str) -> int:
-    """What the environment says; nothing where references are not counted exactly.
-
-    Warns (RuntimeWarning) of what is no size.
-    """
-    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return 0
-    limit = parse_size(text)
-    if limit is None and text.strip():
-        # No error: this runs on import, and a kernel that keeps too much is right all the same.
-        used = f"{DEFAULT_LIMIT >> 20}M"
-        warnings.warn(
-            f"{VARIABLE}=`{text}` is no size and counts as {used}; write it as in 64M",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return DEFAULT_LIMIT if limit is None else limit
+def _limit() -> int:
+    """What the environment says; nothing where references are not counted exactly."""
+    counts = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+    return size_given(VARIABLE, DEFAULT_LIMIT) if counts else 0
 
 
-KEPT = Blocks(limit_of(os.environ.get(VARIABLE, "")))
+KEPT = Blocks(_limit())
 """Those of this process."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tadc.backend.disk_cache import DiskCache, configured, parse_size
+from tadc.backend.disk_cache import DiskCache, configured
 from tadc.backend.runtime.free_memory import format_bytes
 from tadc.commands.files import Sink, file_error
 from tadc.commands.options import Arguments
@@ -28,9 +28,6 @@ def _show(cache: DiskCache | None) -> str:
         f"size     {format_bytes(held.bytes)}",
         f"limit    {format_bytes(cache.limit)}",
     ]
-    given = os.environ.get("TADC_CACHE_SIZE")
-    if given and parse_size(given) is None:
-        lines[-1] += f"  (TADC_CACHE_SIZE=`{given}` is no size; write it as in 256M)"
     return "\n".join(lines)
 
 

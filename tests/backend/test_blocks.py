@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.runtime.reused_memory import DEFAULT_LIMIT, KEPT, SMALL, Blocks, limit_of
+from tadc.backend.runtime.reused_memory import DEFAULT_LIMIT, KEPT, SMALL, Blocks
 
 SIZE = 2 * SMALL
 
@@ -100,11 +99,3 @@ def test_python_threads_get_memory_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-def test_what_is_no_size_is_said() -> None:
-    with pytest.warns(RuntimeWarning, match="TADC_KEEP_MEMORY=`foo` is no size and counts as 256M"):
-        assert limit_of("foo") == DEFAULT_LIMIT
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert [limit_of(text) for text in ("", "64M", "0")] == [DEFAULT_LIMIT, 64 << 20, 0]

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,14 @@ from pathlib import Path
 import pytest
 
 from tadc.backend import disk_cache
-from tadc.backend.disk_cache import DEFAULT_LIMIT, Contents, DiskCache, configured, parse_size
+from tadc.backend.disk_cache import (
+    DEFAULT_LIMIT,
+    Contents,
+    DiskCache,
+    configured,
+    parse_size,
+    size_given,
+)
 
 
 def key(word: object) -> str:
@@ -193,6 +201,7 @@ def test_a_full_disk_leaves_nothing_behind(cache: DiskCache, monkeypatch: pytest
 
 WRITER = """
 import sys
+import warnings
 from hashlib import sha256
 from tadc.backend.disk_cache import DiskCache
 cache = DiskCache(sys.argv[1], limit=200_000)
@@ -234,6 +243,27 @@ def test_where_the_environment_puts_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert configured() == DiskCache("/scratch/kernels", 2 << 30)
     monkeypatch.setenv("TADC_CACHE", "0")
     assert configured() is None
+
+
+def test_what_is_no_size_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in ("zz", "-1", "1.5G"):
+        monkeypatch.setenv("TADC_CACHE_SIZE", text)
+        with pytest.warns(RuntimeWarning, match=f"TADC_CACHE_SIZE=`{text}` is no size and counts as 256M"):
+            assert size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT) == DEFAULT_LIMIT
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text, size in ("", DEFAULT_LIMIT), (" ", DEFAULT_LIMIT), ("64M", 64 << 20), ("0", 0):
+            monkeypatch.setenv("TADC_CACHE_SIZE", text)
+            assert size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT) == size
+
+
+@pytest.mark.parametrize("variable", ["TADC_CACHE_SIZE", "TADC_KEEP_MEMORY"])
+def test_a_process_warns_of_what_is_no_size(variable: str, tmp_path: Path) -> None:
+    program = "import numpy, tadc; tadc.function('x: f64[3]; y[i] = 2*x[i]')(numpy.ones(3))"
+    environment = {**os.environ, variable: "zz", "TADC_CACHE": "1", "TADC_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr.count(f"RuntimeWarning: {variable}=`zz` is no size and counts as 256M") == 1
 
 
 @pytest.mark.parametrize(
