@@ -25,8 +25,7 @@ async function bytesOf(source) {
 export async function load(source, bytes = 0) {
     const module = await WebAssembly.compile(await bytesOf(source));
     const about = new TextDecoder().decode(WebAssembly.Module.customSections(module, "tadc")[0]);
-    const { exports } = await WebAssembly.instantiate(module);
-    const { memory } = exports;
+    const { exports } = await WebAssembly.instantiate(module), { memory } = exports;
     let top = exports.__heap_base.value;
 
     // Memory from `top` on, aligned to a line; `keep` is whether it stays after a call.
@@ -47,7 +46,9 @@ export async function load(source, bytes = 0) {
     }
 
     function call(it, given, sizes = {}, out = {}) {
-        const numbers = it.sizes.map((name) => BigInt(sizes[name] ?? NaN)), before = top;
+        const wrong = it.sizes.find((name) => !Number.isSafeInteger(sizes[name]));
+        if (wrong) throw new TypeError(`${it.name}: size ${wrong} is ${sizes[wrong]}, not a whole number`);
+        const numbers = it.sizes.map((name) => BigInt(sizes[name])), before = top;
         const room = exports[it.name + "_scratch"](...numbers);
         if (room < 0n) throw new RangeError(`${it.name}: ${STATUS[1]}`);
         try {

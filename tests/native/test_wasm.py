@@ -147,7 +147,12 @@ assert.throws(() => k.f({ x: new Float64Array(5), w: new Float64Array(3) }, { N:
 assert.throws(() => k.f({ x: new Float64Array(5), w: new Float64Array(3) }, { N: 6, K: 3 }), TypeError);
 assert.throws(() => k.f({ x: new Float32Array(6), w: new Float64Array(3) }, { N: 6, K: 3 }), TypeError);
 assert.throws(() => k.f({ x: new Float64Array(6) }, { N: 6, K: 3 }), TypeError);
-assert.throws(() => k.f({ x: new Float64Array(6), w: new Float64Array(3) }), RangeError);
+const six = { x: new Float64Array(6), w: new Float64Array(3) };
+const said = (sizes, message) => assert.throws(() => k.f(six, sizes), { name: "TypeError", message });
+for (const sizes of [undefined, {}, { K: 3 }]) said(sizes, "f: size N is undefined, not a whole number");
+said({ N: 6 }, "f: size K is undefined, not a whole number");
+for (const N of [2.5, NaN, "6", null, 6n, 2 ** 60])
+    said({ N, K: 3 }, `f: size N is ${N}, not a whole number`);
 const x = k.array("f64", 6).fill(2), w = k.array("f64", 3).fill(1), y = k.array("f64", 4);
 const found = k.f({ x, w }, { N: 6, K: 3 }, { y });
 assert(found.y === y && y.every((v) => v === 6));
