@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tadc.backend.runtime.copied_arrays import as_read, inexact
 from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
 from tadc.backend.runtime.inspector import Array
 from tadc.backend.runtime.kept_indices import Relation
@@ -229,9 +230,12 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
         kind = array.dtype if typed or array.size else parameter.dtype
         # A type in this machine's order of bytes stays the same object: so does the array, where it fits.
         kind = kind if kind.isnative else kind.newbyteorder("=")
-        return np.require(array, kind, ["C_CONTIGUOUS", "ALIGNED"])
-    with np.errstate(over="ignore"):
-        result = np.require(array, parameter.dtype, ["C_CONTIGUOUS", "ALIGNED"])
+        return as_read(parameter.name, array, kind, declared(parameter))
+    result = as_read(parameter.name, array, parameter.dtype, declared(parameter))
+    if isinstance(result, Diagnostic):
+        return result
+    if typed and (problem := inexact(parameter.name, array, result, declared(parameter))):
+        return problem
     if not typed and parameter.type == "f32" and not np.array_equal(np.isfinite(result), np.isfinite(array)):
         return Diagnostic(
             "TAD0504",

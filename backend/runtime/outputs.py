@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -88,9 +89,8 @@ def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
         return Diagnostic(
             "TAD0505", message, notes=[note], helps=["pass an array that can be written, or a copy"]
         )
-    repeated = any(not stride and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
-    if repeated and array.size:
-        message = f"`out` for `{name}` holds several elements in one place"
+    if overlaps_itself(array):
+        message = f"elements of `out` for `{name}` overlap"
         return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
     return None
 
@@ -109,6 +109,23 @@ def shared(given: Sequence[tuple[str, T]], meet: Callable[[T, T], bool]) -> list
                 message = f"`out` for `{other}` and for `{name}` share memory"
                 found.append(Diagnostic("TAD0505", message, helps=["pass arrays of their own"]))
     return found
+
+
+def overlaps_itself(array: Array) -> bool:
+    """Whether two elements of an array have a byte in common."""
+    strides = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    end, is_nested = array.itemsize, True
+    for stride, size in strides:
+        is_nested = is_nested and stride >= end
+        end += stride * (size - 1)
+    if is_nested or not array.size:
+        return False
+    if end < array.nbytes:
+        return True
+    places = [0]
+    for stride, size in strides:
+        places = [place + stride * n for place in places for n in range(size)]
+    return any(after - before < array.itemsize for before, after in pairwise(sorted(places)))
 
 
 def share_memory(a: Array, b: Array) -> bool:

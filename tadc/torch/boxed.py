@@ -270,7 +270,7 @@ end:
 def _texts(inputs: Sequence[Parameter]) -> list[str]:
     """What exceptions say, from the least code on."""
     found = [
-        "tadc: libtorch cannot read a tensor",
+        "tadc: libtorch cannot read a tensor, or has no memory to copy one that is not contiguous",
         *(f"tadc: {wrong_index(p)}" for p in reversed(inputs)),
         "tadc: there is too little memory",
         "tadc: the program has no meaning for these sizes",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tadc.api.function import Function
+from tadc.backend.runtime.copied_arrays import no_room
 from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared, shape_message
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT, admitted
@@ -150,6 +151,17 @@ def require_indices(parameters: Sequence[Parameter], tensors: Sequence[Any], siz
             t if isinstance(t, Relation) else np.require(t.detach().cpu().numpy(), None, "C") for t in tensors
         ]
         IndexArguments(parameters, (), sizes).complete(arrays)
+
+
+def require_room(parameters: Sequence[Parameter], tensors: Sequence[Any]) -> None:
+    """Raise ArgumentError (TAD0506) for tensors of the CPU that have to be copied without room for it."""
+    problems: list[Diagnostic] = []
+    for p, tensor in zip(parameters, tensors, strict=True):
+        if tensor.device.type == "cpu":
+            found = no_room(p.name, tensor.detach().numpy(), p.dtype, declared(p))
+            problems += [found] if found else []
+    if problems:
+        raise ArgumentError(problems) from None
 
 
 def sizes_of(f: Function, tensors: Sequence[Any]) -> SizeValues:

@@ -30,6 +30,7 @@ from tadc.torch.tensor_arguments import (
     index_tensor,
     no_sparse_tensor,
     require_indices,
+    require_room,
     sizes_of,
 )
 
@@ -232,4 +233,5 @@ class TorchFunction:
                 "TAD0506", "there is too little memory for the results or what is in between"
             )
             raise ArgumentError([problem]) from None
+        require_room(self.parameters, tensors)
         raise error

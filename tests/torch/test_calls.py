@@ -458,3 +458,23 @@ def test_an_old_pytorch(conv: tadc.Function) -> None:
     with mock.patch.object(libtorch, "CALLED", ("aoti_torch_nothing",)):
         with pytest.raises(tadc.UsageError, match="no `aoti_torch_nothing`"):
             tadc.torch.wrap(conv)
+
+
+def test_repeated_elements_that_there_is_no_room_to_copy() -> None:
+    f = tadc.function("x: f64[N, M]; s = sum{i, j} (x[i, j])")
+    x = torch.ones(1, 1, dtype=torch.float64).expand(1 << 30, 1 << 20)
+    for g in (f, f.torch):
+        with pytest.raises(tadc.ArgumentError, match="`x` has to be copied, which takes 8.0 PiB of memory"):
+            g(x)
+    with pytest.raises(RuntimeError, match="or has no memory to copy one"):
+        torch.compile(f.torch)(x)
+
+
+def test_sizes_that_no_tensor_tells_in_a_graph() -> None:
+    f = tadc.function("size N; x: f64[M]; y[i: N] = sum{k} (x[k]) * i")
+    x = torch.arange(3, dtype=torch.float64)
+    assert f.torch(x, N=3).tolist() == [0, 3, 6]
+    g = f.at({"N": 3}).torch
+    assert torch.compile(g, fullgraph=True)(x).tolist() == [0, 3, 6]
+    with pytest.raises(Exception, match=r"write g = f.at\(\{'N': …\}\).torch outside of it"):
+        torch.compile(f.torch, fullgraph=True)(x, N=3)
