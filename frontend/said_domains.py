@@ -19,7 +19,8 @@ def over_box(binders: Sequence[str], domain: Iterable[Constraint]) -> tuple[list
         above = [row for row in ranging if row.form.coefficient(name) == -1]
         above = [row for row in above if row.form.variables & own <= {name}]
         above = above if len(above) < 2 else [row for row in above if is_limit(row, name)]
-        if least not in ranging or len(above) != 1:
+        # A size is no element of an index array: that is stated as a bound.
+        if least not in ranging or len(above) != 1 or above[0].form.has_lookups:
             return None
         sizes.append(above[0].form + least.form + 1)
         ranging = [row for row in ranging if row not in (least, *above)]

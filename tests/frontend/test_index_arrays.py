@@ -248,6 +248,12 @@ def test_reductions_print_as_written(kind: str, written: str, printed_as: str) -
     assert printed(text) == f"f[n] = {kind}{printed_as or written}"
 
 
+def test_an_element_that_is_a_bound_is_no_size() -> None:
+    text = GRAPH + "s: index in N\nb: index[N] in E\nf[n: N] = sum{e: dst[e] = n}_0^(b[s]) (w[e])"
+    stable(text)
+    assert printed(text) == "f[n] = sum{e: dst[e] = n}_0^(b[s]) (w[e])"
+
+
 def test_several_indices_under_conditions() -> None:
     head = "size M\nq: index[N, 5] in M\nx: f64[N]\nb: index[E] in N\n"
     text = head + "f[m: M] = max{i, j: q[i, j] = m} (x[i])"
