@@ -94,9 +94,9 @@ def limited(entries: int = LIMIT) -> Generator[None]:
 
 
 @contextmanager
-def apart() -> Generator[_Meter]:
+def apart(entries: int = LIMIT) -> Generator[_Meter]:
     """Work in this block has a limit of its own; what is kept of it is charged to all who use it."""
-    meter = _Meter(LIMIT)
+    meter = _Meter(entries)
     with _metered(meter):
         yield meter
 

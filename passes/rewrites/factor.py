@@ -46,9 +46,10 @@ from tadc.passes.terms.guarded_addends import regrouped
 from tadc.passes.terms.index_ranges import Range, ranges_of, ranges_within
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied
-from tadc.passes.terms.operation_counts import count_definition
+from tadc.passes.terms.operation_counts import Counting
 from tadc.passes.terms.products import Product, added, product_of, summands, without
 from tadc.passes.terms.value_ranges import ValueRanges
+from tadc.passes.terms.work_regions import Regions, Work
 
 #: Of more indices, summands or factors not all candidates are tried.
 MOST_BINDERS = 4
@@ -58,6 +59,8 @@ MOST_FACTORS = 8
 MOST_SUMS = 40
 #: Sums are taken apart where that saves this part of a tensor's operations: more loops are more code.
 WORTH_PIECES = 16
+#: What counting operations may take for all tensors of a program, as `effort` counts: half a second.
+COUNTED = 600_000
 
 Around = Mapping[str, "Range | None"]
 
@@ -94,6 +97,7 @@ class _Factoring:
     values: bool
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
+    open: dict[int, _Sum] = field(default_factory=dict[int, _Sum])
 
     def __post_init__(self) -> None:
         self.terms: Terms = self.program.terms
@@ -101,6 +105,7 @@ class _Factoring:
         self.common = CommonFactors(self.algebra)
         self.sizes, self.shapes = frozenset(self.program.sizes), self.program.shapes()
         self.costs = Costs(self.sizes)
+        self.counting = Counting(COUNTED, Regions(self.terms))
         self.found: dict[_Sum, Term] = {}
         self.left = 0
 
@@ -122,7 +127,9 @@ class _Factoring:
         if other.body is made.body:
             return made
         few, many = (self.operations(one) for one in (other, made))
-        return other if few * WORTH_PIECES <= many * (WORTH_PIECES - 1) else made
+        if not (few.exact and many.exact):
+            return made
+        return other if few.weighted * WORTH_PIECES <= many.weighted * (WORTH_PIECES - 1) else made
 
     def written(self, definition: Definition, facts: Domain, around: Around, apart: bool) -> Definition:
         """The definition with cheaper sums; those that leave points out taken apart into several, or not."""
@@ -136,12 +143,12 @@ class _Factoring:
             body = self.common.rewritten(regrouped(self.algebra, body, facts))
         return definition if body is definition.body else replace(definition, body=body)
 
-    def operations(self, definition: Definition) -> int:
-        """The weighted operations of a definition, about where sizes are symbols."""
+    def operations(self, definition: Definition) -> Work:
+        """The operations of a definition, about where sizes are symbols."""
         values = {name: Affine.const(LARGE) for name in self.program.sizes}
         shape = tuple(as_form(n).substitute(values).constant for n in definition.shape)
         body = self.terms.substitute(definition.body, values)
-        return count_definition(replace(definition, shape=shape, body=body), self.terms).weighted
+        return self.counting.definition(replace(definition, shape=shape, body=body))
 
     def visit(self, term: Term, facts: Domain, around: Around) -> Term:
         """The term with cheaper sums, where the facts hold."""
@@ -162,8 +169,7 @@ class _Factoring:
                     negated = (Constraint(-term.conditions[0].form - 1),)
                 return self.terms.rebuild(term, [then, self.visit(term.otherwise, facts + negated, around)])
             case Reduce():
-                binders, domain, body = self.terms.open(term)
-                opened = _Sum(binders, term.hints or ("",) * len(binders), domain, body, term)
+                opened = self.opened(term)
                 made = self.reduced(opened, facts, around)
                 joined = self.with_inner(opened) if self.values else None
                 if joined is None:
@@ -172,6 +178,16 @@ class _Factoring:
                 return min((made, other), key=lambda candidate: self.costs.total(candidate, around))
             case _:
                 return self.terms.rebuild(term, [self.visit(t, facts, around) for t in operands(term)])
+
+    def opened(self, term: Reduce) -> _Sum:
+        """A reduction opened, with the same names whenever it is met: so is what is known of its body.
+
+        No term holds itself, so what stands inside of it has other names.
+        """
+        if term.number not in self.open:
+            binders, domain, body = self.terms.open(term)
+            self.open[term.number] = _Sum(binders, term.hints or ("",) * len(binders), domain, body, term)
+        return self.open[term.number]
 
     def reduced(self, s: _Sum, facts: Domain, around: Around) -> Term:
         """A reduction with cheaper sums in it, and with factors before it."""
@@ -195,14 +211,18 @@ class _Factoring:
     def with_inner(self, s: _Sum) -> _Sum | None:
         """The sum, whose body is nothing but a sum over other indices, as one over all of them: the other may
         be the one around it then, and factors leave it."""
-        inner = s.body
-        if s.origin.kind != "sum" or not isinstance(inner, Reduce) or inner.kind != "sum":
+        if s.origin.kind != "sum" or not isinstance(s.body, Reduce) or s.body.kind != "sum":
             return None
-        binders, domain, body = self.terms.open(inner)
-        if any(not row.form.variables.isdisjoint(s.binders) for row in domain):
+        inner = self.opened(s.body)
+        if any(not row.form.variables.isdisjoint(s.binders) for row in inner.domain):
             return None
-        hints = (*s.hints, *(inner.hints or ("",) * len(binders)))
-        return _Sum((*s.binders, *binders), hints, s.domain + domain, body, s.origin)
+        return _Sum(
+            (*s.binders, *inner.binders),
+            (*s.hints, *inner.hints),
+            s.domain + inner.domain,
+            inner.body,
+            s.origin,
+        )
 
     def closed(self, s: _Sum) -> Term:
         """The reduction as it is."""

@@ -1,4 +1,4 @@
-"""What a program and its gradients compute, move and keep, counted exactly from their domains."""
+"""What a program and its gradients compute, move and keep, counted from their domains."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ class Statistics:
 
     @property
     def ratio(self) -> float:
-        """The weighted operations of value and gradients over those of the program as written; 0 of none."""
+        """The weighted operations of value and gradients over those of the program as written; 0 of none.
+
+        It is an upper bound where the former are one, and says nothing where the latter are one.
+        """
         primal = self.written.work.weighted
         return self.gradients.work.weighted / primal if primal else 0.0
 
@@ -90,15 +93,24 @@ class Statistics:
     def __str__(self) -> str:
         columns = (self.written, self.value, self.gradients)
         table = [("", ["as written", "value", "with gradients"])]
-        table += [(name, [f"{entry(c):,}" for c in columns]) for name, entry in _ROWS]
+        table += [
+            (name, [("" if c.work.exact else "<= ") + f"{entry(c):,}" for c in columns])
+            for name, entry in _WORK
+        ]
+        table += [(name, [f"{entry(c):,}" for c in columns]) for name, entry in _MEMORY]
         wide = [max(len(row[column]) for _, row in table) for column in range(len(columns))]
         lines = [
             f"{name:26}" + "".join(f"  {cell:>{width}}" for cell, width in zip(row, wide, strict=True))
             for name, row in table
         ]
         by = ", ".join(self.wrt)
-        if self.written.work.weighted:
-            lines.append(f"value and gradients by {by} cost {self.ratio:.2f} times the program as written")
+        if self.written.work.weighted and self.written.work.exact:
+            most = "" if self.gradients.work.exact else "at most "
+            lines.append(
+                f"value and gradients by {by} cost {most}{self.ratio:.2f} times the program as written"
+            )
+        if not all(c.work.exact for c in columns):
+            lines.append("`<=` stands before upper bounds: to count exactly would take too long")
         if self.index_arrays:
             arrays = ", ".join(f"`{name}`" for name in self.index_arrays)
             lines.append(f"all elements that {arrays} may have are counted as equally frequent")
@@ -114,11 +126,13 @@ class Statistics:
         return "\n".join(lines)
 
 
-_ROWS: tuple[tuple[str, Callable[[Cost], int]], ...] = (
+_WORK: tuple[tuple[str, Callable[[Cost], int]], ...] = (
     ("operations, weighted", lambda c: c.work.weighted),
     ("operations", lambda c: c.work.operations),
     ("bytes loaded", lambda c: c.work.loaded),
     ("bytes stored", lambda c: c.work.stored),
+)
+_MEMORY: tuple[tuple[str, Callable[[Cost], int]], ...] = (
     ("bytes of arguments", lambda c: c.arguments),
     ("bytes of results", lambda c: c.results),
     ("temporaries", lambda c: c.temporaries.number),

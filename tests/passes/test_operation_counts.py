@@ -11,7 +11,7 @@ from tadc.analysis.statistics import compiled_form, compiled_work, fused_form
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.passes.rewrites import rows
-from tadc.passes.terms.operation_counts import Together, count_definitions, count_program
+from tadc.passes.terms.operation_counts import Together, count_program
 from tests.conformance import (
     test_index_maps,
     test_quasi_affine,
@@ -109,7 +109,7 @@ def test_counts_do_not_walk_what_only_multiplies() -> None:
 def test_triangle() -> None:
     """`1 + 2 + … + n` products and as many additions."""
     f = tadc.function("x: f64[1000]\nf[i] = sum{j}_0^i (x[i] * x[j])")
-    assert count_definitions(f.program)["f"].weighted == 1000 * 1001
+    assert count_program(f.program).weighted == 1000 * 1001
 
 
 def test_memory_of_temporaries() -> None:
