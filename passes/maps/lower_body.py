@@ -6,7 +6,7 @@ index arrays in a form are loaded where its value is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,7 @@ class BodyLowering:
     variables: dict[str, ir.Value] = field(default_factory=dict[str, ir.Value])
     known: Domain = ()
     arrays: dict[str, IndexArray] = field(default_factory=dict[str, IndexArray])
+    shared: dict[Hashable, Affine] = field(default_factory=dict[Hashable, Affine])
 
     def __post_init__(self) -> None:
         self.checks = False
@@ -143,9 +144,18 @@ class BodyLowering:
         """A form with a name for each element of an index array in it, which is loaded here."""
 
         def value(atom: str | Floor | Lookup) -> Affine | None:
-            return self.variable(self.element(atom, point, checked)) if isinstance(atom, Lookup) else None
+            if not isinstance(atom, Lookup):
+                return None
+            return self.once((atom, checked), point, lambda: self.element(atom, point, checked))
 
         return form.replace(value) if form.has_lookups else form
+
+    def once(self, what: Hashable, point: ir.InsertionPoint, make: Callable[[], ir.Value]) -> Affine:
+        """A name for what is made where it is asked for first at a point, which is at the end of a block."""
+        key = point, what, self.checks
+        if key not in self.shared:
+            self.shared[key] = self.variable(make())
+        return self.shared[key]
 
     def element(self, lookup: Lookup, point: ir.InsertionPoint, checked: bool) -> ir.Value:
         """An element of an index array as an index; where it is `checked`, 0 beyond the array."""

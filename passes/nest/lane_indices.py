@@ -95,7 +95,7 @@ class LaneIndices:
                 case Floor():
                     term = self._times(self._floor(atom, point, checked), k, point)
                 case Lookup():
-                    term = self._times(self.elements(atom, point, checked), k, point)
+                    term = self._times(self._elements_once(atom, point, checked), k, point)
                 case _:
                     term = self._numbers([k * lane for lane in range(self.width)], point)
             total = term if total is None else self._op("arith.addi", total, term, point)
@@ -105,7 +105,12 @@ class LaneIndices:
         """A multiple of a vector of indices."""
         return vector if k == 1 else self._op("arith.muli", vector, self._number(k, point), point)
 
-    def elements(self, lookup: Lookup, point: Point, checked: bool) -> ir.Value:
+    def _elements_once(self, lookup: Lookup, point: Point, checked: bool) -> ir.Value:
+        key = lookup, checked, self.width
+        found = self.low.once(key, point, lambda: self.elements(lookup, checked, point))
+        return self.low.variables[str(found)]
+
+    def elements(self, lookup: Lookup, checked: bool, point: Point) -> ir.Value:
         """The elements of an index array that the lanes have; where they are `checked`, 0 beyond it."""
         array, forms = self.low.arrays[lookup.array], list(lookup.at)
         checked = checked or self.low.checks

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
+import tadc
 from tadc.passes.maps.map import Map
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest import Kind, Nest
@@ -245,3 +247,18 @@ def test_what_an_index_array_says_is_asked_for_some_steps_before() -> None:
     expected = interpret(nest, arrays).results["y"]
     found = compiled(made)(arrays, {"begin": 0, "end": 4})["y"]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_an_element_is_loaded_once_in_a_block(count: int) -> None:
+    """Before anything cleans up: of chains of lookups in many reads MLIR would have to find what is equal."""
+
+    def loads(reads: int) -> int:
+        body = " * ".join(f"x{n}[p[p[i] + 1]]" for n in range(reads))
+        given = "; ".join(f"x{n}: f64[N]" for n in range(reads))
+        guarded = f"if {{p[i] <= N - 2}} then ({body}) else (0)"
+        module = tadc.function(f"p: index[N] in N; {given}; f[i: N] = {guarded}").lower().module
+        tadc.run_passes(module, "tad-to-loops")
+        return len(re.findall(r"(?:load|gather)\b.*i32", str(module)))
+
+    assert loads(count) == loads(1) > 0
