@@ -464,7 +464,7 @@ def test_repeated_elements_that_there_is_no_room_to_copy() -> None:
     f = tadc.function("x: f64[N, M]; s = sum{i, j} (x[i, j])")
     x = torch.ones(1, 1, dtype=torch.float64).expand(1 << 30, 1 << 20)
     for g in (f, f.torch):
-        with pytest.raises(tadc.ArgumentError, match="`x` has to be copied, which takes 8.0 PiB of memory"):
+        with pytest.raises(tadc.ArgumentError, match=r"`x` has to be copied, which takes 8.0 PiB of memory"):
             g(x)
     with pytest.raises(RuntimeError, match="or has no memory to copy one"):
         torch.compile(f.torch)(x)
