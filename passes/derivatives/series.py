@@ -328,6 +328,7 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
 }
 
+
 def _quotient(x: float, y: float) -> float:
     return x / y
 

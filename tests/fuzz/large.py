@@ -113,7 +113,7 @@ class Large:
                     f"if {{i + {k} >= 0 and i + {k} <= N - 1}} then ({a}[i + {k}]*{b}[i]) else (0)",
                     f"sum{{k}} ({a}[k]*{b}[i])",
                     f"exp(-({a}[i] - {b}[j])**2)",
-                )  # fmt: skip
+                )
             )
         arguments = "; ".join(f"x{n}: f64[N]" for n in range(12))
         return f"{arguments}\nf = sum{{i, j: N}} ({' + '.join(parts)})"
