@@ -105,16 +105,12 @@ class Large:
         for n in range(5 * self.depth):
             a, b = (f"x{self.random.randrange(12)}" for _ in range(2))
             k = self.random.randrange(-3, 4)
-            parts.append(
-                self.any_of(
-                    f"{n + 1}*{a}[i]*{b}[j]",
-                    f"sin({a}[i] + {b}[j])",
-                    f"{a}[i]**{2 + n % 3}/(1 + {b}[i]**2)",
-                    f"if {{i + {k} >= 0 and i + {k} <= N - 1}} then ({a}[i + {k}]*{b}[i]) else (0)",
-                    f"sum{{k}} ({a}[k]*{b}[i])",
-                    f"exp(-({a}[i] - {b}[j])**2)",
-                )
-            )
+            part = self.any_of(
+                f"{n + 1}*{a}[i]*{b}[j]", f"sin({a}[i] + {b}[j])", f"{a}[i]**{2 + n % 3}/(1 + {b}[i]**2)",
+                f"if {{i + {k} >= 0 and i + {k} <= N - 1}} then ({a}[i + {k}]*{b}[i]) else (0)",
+                f"sum{{k}} ({a}[k]*{b}[i])", f"exp(-({a}[i] - {b}[j])**2)",
+            )  # fmt: skip
+            parts.append(part)
         arguments = "; ".join(f"x{n}: f64[N]" for n in range(12))
         return f"{arguments}\nf = sum{{i, j: N}} ({' + '.join(parts)})"
 
@@ -158,16 +154,23 @@ class Large:
         return f"x: f64[N]; y: f64[N]; f = sum{{i0: N}} ({body})"
 
     def lookups(self) -> str:
-        """Reads at elements of index arrays at elements of index arrays."""
+        """Reads at elements of index arrays at elements of index arrays, and at parts of these."""
         count = min(max(self.depth // 5, 1), 4)
         at = "e"
         for _ in range(count):
-            at = self.any_of(f"a[{at}]", f"b[{at}]", f"a[{at}]")
-        row = self.any_of("a[e] % 2 = 0", f"{at} = n", "b[e] <= n", "a[b[e]] = n")
-        inner = self.any_of(f"x[{at}]", f"sum{{g: N}} (x[a[g]]*x[{at}])", f"max{{g: a[g] = {at}}} (x[g])")
+            at = self.any_of(f"a[{at}]", f"b[{at}]", f"a[{at}]", f"a[{at} // 2]")
+        row = self.any_of(
+            "a[e] % 2 = 0", f"{at} = n", "b[e] <= n", "a[b[e]] = n", "a[e] // 2 = n", "a[e] % 3 = n % 2"
+        )
+        place = self.any_of(at, f"{at} // 2 + 1", f"{at} % 3", f"({at} + n) // 2")
+        inner = self.any_of(
+            f"x[{place}]", f"sum{{g: N}} (x[{place}])", f"sum{{g: N}} (x[a[g]]*x[{place}])",
+            f"max{{g: N: a[g] = {at}}} (x[g])", f"sum{{g: N: g <= {at}}} (x[g]*x[{place}])",
+        )  # fmt: skip
         kind = self.random.choice(REDUCTIONS)
         body = f"{kind}{{e: N: {row}}} (1 + {self.bounded(inner)})"
-        return f"a: index[N] in N; b: index[N] in N; x: f64[N]; f[n: N] = {self.any_of(body, f'x[n]*{body}')}"
+        arguments = "a: index[N] in N; b: index[N] in N; x: f64[N + 4]"
+        return f"{arguments}\nf[n: N] = {self.any_of(body, f'x[n]*{body}')}"
 
     def recurrence(self) -> str:
         """A recurrence with many neighbours, and what is known at edges."""

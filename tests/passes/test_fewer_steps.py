@@ -12,6 +12,7 @@ from tadc.analysis.statistics import compiled_form
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Guard, Reduce, reachable
+from tadc.passes.rewrites import factor
 from tadc.passes.terms.operation_counts import count_program
 from tests.reference.counting import Run
 
@@ -73,6 +74,14 @@ def test_a_large_sum_keeps_its_diagonal() -> None:
     (definition,) = compiled_form(program, "value").definitions
     assert isinstance(definition.body, Reduce)
     assert isinstance(definition.body.body, Guard)
+
+
+@pytest.mark.parametrize("name", ["beside another", "two conditions"])
+def test_what_takes_too_long_to_count_is_not_taken_apart(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds do not tell what is cheaper."""
+    text, before, after = SUMS[name]
+    monkeypatch.setattr(factor, "COUNTED", 60)
+    assert after < improved(TENSORS + text)[1] <= before
 
 
 @pytest.mark.parametrize(
