@@ -13,9 +13,10 @@ from functools import cached_property
 from math import prod
 
 import tadc
-from tadc.analysis.statistics import compiled_work
+from tadc.analysis.statistics import fused_form
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Definition
+from tadc.passes.terms.operation_counts import count_program
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def _elements(tensor: Argument | Definition) -> int:
 
 
 def _work(function: tadc.Function) -> int:
-    return compiled_work(function.program, "value").weighted
+    """The operations of a function, counted exactly, however long that takes."""
+    return count_program(*fused_form(function.program, "value"), limit=2**62).weighted
 
 
 LAYERS = {

@@ -109,7 +109,7 @@ GENERIC = [
     ('%0 = "tad.value_of"(%i) : (index) -> i32', "'tad.value_of' op result must be f32 or f64, got i32"),
     ('%0 = "tad.value_of"(%x) : (f64) -> f64', "expected base type 'builtin.index' but got 'builtin.f64'"),
     ('%0 = "tad.apply"(%x) {fn = "sigmoyd"} : (f64) -> f64',
-     "'tad.apply' op unknown function 'sigmoyd'; has: sign, sigmoid, relu, mod, safe"),
+     "'tad.apply' op unknown function 'sigmoyd'; has: sign, sigmoid, relu, mod, safe, pinv"),
     ('%0 = "tad.apply"(%x) {fn = "mod"} : (f64) -> f64', "'tad.apply' op 'mod' takes 2 operands, got 1"),
     ('%0 = "tad.apply"(%x, %y) {fn = "mod"} : (f64, f32) -> f64', "expected 'f64' but got 'f32'"),
     ('%0 = "tad.apply"(%y, %y) {fn = "mod"} : (f32, f32) -> f64',
@@ -151,7 +151,7 @@ READABLE = [
      "'tad.read' op map yields 2 subscripts but tensor<4xf64> has rank 1"),
     ("%0 = tad.value_of %i : i32", "6 tad.value_of", "'tad.value_of' op result must be f32 or f64, got i32"),
     ('%0 = tad.apply "sinus"(%x) : f64', "6 tad.apply",
-     "'tad.apply' op unknown function 'sinus'; has: sign, sigmoid, relu, mod, safe"),
+     "'tad.apply' op unknown function 'sinus'; has: sign, sigmoid, relu, mod, safe, pinv"),
 ]  # fmt: skip
 
 
