@@ -29,10 +29,8 @@ def packed_program(program: Program) -> Program:
         program.terms.with_forms(d.body, lambda form: form.replace(packing.value))
         for d in program.definitions
     )
-    arguments = arrays.used_by(found)
-    if found is before and len(arguments) == len(program.arguments):
-        return before
-    return replace(found, arguments=arguments, sizes=(*program.sizes, *arrays.counts))
+    made = arrays.in_program(found)
+    return before if found is before and len(made.arguments) == len(program.arguments) else made
 
 
 #: Kinds of what the inspector makes that it brings into the order of another array too.

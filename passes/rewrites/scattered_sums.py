@@ -47,7 +47,7 @@ def with_scattered_sums(program: Program) -> Program:
         return program
     arrays = Arrays(program)
     found = program.with_bodies(_Sum(program, arrays, d).scattered() for d in program.definitions)
-    return found if found is program else replace(found, arguments=arrays.used_by(found))
+    return found if found is program else arrays.in_program(found)
 
 
 @dataclass

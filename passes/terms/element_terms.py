@@ -97,6 +97,9 @@ def arrays_at_once(root: Term) -> frozenset[str]:
             for row in rows
         ]
         told = [names for names in told if names]
+        forms = [row.form for row in node.domain if not row.equality] if own else []
+        bounds = filter(None, (between_neighbours(name, forms) for name in own))
+        told += [{bound.array} for bound in bounds]
         if len(told) > 1:
             found = found.union(*told)
     return found
