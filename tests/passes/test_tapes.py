@@ -123,14 +123,15 @@ func.func @k(%found: memref<2xf64>, %u: memref<ROWSxf64>) {
 """
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("slots", [0, 1, 2, 3, 7, 30])
-@pytest.mark.parametrize(("before", "ahead"), [(0, 0), (1, 0), (0, 1), (2, 1), (1, -1), (3, -2)])
-def test_loops_take_these_steps_and_have_each_state(slots: int, before: int, ahead: int) -> None:
+@pytest.mark.parametrize(("before", "ahead"), [(0, 0), (1, 0), (0, 1), (2, 1), (1, -1), (3, -2), (0, 7)])
+@pytest.mark.parametrize("block", [1, 2, 5, 40])
+def test_loops_take_these_steps_and_have_each_state(slots: int, before: int, ahead: int, block: int) -> None:
     """Steps store their numbers: those that are read are there, and as many are taken as counted."""
     count = 23
-    fresh, rows = max(0, before + ahead), before + max(ahead, 0) + 1
-    tape, window = Tape(1, slots, 1, ahead, fresh), Window(max(rows, 2), (1,), slots)
+    fresh, rows = max(0, before + ahead) + block - 1, before + max(ahead, 0) + block
+    tape, window = Tape(1, slots, 1, ahead, fresh, block), Window(max(rows, 2), (1,), slots)
     text = STEPS.replace("NAME", "s") + STEPS.replace("@NAME", '@"s.again"') + OTHERS
     numbers = {
         "ROWS": window.rows + slots, "WINDOW": window.rows, "LAST": count - 1, "STACK": slots + 2,
