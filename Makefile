@@ -4,7 +4,7 @@ PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_tests
 
-.PHONY: demo check test sweep frameworks lint package bench test-gpu bench-gpu gpu-kit clean
+.PHONY: demo check test sweep stress frameworks lint package bench test-gpu bench-gpu gpu-kit clean
 
 demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
@@ -25,6 +25,13 @@ test: .venv/test.stamp
 sweep: .venv/test.stamp
 	@echo "the sweep: ten to fifteen minutes on two cores"
 	$(PYTEST) -m 'sweep and not slow' --durations=5
+
+# Tests of threads, forks and caches, fifty times each in random order; `make stress STRESS=tests/native` others.
+STRESS := $(addprefix tests/backend/test_,pool.py turns.py jit.py kept_code.py disk_cache.py workspace.py) \
+    $(addprefix tests/tadc/test_,threads.py forks.py cache.py)
+
+stress: .venv/test.stamp
+	$(PYTEST) -p randomly --count 50 -m 'not slow' $(STRESS)
 
 # PyTorch's build without CUDA, and the oldest JAX, whose version is that which the package asks for.
 TORCH := 2.13.0
