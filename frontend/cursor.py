@@ -62,8 +62,8 @@ class Cursor:
         return before in ("newline", ";", "let", "}") and self.starts_statement(position)
 
     def _has_brackets(self, position: int) -> bool:
-        first, *_, third = self.tokens[position + 1 : position + 4]
-        return first.kind == "[" or (first.kind == ":" and third.kind in ("[", "(", "<"))
+        kinds = [token.kind for token in self.tokens[position + 1 : position + 4]]
+        return kinds[:1] == ["["] or (kinds[:1] == [":"] and kinds[-1] in ("[", "(", "<"))
 
     # -- walking ---------------------------------------------------------------------------
 

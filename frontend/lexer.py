@@ -11,6 +11,7 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit, Label
@@ -171,7 +172,7 @@ class _Lexer:
         """`np.sin` and `x.sum`; reading goes on with what stands behind a module, or in front of a dot."""
         first, *_, last = word.split(".")
         at, end = start + len(word) - len(last), start + len(word)
-        if first in MODULES and not self._stands_alone(first):
+        if first in MODULES and first not in self._alone:
             edit = Edit(Span(start, at), "", SAFE)
             helps = [f"write `{last}`: what there is stands without a module"]
             if last in CALLS and last not in FUNCTIONS:
@@ -293,13 +294,14 @@ class _Lexer:
         sure = GUESS if meant.strip() in (*FUNCTIONS, *REDUCTIONS) and after not in ("(", "{") else SAFE
         return Edit(Span(at, at + width), meant, sure)
 
-    def _stands_alone(self, word: str) -> bool:
-        """Whether a word stands somewhere without a dot behind it."""
-        return re.search(rf"(?<![\w.]){word}(?![\w.])", self.text) is not None
+    @cached_property
+    def _alone(self) -> frozenset[str]:
+        """The words that stand somewhere without a dot beside them."""
+        return frozenset(re.findall(r"(?<![\w.])\w+(?![\w.])", self.text))
 
     def _is_taken(self, spelt: str, word: str) -> bool:
         """Whether a name in other letters is what another has, or what stands in the text."""
-        return self._spelt.setdefault(spelt, word) != word or self._stands_alone(spelt)
+        return self._spelt.setdefault(spelt, word) != word or spelt in self._alone
 
     def _error(
         self, code: str, message: str, start: int, end: int, helps: list[str], *edits: Edit | None

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from tadc.frontend.terms import Apply, Const, Guard, Read, Reduce, Select, Term, bottom_up, integer_exponent
 from tadc.passes.terms.algebra import Algebra, is_const
 
-MOST_NODES = 1000
+MOST_NODES = 400
 """Of larger terms there is no series: each root in a long formula would look at all of it."""
 
 
@@ -70,7 +70,17 @@ class Expansion:
 
     def of(self, term: Term) -> Found:
         """The series of a term; None where none is known."""
-        return bottom_up(term, self.known, self._node)
+        return None if self._is_large(term) else bottom_up(term, self.known, self._node)
+
+    def _is_large(self, term: Term) -> bool:
+        """Whether a term has too many nodes above those whose series are given."""
+        seen, stack = set(self.known), [term]
+        while stack and len(seen) <= MOST_NODES:
+            node = stack.pop()
+            if node.number not in seen:
+                seen.add(node.number)
+                stack += node.below
+        return len(seen) > MOST_NODES
 
     def constant(self, term: Term) -> Series:
         """A term that does not depend on t; a number where it is one."""
@@ -85,7 +95,7 @@ class Expansion:
     def _node(self, node: Term, below: list[Found]) -> Found:
         if all(found is FREE for found in below):
             return FREE
-        if any(found is None for found in below) or len(self.known) > MOST_NODES:
+        if any(found is None for found in below):
             return None
         match node:
             case Select():

