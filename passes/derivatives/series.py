@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -70,17 +70,7 @@ class Expansion:
 
     def of(self, term: Term) -> Found:
         """The series of a term; None where none is known."""
-        return None if self._is_large(term) else bottom_up(term, self.known, self._node)
-
-    def _is_large(self, term: Term) -> bool:
-        """Whether a term has too many nodes above those whose series are given."""
-        seen, stack = set(self.known), [term]
-        while stack and len(seen) <= MOST_NODES:
-            node = stack.pop()
-            if node.number not in seen:
-                seen.add(node.number)
-                stack += node.below
-        return len(seen) > MOST_NODES
+        return None if is_large(term, self.known) else bottom_up(term, self.known, self._node)
 
     def constant(self, term: Term) -> Series:
         """A term that does not depend on t; a number where it is one."""
@@ -299,6 +289,17 @@ class Expansion:
         if isinstance(y, Const):
             return self.algebra.mul(self._number(1 / y.value), x)
         return self.algebra.one if x is y else self.algebra.div(x, y)
+
+
+def is_large(term: Term, known: Collection[int] = ()) -> bool:
+    """Whether a term has too many nodes to look at each, beside those that are known."""
+    seen, stack = set(known), [term]
+    while stack and len(seen) <= MOST_NODES:
+        node = stack.pop()
+        if node.number not in seen:
+            seen.add(node.number)
+            stack += node.below
+    return len(seen) > MOST_NODES
 
 
 def _trimmed(lead: int, coefficients: Sequence[Term]) -> Series:

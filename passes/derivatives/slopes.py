@@ -38,7 +38,7 @@ from tadc.frontend.terms import (
     integer_exponent,
     reachable,
 )
-from tadc.passes.derivatives.series import FREE, Expansion, Partials, Series
+from tadc.passes.derivatives.series import FREE, Expansion, Partials, Series, is_large
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.steep_doubts import steep_doubts
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, is_safe
@@ -106,6 +106,8 @@ class CotangentAlgebra(Algebra):
             return self.zero
         if self.values.of(partial).finite:
             return self.product(g, partial)
+        if is_large(g):
+            return self.safe(g, partial)
         if any(chooses_zero(addend) for _, addend in addends(g)):
             found = (self._chosen(part, partial, slopes, operands) for part in self._by_choice(g))
             return reduce(self.add, found)
