@@ -64,12 +64,12 @@ def goes_to(a: Algebra, each: Term, wins: str, u: Term, v: Term) -> tuple[Term, 
 
 def over_divisor(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
     """`g / v`, for y = u / v."""
-    return a.through(g, a.div(a.one, v), lambda: slope_ends.quotient(a, y, u, v, a.one, -1), (u, v))
+    return a.safe(g, a.div(a.one, v))
 
 
 def times_quotient(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
     """`g * y / v`, for y = u / v."""
-    return a.through(g, a.div(y, v), lambda: slope_ends.quotient(a, y, u, v, u, -2), (v,))
+    return a.safe(g, a.div(y, v))
 
 
 def _pow(a: Any, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
