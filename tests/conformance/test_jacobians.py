@@ -79,6 +79,74 @@ def test_choices_leave_no_sum(name: str) -> None:
         close(jacobian.toscipy(x=x).toarray(), wanted, 1e-12)
 
 
+def _logistic(p: jax.Array, u: float, t: jax.Array) -> jax.Array:
+    def step(u: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+        new = u + 0.1 * p[0] * u * (1 - u / p[1]) + p[2] * t
+        return new, new
+
+    return jnp.concatenate([jnp.array([u]), jax.lax.scan(step, jnp.asarray(u), t[1:])[1]])
+
+
+def _pairs(x: jax.Array) -> jax.Array:
+    i, j = jnp.triu_indices(len(x), 1)
+    r = ((x[i] - x[j]) ** 2).sum(1) + 0.1
+    return (r**-6 - r**-3).sum()
+
+
+#: Cotangents that are 0 but on one or two diagonals, and tangents for each of few parameters.
+LAYERS: dict[str, tuple[str, Any, tuple[tuple[int, ...], ...]]] = {
+    "radial basis functions": (
+        "x: f64[N, D]; c: f64[K, D]; b: f64[K]\ny[n, k] = exp(-b[k]*sum{d} ((x[n, d] - c[k, d])**2))",
+        lambda x, c, b: jnp.exp(-b * ((x[:, None] - c) ** 2).sum(2)),
+        ((40, 3), (35, 3), (35,)),
+    ),
+    "a softmax": (
+        "x: f64[N, M]\nlet m[i] = max{j} (x[i, j])\nlet e[i, j] = exp(x[i, j] - m[i])\n"
+        "y[i, j] = e[i, j]/sum{k} (e[i, k])",
+        lambda x: jax.nn.softmax(x, axis=1),
+        ((36, 5),),
+    ),
+    "two convolutions": (
+        "x: f64[N]; w: f64[K]; v: f64[L]\nlet h[n: N - K + 1] = tanh(sum{k} (x[n + k]*w[k]))\n"
+        "y[n: N - K - L + 2] = tanh(sum{l} (h[n + l]*v[l]))",
+        lambda x, w, v: jnp.tanh(jnp.correlate(jnp.tanh(jnp.correlate(x, w, mode="valid")), v, mode="valid")),
+        ((90,), (3,), (4,)),
+    ),
+    "a logistic equation by its parameters": (
+        "p: f64[3]; u0: f64; t: f64[M]\nscan{i} u[i: M] = if {i = 0} then (u0) else (\n"
+        "    u[i - 1] + 0.1*p[0]*u[i - 1]*(1 - u[i - 1]/p[1]) + p[2]*t[i])",
+        _logistic,
+        ((3,), (), (70,)),
+    ),
+    "forces of pairs": (
+        "x: f64[N, 3]\nlet r[i: N, j: N] = sum{c} ((x[i, c] - x[j, c])**2) + 0.1\n"
+        "u = sum{i, j: i < j} (1/r[i, j]**6 - 1/r[i, j]**3)",
+        _pairs,
+        ((40, 3),),
+    ),
+}
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name: str) -> None:
+    """Dense Jacobians by all arguments, of an energy the Hessian, for any sizes and for these."""
+    text, reference, shapes = LAYERS[name]
+    random = np.random.default_rng(5)
+    arrays = [random.uniform(0.5, 1.5, shape) for shape in shapes]
+    f = tadc.function(text)
+    if f.program.outputs[0].shape:
+        made, wanted = tadc.jacobian(f), jax.jit(jax.jacobian(reference, tuple(range(len(shapes)))))(*arrays)
+    else:
+        made, wanted = tadc.hessian(f), [jax.jit(jax.hessian(reference))(*arrays)]
+    extents = [n for a in f.program.arguments for n in a.shape]
+    sizes = {str(n): size for n, size in zip(extents, [n for s in shapes for n in s], strict=True)}
+    for function in (made, made.at({name: sizes[name] for name in f.program.sizes})):
+        found = function(*arrays)
+        for one, other in zip(found if len(shapes) > 1 else [found], wanted, strict=True):
+            close(one, other, 1e-11)
+
+
 SCALARS = {name: case for name, case in PROGRAMS.items() if name == "pairs"} | {
     "window": (
         "x: f64[9]\nw: f64[3]\nf = sum{i: 7} (sin(sum{k} (w[k] * x[i + k]))**2)",
