@@ -72,10 +72,10 @@ ATTRIBUTES = {
     ),
     "tad.tape": (
         "a map",
-        "array of five integers",
+        "array of six integers",
         "it runs again for a chain that goes back over the steps: the number of that chain, how many states "
-        "are saved, how many steps a state has, how far ahead of a step others are at hand, and how many of "
-        "these are computed just before",
+        "are saved, how many steps a state has, how far ahead of a step others are at hand, how many of "
+        "these are computed just before, and for how many steps of that chain at a time",
     ),
     "tad.kept": (
         "a map",

@@ -65,6 +65,7 @@ from tadc.passes.schedule.laid_out import laid_out
 from tadc.passes.schedule.rows_last import with_rows_last
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
+from tadc.passes.schedule.work_counts import operations_of
 from tadc.passes.supports.compress import without_zeros_between
 from tadc.passes.supports.jacobian_modes import by_tangents
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
@@ -638,9 +639,10 @@ class Windows(MapPass):
     """Recurrences whose elements are read few steps later, or at the last steps, get the mark `tad.window`.
 
     `tad-to-loops` then has memory for so many steps, which it takes by turns. Maps that read their steps run
-    along with them, but on a GPU, where each is a launch of its own. With a limit there are windows however
-    little memory that saves, and recurrences that another goes back over get the mark `tad.tape`: they save
-    as many states as there may be memory for.
+    along with them, but on a GPU, where each is a launch of its own. Recurrences that another goes back over
+    get the mark `tad.tape`, if many steps take less time to take again than to keep: they save a few states.
+    With a limit they save as many as there may be memory for, and there are windows however little memory
+    that saves.
     """
 
     gpu: str = word_option("", "for kernels of a GPU of this architecture", gpu_of)
@@ -649,8 +651,11 @@ class Windows(MapPass):
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
         is_limited = self.limit >= 0
-        taped = with_tapes(function, self.limit) if is_limited and not self.gpu else function
-        return with_windows(taped, along=not self.gpu, any_size=is_limited)
+        if not self.gpu:
+            function = with_tapes(
+                function, self.limit if is_limited else None, lambda m: operations_of(m).count
+            )
+        return with_windows(function, along=not self.gpu, any_size=is_limited)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

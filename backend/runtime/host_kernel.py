@@ -85,6 +85,7 @@ class _Plan:
         self.indices = IndexArguments(asked or kernel.inputs, kernel.made, known) if has_indices else None
         self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
         self.between = workspace(temporaries)
+        self.steps = sum(t.tensor.bytes for t in temporaries if t.has_steps)
         self.bytes = sum(p.bytes for p in outputs) + self.between.bytes
         # Larger calls ask for memory first.
         self.direct: DirectCall | None = None
@@ -146,6 +147,8 @@ class Kernel:
         self.limit: int | None = None
         #: Versions for calls that there is too little memory for.
         self.fitting: Fitting[Kernel] = Fitting()
+        #: Those for calls of which the steps of recurrences would take most of what is free.
+        self.saving: Fitting[Kernel] = Fitting()
         #: The one for calls with long fibres.
         self.cutting: Cutting[Kernel] = Cutting()
         #: What it was made of, for errors.
@@ -210,13 +213,27 @@ class Kernel:
         """
         free = free_for(plan.bytes)
         if free is None:
-            return plan
-        sizes = {name: plan.known[name] for name in self.sizes.names} if self.sizes else {}
+            return self._saving(plan)
+        sizes = self._sizes_of(plan)
         results = sum([size for _, _, size in plan.new])
         found = self.fitting.at(sizes, free) if plan.temporaries and results <= free else None
         if found is None or found.kernel is None:
             raise too_little(plan.outputs, plan.temporaries, plan.bytes, free, self.source, found)
         return _plan_of(found.kernel, plan.known, self.inputs)
+
+    def _saving(self, plan: _Plan) -> _Plan:
+        """The plan, or that of a version which saves some steps of recurrences and takes others again, where
+        these would take more than half of the memory that is free."""
+        free = free_for(2 * plan.steps) if plan.steps else None
+        if free is None:
+            return plan
+        # A power of two: versions are for calls with about as much.
+        found = self.saving.at(self._sizes_of(plan), 1 << ((free // 2).bit_length() - 1))
+        return _plan_of(found.kernel, plan.known, self.inputs) if found and found.kernel else plan
+
+    def _sizes_of(self, plan: _Plan) -> dict[str, int]:
+        """The values of size symbols."""
+        return {name: plan.known[name] for name in self.sizes.names} if self.sizes else {}
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
         """What a call gives whose arrays can be read and written as they are, and have the shapes of the call

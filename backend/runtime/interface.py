@@ -75,7 +75,9 @@ class Interface:
         return {
             "symbol": self.symbol,
             **parameters,
-            "in use": [[t.first, t.last, t.line, t.column, t.cotangent_of] for t in self.temporaries],
+            "in use": [
+                [t.first, t.last, t.line, t.column, t.cotangent_of, t.has_steps] for t in self.temporaries
+            ],
             "sizes": self.sizes,
             "excluded": excluded,
             "given": self.given,
@@ -87,8 +89,8 @@ class Interface:
         """The interface that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
         inputs, outputs, between = (_parameters(found[name]) for name in _GROUPS)
         temporaries = tuple(
-            Temporary(p, int(first), int(last), int(line), int(column), str(of))
-            for p, (first, last, line, column, of) in zip(between, found["in use"], strict=True)
+            Temporary(p, int(first), int(last), int(line), int(column), str(of), bool(has_steps))
+            for p, (first, last, line, column, of, has_steps) in zip(between, found["in use"], strict=True)
         )
         excluded = (
             tuple(Constraint(form_of(form), bool(equality)) for form, equality in rows)

@@ -49,6 +49,7 @@ class Temporary:
     """A tensor that the map number `first` computes and the map number `last` is the last to read.
 
     The program defines it, or what it is made for, at a `line` and `column`, from 1; 0 where nothing says.
+    One that `has_steps` holds those of a recurrence.
     """
 
     tensor: Parameter
@@ -57,6 +58,7 @@ class Temporary:
     line: int = 0
     column: int = 0
     cotangent_of: str = ""
+    has_steps: bool = False
 
     def at(self, sizes: Mapping[str, int]) -> Temporary:
         """The tensor where the sizes have these values."""

@@ -7,6 +7,9 @@ revolve, 2000). With s states at hand and each step taken at most r times more, 
 (s + r)! / s! r! steps are gone back over: `ahead` finds the least r, and the furthest step to save next for
 which both sides need no more.
 
+A window that has room for more steps than are read at a time serves several before others are taken again:
+the states that are gone back to are such a block apart.
+
 Before the first step there is a state that takes no room: what a recurrence begins with.
 """
 
@@ -16,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.dialect.mlir import ir
+from tadc.passes.maps.checkpoints import first_state
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Tape, Window
 
@@ -66,7 +70,7 @@ class TapeLoops:
 
     def first(self) -> str:
         """A module, as text, of which `name.first` takes all steps."""
-        last, first = self.count - 1, self.at_hand(self.count - 1)
+        last = self.count - 1
         steps = f"{self.stack_type}, index, index, i1"
         functions = [
             self._declared("", "index, index"),
@@ -83,7 +87,7 @@ class TapeLoops:
                 %zero = arith.constant 0 : index
                 %one = arith.constant 1 : index
                 %before = arith.constant -1 : index
-                %wanted = arith.constant {self.resumed(first)} : index
+                %wanted = arith.constant {first_state(self.count, self.tape)} : index
                 %all = arith.constant {last} : index
                 %is_first = arith.constant true
                 memref.store %zero, %stack[%zero] : {self.stack_type}
@@ -94,14 +98,6 @@ class TapeLoops:
             ),
         ]
         return "\n".join(functions)
-
-    def at_hand(self, step: int) -> int:
-        """The last step that is at hand when one is gone back over."""
-        return min(step + self.tape.ahead, self.count - 1)
-
-    def resumed(self, step: int) -> int:
-        """The step after which all that are at hand until another are computed again."""
-        return max(step - self.tape.fresh, -1)
 
     def back(self, name: str, types: Sequence[ir.Type]) -> str:
         """A module, as text, of which `name.back` goes back with another function, which takes a range of
@@ -128,13 +124,15 @@ class TapeLoops:
             scf.for %step = %zero to %count step %one {{
               %next = arith.addi %step, %one : index
               %own = arith.subi %last, %step : index
-              %here = affine.min affine_map<(d0) -> (d0 + {self.tape.ahead}, {self.count - 1})>(%own)
-              %later = affine.min affine_map<(d0) -> (d0 + {self.tape.ahead + 1}, {self.count - 1})>(%own)
-              %moves = arith.cmpi slt, %here, %later : index
+              %here = affine.apply affine_map<(d0) -> (d0 + {self.tape.ahead})>(%own)
+              %place_in_block = affine.apply affine_map<(d0) -> (d0 mod {self.tape.block})>(%step)
+              %is_first_in_block = arith.cmpi eq, %place_in_block, %zero : index
+              %is_before_last = arith.cmpi slt, %here, %last : index
               %is_later = arith.cmpi sgt, %step, %zero : index
               %is_step = arith.cmpi sge, %here, %zero : index
-              %both = arith.andi %moves, %is_later : i1
-              %is_wanted = arith.andi %both, %is_step : i1
+              %is_again = arith.andi %is_before_last, %is_later : i1
+              %is_taken = arith.andi %is_again, %is_step : i1
+              %is_wanted = arith.andi %is_taken, %is_first_in_block : i1
               scf.if %is_wanted {{
                 %wanted = affine.max affine_map<(d0) -> (d0 - {self.tape.fresh}, -1)>(%here)
                 %all = memref.load %stack[%zero] : {self.stack_type}
@@ -196,10 +194,12 @@ class TapeLoops:
               scf.condition(%is_before) %at, %top : index, index
             }} do {{
             ^bb0(%at: index, %top: index):
-              %steps = affine.apply affine_map<(d0, d1) -> (d0 - d1 + 1)>(%wanted, %at)
+              %steps = affine.apply
+                  affine_map<(d0, d1) -> ((d0 - d1) ceildiv {self.tape.block} + 1)>(%wanted, %at)
               %states = affine.apply affine_map<(d0) -> ({self.tape.slots + 1} - d0)>(%top)
               %more = func.call @"{self.name}.ahead"(%steps, %states) : (index, index) -> index
-              %next = arith.addi %at, %more : index
+              %next = affine.apply affine_map<(d0, d1, d2) ->
+                  (d0 - (d1 - d2 - 1) * {self.tape.block})>(%wanted, %steps, %more)
               {self._call("run", "%at, %next, %is_first", "index, index, i1")}
               %is_saved = arith.cmpi slt, %next, %wanted : index
               %saved = scf.if %is_saved -> index {{
@@ -218,8 +218,8 @@ class TapeLoops:
         )
 
     def _ahead(self) -> str:
-        """How many steps to take to the next state to save, where so many steps are gone back over and so
-        many states may be at hand, the one that is there among them."""
+        """How many blocks to take to the next state to save, where so many are gone back over and so many
+        states may be at hand, the one that is there among them."""
         return f"""func.func private @"{self.name}.ahead"(%steps: index, %states: index) -> index {_OWN} {{
             %one = arith.constant 1 : index
             %least = arith.addi %states, %one : index

@@ -14,14 +14,52 @@ from tadc.passes.maps.map import Tape
 
 
 def steps_taken(count: int, tape: Tape) -> int:
-    """How many steps are taken, for the first time and again, to go back over `count` of them."""
-    at_hand = sorted({min(step + tape.ahead, count - 1) for step in range(count)} - {*range(-count, 0)})
-    if not at_hand:
-        return count
-    *others, last = at_hand
-    # What a recurrence begins with is a state that takes no slot.
-    moves = advances(max(last - tape.fresh, -1) + 2, tape.slots + 1)
-    return moves + min(last + 1, tape.fresh) + count - 1 - last + sum(min(n + 1, tape.fresh) for n in others)
+    """How many steps are taken, for the first time and again, to go back over `count` of them.
+
+    The states that are gone back to are a block apart, so these are steps of that problem; the first of them
+    may be shorter.
+    """
+    first, states = first_state(count, tape), tape.slots + 1
+    legs = -(-(first + 1) // tape.block) + 1
+    shorter = tape.block * (legs - 1) - (first + 1)
+    moves = tape.block * advances(legs, states) - shorter * _beginnings(legs, states)
+    return moves + count - 1 - first + _fresh(count, tape)
+
+
+def first_state(count: int, tape: Tape) -> int:
+    """The step after which those that are gone back over first are taken without a state saved among them;
+    -1 where these are all."""
+    return max(count - 1 - (_first_block(tape) - 1) * tape.block + tape.ahead - tape.fresh, -1)
+
+
+def _first_block(tape: Tape) -> int:
+    """The first block for which steps are taken again: those before have the last steps at hand."""
+    return max(1, -(-(tape.ahead + 1) // tape.block))
+
+
+def _fresh(count: int, tape: Tape) -> int:
+    """How many steps are taken just before blocks: as many for each, where there are so many before."""
+    blocks = range(_first_block(tape), (count - 1 + min(tape.ahead, 0)) // tape.block + 1)
+    last = blocks[max(0, len(blocks) - 1 - -(-tape.fresh // tape.block)) :]
+    few = sum(max(0, tape.fresh - (count - n * tape.block + tape.ahead)) for n in last)
+    return tape.fresh * len(blocks) - few
+
+
+def _beginnings(steps: int, states: int) -> int:
+    """How often the first of so many steps is taken, to go back over them with so many states."""
+    times = 0
+    while steps > 1:
+        steps, times = next_state(steps, states), times + 1
+    return times
+
+
+def next_state(steps: int, states: int) -> int:
+    """How many steps to take to the next state to save: β(s, r - 1) of those that need no more than r - 1
+    repetitions with s states, as long as β(s - 1, r) are enough for those after it."""
+    times = repetitions(steps, states)
+    before = comb(states + times - 1, times - 1)
+    after = comb(states + times - 2, times - 1)
+    return min(before, steps - after)
 
 
 def advances(steps: int, states: int) -> int:

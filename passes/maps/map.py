@@ -235,7 +235,7 @@ class Tape:
 
     So many states are saved in `slots`: of the map's tensor the last `depth` steps. To take step r of the
     chain of number `back`, all steps up to r + `ahead` are to be at hand, of which the last `fresh` ones are
-    computed just before.
+    computed just before, for `block` steps of that chain at a time.
     """
 
     back: int
@@ -243,6 +243,7 @@ class Tape:
     depth: int
     ahead: int
     fresh: int
+    block: int = 1
 
 
 @dataclass(frozen=True)

@@ -14,50 +14,54 @@ results have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.amounts import Count
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.last_steps import End, last_steps, with_last_steps
-from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Tensor, Window
+from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
-from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
+from tadc.passes.maps.taped_pairs import Pair, all_kept, bytes_in_lines
 from tadc.passes.maps.windows import MOST_STEPS, is_within, most_of, steps_of, weights_of, window_of
 
 _FIRST = 1 << 20
 """The numbers of these chains begin here: those of others are below."""
 
-MOST_SLOTS = 4096
-"""No more states are saved: their numbers are on the stack of a call. With so many, each of eight million
-steps is taken twice at most."""
-
-LINE = 64
-"""The bytes of a line of the cache."""
-
-
 MORE = 8
 """Where a limit cannot be met, states may take this part of what tensors take at least."""
 
 
-def with_tapes(function: MapFunction, limit: int) -> MapFunction:
+def with_tapes(function: MapFunction, limit: int | None, work: Callable[[Map], Count]) -> MapFunction:
     """The function where recurrences and those that go back over their steps have marks of how they run, so
-    that its tensors in between take `limit` bytes, as far as they can. Where sizes are not known, all steps
-    are kept."""
-    pairs: list[_Pair] = []
+    that its tensors in between take `limit` bytes, as far as they can; `work` tells the operations of a map.
+
+    Without a limit (None) that is so for recurrences whose steps take less time to take again than to keep.
+    Where sizes are not known, all steps are kept.
+    """
+    if limit is None and function.sizes:
+        return function
+    pairs: list[Pair] = []
     for seed in [item.tensors[0].name for item in function.maps if item.order is not None]:
         item = next(item for item in function.maps if item.tensors[0].name == seed)
         pair = _pair(item, function, _FIRST + 2 * len(pairs)) if item.marks == Marks() else None
-        if pair is not None:
+        if pair is not None and (limit is not None or pair.is_taken_again(work)):
             function = pair.function
             pairs.append(pair)
-    if not pairs:
-        return function
-    whole = _all_kept(function, pairs)
+    if limit is None or not pairs:
+        return reduce(lambda made, pair: pair.taped(made, *pair.few_states()), pairs, function)
+    return _within(limit, function, pairs)
+
+
+def _within(limit: int, function: MapFunction, pairs: Sequence[Pair]) -> MapFunction:
+    """The function where pairs have states for a limit."""
+    whole = all_kept(function, pairs)
     if function.sizes:
         return whole
     least = peak_bytes(function)
@@ -70,7 +74,7 @@ def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     while True:
         found = function
         for pair in pairs:
-            found = pair.with_slots(found, room * pair.bytes_of_all() // max(total, 1))
+            found = pair.with_states(found, room * pair.bytes_of_all() // max(total, 1))
         if room == 0 or (over := peak_bytes(found) - limit) <= 0:
             return found
         # What is saved ends with a line of the cache.
@@ -83,76 +87,11 @@ def peak_bytes(function: MapFunction) -> int:
     at = [0] * (len(function.maps) + 1)
     for tensor, (first, last) in zip(memory.temporaries, memory.spans, strict=True):
         for number in range(first, last + 1):
-            at[number] += _bytes(tensor)
+            at[number] += bytes_in_lines(tensor)
     return max(at)
 
 
-def _bytes(tensor: Tensor) -> int:
-    """The bytes of a tensor, which begins with a line of the cache."""
-    return -(-bytes_of(tensor) // LINE) * LINE
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """A function with two chains, one over the steps of a recurrence and one back over them.
-
-    The maps of the first that the second needs have a tape; `read` are the tensors that the second reads.
-    """
-
-    function: MapFunction
-    number: int
-    read: frozenset[str]
-
-    def members(self, function: MapFunction) -> list[Map]:
-        """The maps of the first chain."""
-        return [item for item in function.maps if item.marks.chain == self.number]
-
-    def bytes_of_state(self) -> int:
-        """The bytes of what is saved of a step."""
-        return sum(
-            tape.depth * _bytes_of_step(tensor, window)
-            for item in self.members(self.function)
-            if (tape := item.marks.tape) is not None and (window := item.marks.window) is not None
-            for tensor in item.tensors
-        )
-
-    def bytes_of_all(self) -> int:
-        """The bytes of all steps of what the second chain reads."""
-        items = [item for item in self.members(self.function) if item.marks.window is not None]
-        return sum(_bytes(tensor) for item in items for tensor in item.tensors if tensor.name in self.read)
-
-    def with_slots(self, function: MapFunction, room: int) -> MapFunction:
-        """The function where so many bytes are for states."""
-        first, *_ = members = self.members(function)
-        slots = min(room // max(self.bytes_of_state(), 1), steps_of(first).constant, MOST_SLOTS)
-        instead: dict[str, Map] = {}
-        for item in members:
-            marks = item.marks
-            if marks.tape is None:
-                continue
-            tape = replace(marks.tape, slots=slots)
-            window = marks.window and replace(marks.window, saved=slots * tape.depth)
-            instead[item.tensors[0].name] = replace(item, marks=replace(marks, tape=tape, window=window))
-        return with_maps(function, instead)
-
-
-def _all_kept(function: MapFunction, pairs: Iterable[_Pair]) -> MapFunction:
-    """The function where all steps of what the second chains read are kept."""
-    for pair in pairs:
-        instead: dict[str, Map] = {}
-        for item in pair.members(function):
-            is_read = any(tensor.name in pair.read for tensor in item.tensors)
-            window = None if is_read else item.marks.window
-            instead[item.tensors[0].name] = replace(item, marks=replace(item.marks, tape=None, window=window))
-        function = with_maps(function, instead)
-    return function
-
-
-def _bytes_of_step(tensor: Tensor, window: Window) -> int:
-    return _bytes(tensor) // max(tensor.shape[window.axis].constant, 1)
-
-
-def _pair(seed: Map, function: MapFunction, number: int) -> _Pair | None:
+def _pair(seed: Map, function: MapFunction, number: int) -> Pair | None:
     """A recurrence with those that run along, and the one that goes back over its steps with those."""
     for item in function.maps:
         if item.marks == Marks() and item.order is not None and _goes_back(item, seed):
@@ -198,7 +137,7 @@ class _Sides:
             if tensor.name in between and member.marks.sweep is not None and member.marks.sweep.is_step
         }
 
-    def pair(self) -> _Pair | None:
+    def pair(self) -> Pair | None:
         """The function with marks; None where something else reads the steps."""
         read = self.read_on_the_way()
         again = self.needed(read)
@@ -228,7 +167,7 @@ class _Sides:
             return None
         made = {item.tensors[0].name: item for item in function.maps}
         taped = {n: replace(made[n], marks=replace(made[n].marks, tape=tape)) for n, tape in tapes.items()}
-        return _Pair(with_maps(function, taped), self.number, frozenset(read))
+        return Pair(with_maps(function, taped), self.number, frozenset(read))
 
     def read_on_the_way(self) -> set[str]:
         """What the other side reads, but for the last steps of tensors that do not run again."""

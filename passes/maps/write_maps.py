@@ -158,7 +158,7 @@ class MapWriter:
             numbers = [sweep.index, sweep.scale, sweep.offset, int(sweep.down)]
             found[SWEEP] = ir.DenseI64ArrayAttr.get(numbers)
         if (tape := marks.tape) is not None:
-            numbers = [tape.back, tape.slots, tape.depth, tape.ahead, tape.fresh]
+            numbers = [tape.back, tape.slots, tape.depth, tape.ahead, tape.fresh, tape.block]
             found[TAPE] = ir.DenseI64ArrayAttr.get(numbers)
         if marks.chain is not None:
             if marks.row:

@@ -60,6 +60,8 @@ def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
         return
     kernel.limit = options.memory_limit
     kernel.fitting.make = partial(_fitted, f, options)
+    if options.memory_limit is None and options.reverse == "store":
+        kernel.saving.make = partial(_saving, f, options)
     if not options.long_fibres:
         kernel.cutting.make = partial(_cutting, f, options)
     if kernel.versions is not None:
@@ -88,6 +90,15 @@ def _fitted(f: Function, options: Options, sizes: Mapping[str, int], free: int) 
     return Fitted(None, least.bytes, least.interface.temporaries, least.reason, helps)
 
 
+def _saving(f: Function, options: Options, sizes: Mapping[str, int], most: int) -> Fitted[Any]:
+    """The kernel that saves some steps of recurrences, if its tensors in between then take no more than so
+    many bytes. Raises CompileError as `compile`."""
+    options = replace(options, steps_limit=most)
+    found = _tried(f.at(sizes), options)
+    kernel = found.function.compiled_for(options).kernel if found.between <= most else None
+    return Fitted(kernel, found.between)
+
+
 @dataclass(frozen=True)
 class _Tried:
     """A function, and what calls know of its kernel, which is not compiled."""
@@ -97,12 +108,16 @@ class _Tried:
     interface: Interface
 
     @cached_property
-    def bytes(self) -> int:
-        """The memory of a call: of its results, and of what is in between."""
+    def between(self) -> int:
+        """The memory of what is in between."""
         from tadc.backend.runtime.workspace import workspace
 
-        outputs = sum(p.bytes for p in self.interface.outputs)
-        return outputs + workspace(self.interface.temporaries).bytes
+        return workspace(self.interface.temporaries).bytes
+
+    @property
+    def bytes(self) -> int:
+        """The memory of a call: of its results, and of what is in between."""
+        return sum(p.bytes for p in self.interface.outputs) + self.between
 
     @property
     def reason(self) -> str:

@@ -27,7 +27,8 @@ class Options:
     compile for these alone. `separate` keeps what different reads contribute to a gradient in sums of their
     own. `materialize` says which values become tensors: those that are worth it (`auto`), all that can
     (`always`), or `never`; `memory_limit` is the most bytes of one, of the program too, None for those that
-    are made as many as its largest tensor has. `reverse` is how gradients read the states of recurrences.
+    are made as many as its largest tensor has. `reverse` is how gradients read the states of recurrences;
+    `steps_limit` is the most bytes that all tensors in between may take where saving fewer of these helps.
     `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says; `fused` allows it only
     to round a product and a sum once. Without `long_fibres` these are not cut: so is a kernel for calls where
     there are none. A kernel that is called `often`, for few elements at a time, has vectors however little
@@ -44,6 +45,7 @@ class Options:
     fast_math: bool = False
     fused: bool = False
     memory_limit: int | None = None
+    steps_limit: int | None = None
     chunk: int = 0
     schedule: Source | None = None
     reverse: str = "store"

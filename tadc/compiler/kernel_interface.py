@@ -58,7 +58,11 @@ def interface_of(state: Compilation, program: Program) -> Interface:
         outputs,
         tuple(
             Temporary(
-                Parameter(t.name, t.type, substituted(t.shape, names)), *t.span, *t.place, t.cotangent_of
+                Parameter(t.name, t.type, substituted(t.shape, names)),
+                *t.span,
+                *t.place,
+                t.cotangent_of,
+                t.has_steps,
             )
             for t in state.temporaries
         ),

@@ -31,7 +31,7 @@ class Between:
     """A tensor in between, of a shape over `s0, s1, …`, the sizes in order.
 
     `span` are the maps that use it, `place` the line and column of the program that it is made for, 0 where
-    nothing says.
+    nothing says. One that `has_steps` holds those of a recurrence.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Between:
     span: tuple[int, int]
     place: tuple[int, int] = (0, 0)
     cotangent_of: str = ""
+    has_steps: bool = False
 
 
 @dataclass
@@ -188,8 +189,9 @@ def fuse(state: Compilation) -> None:
 def _steps_limit(state: Compilation) -> int:
     """The bytes that steps of recurrences may take, -1 for any number: without a limit all that need not be
     kept is not kept where states are made backwards for that."""
-    limit = state.options.memory_limit
-    return limit if limit is not None else -1 if state.options.reverse == "store" else 1 << 62
+    options = state.options
+    limit = options.memory_limit if options.steps_limit is None else options.steps_limit
+    return limit if limit is not None else -1 if options.reverse == "store" else 1 << 62
 
 
 def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
@@ -243,6 +245,7 @@ def _note_buffers(state: Compilation, function: ir.Operation, maps: MapFunction)
     definitions = state.form.definitions if state.form else ()
     cotangents = {d.name: d.cotangent_of for d in definitions}
     file = state.source.name if state.source else ""
+    steps = {tensor.name for item in maps.maps if item.order is not None for tensor in item.tensors}
     state.temporaries = [
         Between(
             tensor.label or tensor.name,
@@ -253,6 +256,7 @@ def _note_buffers(state: Compilation, function: ir.Operation, maps: MapFunction)
             if tensor.place and tensor.place.file == file
             else (0, 0),
             cotangents.get(tensor.label, ""),
+            tensor.name in steps,
         )
         for tensor, span in zip(memory.temporaries, memory.spans, strict=True)
     ]
