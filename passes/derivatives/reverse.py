@@ -36,7 +36,7 @@ from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried_cotangents import Carried
 from tadc.passes.derivatives.derivative_table import STEEP, cotangents, partials
 from tadc.passes.derivatives.formula_slopes import is_short
-from tadc.passes.derivatives.open_roots import with_open_roots
+from tadc.passes.derivatives.open_roots import OpenRoots, with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slopes import CotangentAlgebra
@@ -60,9 +60,9 @@ def reverse_program(
     The result takes the program's arguments and, unless `unit_cotangent`, a cotangent for
     each output (`Argument.cotangent_of` says whose it is, `Definition.gradient_of` the same of a
     gradient); `keep_values` returns the outputs as well, first. `separate` keeps what different reads
-    contribute in sums of their own.
+    contribute in sums of their own, and reads where they are written.
     """
-    opened = with_open_roots(program, wrt)
+    opened = OpenRoots(program) if separate else with_open_roots(program, wrt)
     return Reverse(opened.program, tuple(wrt), keep_values, unit_cotangent, separate, opened.seen).run()
 
 

@@ -191,6 +191,17 @@ def test_of_a_gradient(name: str) -> None:
     assert "the program:" in str(found)
 
 
+def test_roots_stay_where_they_are_written() -> None:
+    """A certificate is of a read in its own definition, not of a formula where it is seen."""
+    text = "x: f64[6]; let n[i] = abs(x[i]); f[j: 2] = sum{k: 3} (cos(n[2*j + k]))"
+    found = certificates(text, "x")
+    assert [read.text for read in found] == ["x[i]", "n[2*j + k]"]
+    assert same(
+        as_read(found[0]),
+        next(relation for tensor, relation in reads_of(tadc.function(text)) if tensor == "x"),
+    )
+
+
 def test_sizes_are_parameters() -> None:
     """One certificate with a size symbol is exact for every size."""
     n, i, j = map(Affine.var, ["N", "i", "j"])
