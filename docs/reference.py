@@ -38,6 +38,7 @@ EXAMPLES = {
     "tad-specialise": "sizes.tad",
     "tad-cancel-deltas": "stride.mlir",
     "tad-compress": "diagonal.tad",
+    "tad-owners": "rows.tad",
     "tad-element-values": "messages.tad",
     "tad-fibres": "edges.tad",
     "tad-other-factors": "product.mlir",

@@ -44,7 +44,7 @@ def condition_text(row: Constraint) -> str:
 
     Of an equality that says what an element of an index array is, this stands on the left.
     """
-    parts, constant = _parts(faced(row).form)
+    parts, constant = _parts(row.faced.form)
     left = [p for p in parts if p.factor > 0]
     right = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
     if row.equality:
@@ -58,12 +58,6 @@ def condition_text(row: Constraint) -> str:
     if right and constant == -1:
         return f"{_sum_text(left, 0)} > {_sum_text(right, 0)}"
     return f"{_sum_text(left, max(constant, 0))} >= {_sum_text(right, max(-constant, 0))}"
-
-
-def faced(row: Constraint) -> Constraint:
-    """An equality with the first element of an index array in it taken once or more, not less than never."""
-    first = next((k for atom, k in row.form.terms if isinstance(atom, Lookup)), 0)
-    return Constraint(-row.form, equality=True) if row.equality and first < 0 else row
 
 
 def conditions_text(rows: Sequence[Constraint]) -> str:

@@ -14,7 +14,6 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Shape
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.index_sets import limit
-from tadc.frontend.print_index import faced
 from tadc.frontend.program import Program
 from tadc.frontend.said_domains import bounded, is_limit, looked_up, over_box, told_apart
 from tadc.frontend.terms import (
@@ -194,7 +193,7 @@ class Speller:
             known = (*facts, *outside, *(row for _, rows in loops[: depth + 1] for row in rows))
             for row in in_place(here, self.shapes.__getitem__, known):
                 if row in here:
-                    bounds.append(faced(row))
+                    bounds.append(row.faced)
                     continue
                 own, around = next(
                     (loop for loop in reversed(loops) if loop[0] in row.form.variables), ("", outside)
@@ -204,7 +203,7 @@ class Speller:
                 elif not row.form.has_lookups:
                     # The text of a range says it once: `e <= E - 2` says `e <= E - 1` too.
                     around[:] = [b for b in around if b.equality or not _is_said(b.form, (*facts, row))]
-                around.append(faced(row))
+                around.append(row.faced)
         return _Group(tuple(loops), group.inside, outside)
 
     def _boxed(
@@ -236,7 +235,7 @@ class Speller:
         outside = [row for row in left if not row.form.variables & own]
         if held:
             # Where elements are looked up only where other conditions hold, text says all of these at once.
-            sides += [*inside, *(faced(row.substitute(moved)) for row in held)]
+            sides += [*inside, *(row.substitute(moved).faced for row in held)]
             inside = []
         inner = {name: form.substitute(moved) for name, form in names.items()}
         body = self.spell(term.body, inner, (*facts, *outside, *sides, *inside))

@@ -327,7 +327,7 @@ class Terms:
             mapping = {b: Affine.var(n) for b, n in zip(binders, names, strict=True)}
             domain = [c.substitute(mapping) for c in domain]
             body = self.substitute(body, mapping)
-        rows = tuple(dict.fromkeys(domain))
+        rows = tuple(dict.fromkeys(row.faced for row in domain))
         key = ("reduce", kind, names, rows, body.number)
         return self._make(key, lambda: Reduce(kind, names, rows, body, hints), span, body.type)
 
@@ -335,7 +335,7 @@ class Terms:
         self, conditions: Iterable[Constraint], then: Term, otherwise: Term, span: Where | None = None
     ) -> Guard:
         """Choose by index values."""
-        rows = tuple(dict.fromkeys(conditions))
+        rows = tuple(dict.fromkeys(row.faced for row in conditions))
         key = ("guard", rows, then.number, otherwise.number)
         type = join_types((then.type, otherwise.type))
         return self._make(key, lambda: Guard(rows, then, otherwise), span, type)

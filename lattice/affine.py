@@ -402,6 +402,16 @@ class Constraint:
         # Tuples of rows are the keys of most memos: nothing is hashed twice.
         return ~self.form.hashed if self.equality else self.form.hashed
 
+    @property
+    def faced(self) -> Constraint:
+        """Of an equality the one of its two forms in which the first element of an index array, one at a
+        place if there is such, is not taken less than never.
+        """
+        found = [(not atom.at, k) for atom, k in self.form.terms if isinstance(atom, Lookup)]
+        if not self.equality or not found or min(found, key=lambda one: one[0])[1] > 0:
+            return self
+        return Constraint(-self.form, equality=True)
+
     def substitute(self, mapping: Mapping[str, Affine]) -> Constraint:
         """Replace variables everywhere."""
         form = self.form.substitute(mapping)

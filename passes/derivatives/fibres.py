@@ -59,12 +59,11 @@ def with_fibres(program: Program) -> Program:
         )
     if found is program:
         return program
-    return replace(
-        found,
-        arguments=arrays.used_by(found),
-        sizes=(*program.sizes, *arrays.counts),
-    )
+    return arrays.in_program(found)
 
+
+SPARSE = 8
+"""Pairs of elements that have a place in a tensor are many, if there are but so many times more, of each."""
 
 _Phase = Literal["match", "merge", "loop"]
 """Equal elements are matched, then sums in sums become one, then what is left of them loops over fibres."""
@@ -204,7 +203,10 @@ class _Sum:
         for each in known:
             if each.divisor > 1:
                 found.append(Constraint(each.value.mod(each.divisor), equality=True))
-            found += [Constraint(each.known), Constraint(each.lookup.below - 1 - each.known)]
+            found += [
+                Constraint(each.known),
+                Constraint(self.arrays.fibres(each.lookup.array) - 1 - each.known),
+            ]
         return tuple(r for r in found if not all(implied(f, self.facts) for f in r.inequalities))
 
     def along(self, known: Sequence[Equation], asked: Asked | None = None) -> Term:
@@ -217,7 +219,7 @@ class _Sum:
         place = Affine.var(q)
         begin, end = self.range(known, asked)
         bounds = (Constraint(place - begin), Constraint(end - 1 - place))
-        if self.arrays[names[0]].increasing and len(names) == 1:
+        if len(names) == 1 and self.arrays.is_in_order(names[0]):
             at = (place,)
         else:
             at = tuple(self.arrays.perm(names, axis).lookup([place]) for axis in range(len(lookups[0].at)))
@@ -239,7 +241,7 @@ class _Sum:
         if asked is not None:
             begin, end = self.arrays.range(names, asked.names)
             return begin.lookup(asked.at), end.lookup(asked.at)
-        ptr, values = self.arrays.ptr(names), [each.known for each in known]
+        ptr, values = self.arrays.starts(names), [each.known for each in known]
         return ptr.lookup(values), ptr.lookup([*values[:-1], values[-1] + 1])
 
     def owner(self) -> Term | None:
@@ -309,7 +311,11 @@ class _Sum:
         return self.reduction([name for name in self.binders if name in names], own, inner)
 
     def apart(self) -> Term | None:
-        """`i[e] = j[f]`: the loop over e around that over f, for which `i[e]` is known; over the fewer."""
+        """`i[e] = j[f]`: the loop over e around that over f, for which `i[e]` is known.
+
+        It is that over what the term does not depend on, so that what is inside is a value of an element, or
+        over the fewer, or over what comes first.
+        """
         found: list[frozenset[str]] = []
         for row in self.rows:
             lookups = _lookups(row.form, self.own) if row.equality else []
@@ -318,7 +324,11 @@ class _Sum:
                 others = [other.variables for other in lookups if other is not lookup]
                 if others and all(map(names.isdisjoint, others)) and self.bounds(names):
                     found.append(names)
-        return self.around(min(found, key=self.points)) if found else None
+        return self.around(min(found, key=self.order)) if found else None
+
+    def order(self, names: frozenset[str]) -> tuple[bool, tuple[int, int], int]:
+        """Which indices are to be around others, as numbers to compare."""
+        return not names.isdisjoint(self.body.free), self.points(names), min(map(self.binders.index, names))
 
     def points(self, names: frozenset[str]) -> tuple[int, int]:
         """How many points indices have, to compare: those first of which no number says it."""
@@ -422,10 +432,18 @@ class _Sum:
         return bool(k) and not row.equality and rest.variables.isdisjoint(self.own)
 
     def is_dense(self, known: Iterable[Equation]) -> bool:
-        """Whether values are indices of the tensor that is computed, each another: it has all pairs."""
-        values = [each.value for each in known]
-        names = [value.terms[0][0] if len(value.terms) == 1 else None for value in values]
-        return len(set(names)) == len(names) and all(name in self.walk.definition.indices for name in names)
+        """Whether values are indices of the tensor that is computed, each another: it has most pairs."""
+        definition = self.walk.definition
+        sizes = dict(zip(definition.indices, map(as_form, definition.shape), strict=True))
+        found = set[str]()
+        for each in known:
+            name = each.value.terms[0][0] if len(each.value.terms) == 1 else None
+            if not isinstance(name, str) or name in found or name not in sizes:
+                return False
+            if not implied((sizes[name] + SPARSE) * SPARSE - each.lookup.below, self.facts):
+                return False
+            found.add(name)
+        return True
 
     def put(self, given: dict[Lookup, Affine], rows: Domain, body: Term) -> tuple[Domain, Term]:
         """Values in the place of lookups."""

@@ -58,8 +58,7 @@ def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> 
         definitions += walk.run() if definition.order is None else [definition]
     if len(definitions) == len(program.definitions):
         return program
-    made = replace(program, definitions=tuple(definitions))
-    return replace(made, arguments=arrays.used_by(made), sizes=(*program.sizes, *arrays.counts))
+    return arrays.in_program(replace(program, definitions=tuple(definitions)))
 
 
 @dataclass(frozen=True)

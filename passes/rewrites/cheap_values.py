@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import Shape
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -33,6 +32,7 @@ from tadc.passes.rewrites.coordinates import coordinates_of
 from tadc.passes.rewrites.moves import Key, Mover, about, in_order
 from tadc.passes.rewrites.places import Place, Places
 from tadc.passes.terms.costs import ACCESS, ELEMENT, SCATTERED, Costs, points, weight
+from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
 #: Bytes of a tensor that stays in the nearest cache.
@@ -52,8 +52,8 @@ def share_cheap_values(program: Program, limit: int | None) -> Program:
     return sharing.moved()
 
 
-_Place = tuple[Shape, tuple[Affine, ...]]
-"""A shape, and an element over its indices `?0`, `?1`, …"""
+_Place = tuple[tuple[object, ...], tuple[Affine, ...]]
+"""A shape, or a definition with indices of its sums, and an element over these or over `?0`, `?1`, …"""
 
 
 @dataclass
@@ -85,8 +85,9 @@ class Sharing:
         program = self.program
         self.terms, self.sizes = program.terms, frozenset(program.sizes)
         self.costs, self.has_arrays = Costs(self.sizes), bool(program.index_arrays())
-        self.mover = Mover(program, Names(program), self.limit, strict=False)
-        self.places = [Places(self.terms, self.sizes, d) for d in program.definitions]
+        self.arrays = Arrays(program)
+        self.mover = Mover(program, Names(program), self.limit, strict=False, inspected=self.arrays)
+        self.places = [Places(program, d) for d in program.definitions]
         self.shapes: dict[int, int] = {}
         self.numbers: dict[tuple[object, ...], int] = {}
         # How many terms there are that may be the same but for their indices.
@@ -184,16 +185,17 @@ class Sharing:
 
     def count(self, value: Value, term: Term, definition: Definition, place: Place) -> None:
         """Add the evaluations of a term at a place."""
-        own = definition.indices
-        if len(place.indices) == len(own):
-            box = self.mover.box(term, place)
-            assert box is not None
-            numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(own)}
-            at = (definition.shape, tuple(form.substitute(numbered) for form in box.at))
-            if at in value.together:
-                return
+        box, numbered = self.mover.box(term, place), dict[str, Affine]()
+        assert box is not None
+        within: tuple[object, ...] = (definition.name, place.indices)
+        if len(place.indices) == len(definition.indices):
+            numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
+            within = definition.shape
+        # Of one iteration a value is evaluated once, whatever choices it stands under.
+        at = (within, tuple(form.substitute(numbered) for form in box.at))
+        if at not in value.together:
             value.together.add(at)
-        value.times += points(place.ranges)
+            value.times += points(place.ranges)
 
     def moved(self) -> Program:
         """The program with a tensor for each value that is worth one."""
@@ -214,7 +216,7 @@ class Sharing:
             new: list[Definition] = []
             body = _Walk(self, number, definition, worth, new).visit(0, definition.body)
             made += [*new, definition if body is definition.body else replace(definition, body=body)]
-        return replace(self.program, definitions=tuple(in_order(made)))
+        return self.arrays.in_program(replace(self.program, definitions=tuple(in_order(made))))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import Extent, Shape, as_form, extent
+from tadc.frontend.extents import Extent, as_form, extent
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
@@ -90,9 +90,9 @@ def store_compared_of_recurrences(derived: Program, wrt: Collection[str]) -> Pro
 class _Storing(Mover):
     """Moves as `Mover` does, whatever it takes, and under the choices by values around a term."""
 
-    def fits(self, shape: Shape, type: str, uses: int) -> bool:
+    def fits(self, box: Box, term: Term, place: Place, uses: int) -> bool:
         """Whether the shape is one: no derivative is wrong for want of memory."""
-        return self.is_shape(shape)
+        return self.is_shape(box.shape)
 
     def in_range(self, definition: Definition) -> Definition:
         """A new definition; each read has a condition of its own where not all are proven to be in range.
@@ -172,7 +172,7 @@ class _Walk:
 
     def __post_init__(self) -> None:
         program = self.mover.program
-        self.places = Places(program.terms, frozenset(program.sizes), self.definition)
+        self.places = Places(program, self.definition)
         self.mover.enter(self.definition)
 
     def run(self) -> Definition:

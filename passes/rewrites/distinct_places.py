@@ -45,6 +45,9 @@ class Order:
         """The place of an element."""
         if not self.perms:
             return element[0]
+        sorted_at = element[0].lookup
+        if sorted_at is not None and self.element(sorted_at.at[0]) == element:
+            return sorted_at.at[0]
         array = self.perms[0]
         if len(self.perms) > 1:
             count, names = as_form(self.arrays.count(self.of.name)), [perm.name for perm in self.perms]

@@ -24,7 +24,7 @@ def is_everywhere(found: OfElement, place: Place, shape: Shape, size_facts: Doma
     names = [form.terms[0][0] for form in lookup.at if len(form.terms) == 1 and not form.constant]
     if len(set(names)) < len(shape) or not _is_of(found.term, lookup):
         return False
-    told = [name for name, form in place.told.items() if form == Affine.atom(lookup)]
+    told = [name for name, known in place.told.items() if known.form == Affine.atom(lookup)]
     sizes = (*shape, *(lookup.below for _ in told))
     for name, size in zip((*names, *told), sizes, strict=True):
         if not isinstance(name, str) or place.ranges.get(name) != Range(ZERO, as_form(size) - 1):

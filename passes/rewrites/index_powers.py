@@ -65,7 +65,7 @@ class _Walk:
     memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
 
     def __post_init__(self) -> None:
-        self.places = Places(self.program.terms, frozenset(self.program.sizes), self.definition)
+        self.places = Places(self.program, self.definition)
         self.algebra = Algebra(self.program.terms)
 
     def visit(self, at: int, term: Term) -> Term:

@@ -52,6 +52,7 @@ from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, SCATTERED, Costs, points, width
 from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
+from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
 
@@ -124,7 +125,8 @@ def _round(
         # What the derivative will call its cotangents and gradients.
         for tensor in (*program.outputs, *program.arguments):
             names.free("d" + tensor.name)
-    mover = Mover(program, names, limit, strict=active is not None)
+    arrays = None if active is not None else Arrays(program)
+    mover = Mover(program, names, limit, strict=active is not None, inspected=arrays)
     costs = Costs(frozenset(program.sizes))
     known = set(active or ())
     shared: dict[Key, int] = {}
@@ -169,6 +171,7 @@ def _round(
     if all(new is old for new, old in zip(definitions, program.definitions, strict=False)):
         return program
     result = replace(program, definitions=tuple(in_order(definitions)))
+    result = result if arrays is None else arrays.in_program(result)
     if [d.name for d in result.outputs] == [d.name for d in program.outputs]:
         return result
     # Callers know outputs by their order.
@@ -196,7 +199,7 @@ class _Body:
     def __post_init__(self) -> None:
         self.terms = self.mover.program.terms
         self.sizes = frozenset(self.mover.program.sizes)
-        self.scopes = Places(self.terms, self.sizes, self.definition)
+        self.scopes = Places(self.mover.program, self.definition)
         self.places = self.scopes.places
         self.needed: dict[tuple[int, int], bool] = {}
         self.memo: dict[tuple[int, int], Term] = {}
@@ -231,9 +234,9 @@ class _Body:
             seen.add((at, term.number))
             stack += self.below(at, term)
             may_move = is_candidate(term) and not self.reads_itself(term)
-            key = self.key(at, term) if may_move else None
+            key, place = self.key(at, term) if may_move else None, self.places[at]
             if key is not None:
-                self.shared[key] = self.shared.get(key, 0) + points(self.places[at].ranges)
+                self.shared[key] = self.shared.get(key, 0) + points(place.ranges_of(place.indices))
 
     def key(self, at: int, term: Term) -> Key | None:
         """Equal for terms that one tensor holds."""
@@ -341,7 +344,7 @@ class _Body:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""
         is_element = (at, term.number) in self.elements
         place, needed = self.places[at], is_element or self.needed.get((at, term.number), False)
-        ranges = {i: place.ranges[i] for i in place.indices if i not in place.told}
+        ranges = place.ranges_of(place.indices)
         known = term.free | self.sizes
         # An index that others tell is a dimension of its own where the term does not depend on these.
         own = [place.ranges[i] for i in place.indices if i in term.free and not self.is_told(i, place, known)]
@@ -367,7 +370,7 @@ class _Body:
 
     def is_told(self, index: str, place: Place, known: frozenset[str]) -> bool:
         """Whether indices that are known tell another."""
-        return index in place.told and place.told[index].variables <= known
+        return index in place.told and place.told[index].by <= known
 
     def scattered(self, at: int, term: Term) -> int:
         """Of a reduction in a sum over the places of an index array that hold a value, how many elements it
@@ -375,10 +378,10 @@ class _Body:
 
         What else it reads is a factor of the whole sum.
         """
-        told = self.places[at].told
+        told = {index: told for index, told in self.places[at].told.items() if told.form is not None}
         if not isinstance(term, Reduce) or not told or not term.free.isdisjoint(told):
             return 0
-        own = frozenset[str]().union(*(form.variables for form in told.values()))
+        own = frozenset[str]().union(*(known.by for known in told.values()))
         reads = (node for node in reachable([term]) if isinstance(node, Read) and node.indices)
         if any(node.free.isdisjoint(own) for node in reads):
             return 0

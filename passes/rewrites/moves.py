@@ -39,11 +39,13 @@ from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
 from tadc.passes.rewrites.everywhere import is_everywhere
 from tadc.passes.rewrites.places import Place, Rows
+from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import all_proven
-from tadc.passes.terms.costs import ELEMENT, EXPENSIVE, LARGE, points, weight
+from tadc.passes.terms.costs import ELEMENT, EXPENSIVE, LARGE, points, weight, width
 from tadc.passes.terms.element_terms import OfElement, arrays_at_once, of_fibre
 from tadc.passes.terms.guarded_addends import is_idle
+from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
 #: Evaluations of each element that a tensor saves which is larger than all that the program has.
@@ -83,8 +85,10 @@ class Box:
     """A term over a box that starts at 0: the element that is its value, outermost dimension first, and the
     term over `?0`, `?1`, …
 
-    `shift` has the indices that are told by the element; `anywhere` says that each element may be evaluated,
-    whatever holds around the term; without `tested`, whatever values compare.
+    `shift` has the indices that are told by the element, `told` what is known of those that others tell;
+    `place` is where the term stands, if that says of other indices what is said where it was found.
+    `anywhere` says that each element may be evaluated, whatever holds around the term; without `tested`,
+    whatever values compare.
     """
 
     at: list[Affine]
@@ -94,6 +98,8 @@ class Box:
     term: Term
     anywhere: bool = False
     tested: bool = True
+    told: ToldIndices = field(default_factory=ToldIndices)
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -114,13 +120,14 @@ class Mover:
 
     `strict`: nothing is evaluated where it was not before because of a comparison of values, for a
     derivative would multiply a cotangent of 0 with what is infinite there. `limit` bounds the bytes of each
-    tensor whose shape has no symbol.
+    tensor whose shape has no symbol. Without `inspected`, tensors look up nothing that an inspector makes.
     """
 
     program: Program
     names: Names
     limit: int | None
     strict: bool
+    inspected: Arrays | None = None
     made: dict[Key, Moved] = field(default_factory=dict[Key, Moved])
     refused: set[Key] = field(default_factory=set[Key])
     inside: str = ""  # the definition that is looked at, which cannot read itself
@@ -171,7 +178,7 @@ class Mover:
         if known := self._known_of_fibre(term, place):
             return known
         box = self.box(term, place, anywhere)
-        if box is None or not self.fits(box.shape, type, uses):
+        if box is None or not self.fits(box, term, place, uses):
             return None
         body = self._guarded(box, place, anywhere or not self.strict)
         if body is None:
@@ -214,7 +221,11 @@ class Mover:
             array = self.arrays[found.element.array]
             found = found if is_everywhere(found, place, array.shape, self.size_facts) else None
         made = None if found is None else self._fibre(found, place)
-        return made or self._coordinates(term, place) or self._indices(term, place)
+        if made is None:
+            return self._coordinates(term, place) or self._indices(term, place, anywhere)
+        # What other indices tell of it may be far more than the elements are.
+        own = self._indices(term, place, anywhere)
+        return own if own is not None and about(made.shape) > SPARSE * about(own.shape) else made
 
     def of_fibre(self, term: Term) -> OfElement | None:
         """A term over the element of an index array whose fibre it adds up, if it is one of it."""
@@ -249,17 +260,18 @@ class Mover:
         plain = self.program.terms.substitute(found.term, shift)
         lows = [Affine.var(i) - r.low for (i, _), r in zip(own, ranges, strict=True)]
         at = [Affine.atom(found.element), *lows]
-        shape = (extent(found.element.below), *(extent(r.extent) for r in ranges))
+        arrays = self.inspected or Arrays(self.program)
+        shape = (extent(arrays.fibres(found.element.array)), *(extent(r.extent) for r in ranges))
         hints = ["", *(h for _, h in own)]
-        if self._is_sparse(found.term, shape):
+        if self._is_sparse(found.term, shape, SPARSE):
             return None
         return Box(at, hints, shape, {}, plain, anywhere=True)
 
-    def _is_sparse(self, term: Term, shape: Shape) -> bool:
-        """Whether a term is nothing at most places of a shape, since several index arrays say at once where
-        it is something; sizes that are no numbers are alike."""
+    def _is_sparse(self, term: Term, shape: Shape, most: int) -> bool:
+        """Whether a shape has more elements, more than `most` times, than there are places where a term is
+        something, as several index arrays say at once; sizes that are no numbers are alike."""
         stored = [elements(self.arrays[name].shape) for name in arrays_at_once(term)]
-        return bool(stored) and elements(shape) > SPARSE * max(stored)
+        return bool(stored) and elements(shape) > most * max(stored)
 
     def _coordinates(self, term: Term, place: Place) -> Box | None:
         """The box around the coordinates of a term that has them, where no derivative follows.
@@ -280,7 +292,7 @@ class Mover:
         names = term.free - self.sizes
         is_function = isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL
         more = 2 if is_function and len(found) == len(names) else 1
-        most = points({i: place.ranges[i] for i in names})
+        most = points(place.ranges_of(names))
         if any(c.form.has_lookups for c in found):
             # An array may say few places of many.
             most //= 2
@@ -295,30 +307,55 @@ class Mover:
         """The indices that tell the elements of a tensor for a term."""
         return term.free
 
-    def _indices(self, term: Term, place: Place) -> Box | None:
+    def _indices(self, term: Term, place: Place, anywhere: bool) -> Box | None:
         """The box around the indices of a term; None where one of them has no range."""
-        wanted = self.wanted(term, place)
+        if self.arrays:
+            found = TermAt(term, place, self.program.terms, self.sizes)
+            found = found.over_told_elements(self.wanted, anywhere or not self.strict)
+            term, place = found.term, found.place
+        every = self._with_teller(self.wanted(term, place), place)
         told = {
-            i: form for i, form in place.told.items() if i in wanted and form.variables <= wanted | self.sizes
+            i: t
+            for i, t in place.told.items()
+            if t.by <= every | self.sizes and (i in every or self._is_owner(t.form))
         }
-        wanted -= told.keys()
+        wanted = every - told.keys()
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
         if self.arrays:
             # What an index array says the place of is read from anywhere: in whole rows, if it stands first.
             said = _in_lookups(term, place)
             own.sort(key=lambda pair: pair[0] not in said)
         ranges = [place.ranges[i] for i, _ in own]
-        if None in ranges:
+        if None in ranges or any(t.form is None and place.ranges[i] is None for i, t in told.items()):
             return None
         lows = [r.low for r in ranges if r]
         shape = tuple(extent(r.extent) for r in ranges if r)
         # Dimensions start at 0, and have names that every term of this kind has.
         start = [Affine.var(f"?{n}") + low for n, low in enumerate(lows)]
         shift = {i: form for (i, _), form in zip(own, start, strict=True)}
-        shift |= {i: form.substitute(shift) for i, form in told.items()}
+        known = put_told(told, place, shift, self.algebra, self.inspected)
+        if self.inspected is not None:
+            self.shapes |= {name: array.shape for name, array in self.inspected.made.items()}
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
-        return Box(at, [h for _, h in own], shape, shift, plain)
+        return Box(at, [h for _, h in own], shape, shift, plain, told=known, place=place)
+
+    def _with_teller(self, names: frozenset[str], place: Place) -> frozenset[str]:
+        """Indices with one that tells several of them, if it has fewer values than these have together."""
+        for name in (name for name in place.ranges if name not in names):
+            told = [i for i, known in place.told.items() if i in names and known.by <= self.sizes | {name}]
+            several = math.prod(width(place.ranges[i]) for i in told)
+            if len(told) > 1 and width(place.ranges[name]) < several:
+                return names | {name}
+        return names
+
+    def _is_owner(self, form: Affine | None) -> bool:
+        """Whether a form is the owner of a place, which may be in no range: then it is one more than any
+        other.
+        """
+        if form is None or form.lookup is None or self.inspected is None:
+            return False
+        return self.inspected.ranges_of(form.lookup.array) is not None
 
     def key(self, term: Term, place: Place) -> Key | None:
         """Equal for terms whose tensors are one up to the order of their dimensions."""
@@ -343,12 +380,24 @@ class Mover:
         if len(order) == len(shape):
             self.made.setdefault(self._key(body, order, shape), Moved(definition, order))
 
-    def fits(self, shape: Shape, type: str, uses: int) -> bool:
+    def fits(self, box: Box, term: Term, place: Place, uses: int) -> bool:
         """Whether the extents are none below 0, and the bytes within the limit.
 
-        Without one, and where there are symbols, a tensor larger than all others has to save very much.
+        Without one, and where there are symbols, a tensor larger than all others has to save very much. Where
+        index arrays say which points there are it may be a few times larger, as a tensor over edges is than
+        all over nodes, and most of its elements are evaluated.
         """
-        return self.is_shape(shape) and self._is_within(shape, type, uses)
+        size, most, type = about(box.shape), self.largest, term.type or self.literal
+        if _is_scattered(place) or any(form.has_lookups for form in box.at):
+            evaluated = points(place.narrowed(place.ranges_of(term.free)))
+            few = elements(box.shape) > SPARSE * evaluated or self._is_sparse(term, box.shape, 1)
+            most *= 1 if few else SPARSE
+            uses = 0 if few else uses
+        if not self.is_shape(box.shape):
+            return False
+        if self.limit is None or (self.limit and not is_static(box.shape)):
+            return size <= most or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
+        return size * ELEMENT[type] <= self.limit
 
     def in_range(self, definition: Definition) -> Definition | None:
         """A new definition, if all its reads are seen to be in range."""
@@ -357,12 +406,6 @@ class Mover:
     def is_shape(self, shape: Shape) -> bool:
         """Whether the extents are none below 0."""
         return all(implied(as_form(size), self.size_facts) for size in shape)
-
-    def _is_within(self, shape: Shape, type: str, uses: int) -> bool:
-        size = about(shape)
-        if self.limit is None or (self.limit and not is_static(shape)):
-            return size <= self.largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
-        return size * ELEMENT[type] <= self.limit
 
     def _guarded(self, over: Box, place: Place, anywhere: bool) -> Term | None:
         """The reduction, 0 where a choice around it, of its indices alone, is another.
@@ -376,7 +419,7 @@ class Mover:
         around = tuple(shift.items()), shape
         terms, zero = self.program.terms, self.algebra.zero
         inside: Domain = ()
-        for choice in reversed(place.around):
+        for choice in reversed((over.place or place).around):
             if isinstance(choice, Rows):
                 key = choice, *around
                 if key not in self.shifted:
@@ -399,7 +442,7 @@ class Mover:
                 term = terms.select(select.relation, lhs, rhs, then, otherwise, select.span)
             elif not anywhere:
                 return None
-        return term
+        return over.told.around(term, self.algebra)
 
     def _shifted(self, choice: Rows, over: Box) -> list[Constraint]:
         """What a choice says of the indices of a box; where it holds, without what the box implies."""
@@ -408,6 +451,7 @@ class Mover:
         if not choice.holds:
             return rows
         facts = box([f"?{n}" for n in range(len(over.shape))], over.shape) + self.size_facts
+        facts += over.told.facts
         return [row for row in rows if not all(implied(form, facts) for form in row.inequalities)]
 
     def _key(self, term: Term, order: tuple[int, ...], shape: Shape) -> Key:
@@ -462,6 +506,12 @@ def _in_lookups(term: Term, place: Place) -> frozenset[str]:
     around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
     forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
     return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))
+
+
+def _is_scattered(place: Place) -> bool:
+    """Whether elements of index arrays say which points a place has."""
+    around = (row for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+    return any(row.form.has_lookups for row in around)
 
 
 def _appearing(root: Term, count: int) -> tuple[int, ...]:

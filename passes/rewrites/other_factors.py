@@ -30,6 +30,7 @@ from tadc.frontend.terms import ElementType, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites.distinct_places import DistinctPlaces, Others, put
 from tadc.passes.rewrites.places import Place, Places
+from tadc.passes.rewrites.told_indices import owner_of
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.checked_reads import all_proven
 from tadc.passes.terms.inspected_arrays import Arrays
@@ -47,9 +48,7 @@ def with_other_factors(program: Program) -> Program:
         definitions += [*work.taken(), replace(definition, body=body)]
     if not work.made:
         return program
-    found = replace(program, definitions=tuple(definitions))
-    sizes = (*program.sizes, *work.arrays.counts)
-    return replace(found, arguments=work.arrays.used_by(found), sizes=sizes)
+    return work.arrays.in_program(replace(program, definitions=tuple(definitions)))
 
 
 class _Family(NamedTuple):
@@ -84,14 +83,16 @@ class _Others:
 
     def rewritten(self, definition: Definition) -> Term:
         """The body of a definition with its products of others as two."""
-        places = Places(self.terms, self.sizes, definition)
+        places = Places(self.program, definition)
         memo: dict[tuple[int, int], Term] = {}
 
         def visit(at: int, term: Term) -> Term:
             if (at, term.number) not in memo:
                 made = None
-                if isinstance(term, Reduce) and (found := self.places.found(term)) is not None:
-                    made = self.split(found, term, places.places[at], definition)
+                if isinstance(term, Reduce) and term.kind in ("sum", "prod"):
+                    place = places.places[at]
+                    found = self.places.found(self.over_places(term, place))
+                    made = None if found is None else self.split(found, term, place, definition)
                 memo[at, term.number] = made or over(at, term)
             return memo[at, term.number]
 
@@ -102,6 +103,14 @@ class _Others:
             return term if same else places.rebuilt(at, term, below)
 
         return visit(0, definition.body)
+
+    def over_places(self, term: Reduce, place: Place) -> Reduce:
+        """A reduction with elements in the place of indices that say in which fibre these are."""
+        told = {i: known.between for i, known in place.told.items() if known.by <= term.free | self.sizes}
+        found = {i: owner_of(i, between, self.arrays) for i, between in told.items() if between}
+        made = self.terms.substitute(term, {i: form for i, form in found.items() if i in term.free})
+        assert isinstance(made, Reduce)
+        return made
 
     def split(self, found: Others, term: Reduce, place: Place, owner: Definition) -> Term | None:
         """The product of what is before and what is behind, of which each may have some of the summands; None
@@ -184,6 +193,7 @@ class _Others:
             span=family.owner.span,
             order=here * -step,
         )
+        self.shapes |= {array.name: array.shape for array in self.arrays.made.values()}
         self.shapes[name] = family.shape
         if not all_proven(self.program, self.shapes, made):
             return None

@@ -7,7 +7,7 @@ next to each other are read one after the other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tadc.frontend.program import Program
 from tadc.lattice.affine import Affine, Floor, Lookup
@@ -29,10 +29,8 @@ def packed_program(program: Program) -> Program:
         program.terms.with_forms(d.body, lambda form: form.replace(packing.value))
         for d in program.definitions
     )
-    arguments = arrays.used_by(found)
-    if found is before and len(arguments) == len(program.arguments):
-        return before
-    return replace(found, arguments=arguments, sizes=(*program.sizes, *arrays.counts))
+    made = arrays.in_program(found)
+    return before if found is before and len(made.arguments) == len(program.arguments) else made
 
 
 #: Kinds of what the inspector makes that it brings into the order of another array too.

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tadc.frontend.program import Definition
-from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, operands
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.index_ranges import Ranges, ranges_of, ranges_within
+from tadc.passes.terms.costs import together
+from tadc.passes.terms.index_ranges import (
+    BetweenNeighbours,
+    Range,
+    Ranges,
+    ranges_between_neighbours,
+    ranges_of,
+    ranges_within,
+)
 
 
 @dataclass(frozen=True)
@@ -35,45 +43,128 @@ class Test:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What others, `by`, tell of an index: it is `form`, or `between` holds for no other value of it."""
+
+    by: frozenset[str]
+    form: Affine | None
+    between: BetweenNeighbours | None = None
+
+
+@dataclass(frozen=True)
 class Place:
-    """Where a term is evaluated: under indices, outermost first, with their ranges and user's names."""
+    """Where a term is evaluated: under indices, outermost first, with their ranges and user's names.
+
+    `increasing` are the index arrays that are.
+    """
 
     indices: tuple[str, ...]
     hints: tuple[str, ...]
     ranges: Ranges
     around: tuple[Rows | Test, ...] = ()
+    increasing: Collection[str] = frozenset()
 
     @cached_property
-    def told(self) -> dict[str, Affine]:
-        """Indices that others tell here.
+    def told(self) -> dict[str, Told]:
+        """Indices that others tell here; those of which others are told last.
 
-        Where `i = j + 1`, i is one more than j; in a sum over the e with `dst[e] = n`, n is `dst[e]`: there
-        are as many points as values of e.
+        Where `i = j + 1`, i is one more than j. In a sum over the e with `dst[e] = n`, n is `dst[e]`: there
+        are as many points as values of e. In one over those from `ptr[n]` to `ptr[n + 1] - 1`, n is the row
+        of e, for rows have no element in common.
         """
-        found: dict[str, Affine] = {}
-        for choice in self.around:
-            if not isinstance(choice, Rows) or not choice.holds:
-                continue
-            for form in (row.form for row in choice.rows if row.equality):
-                told = next((i for i in self.indices if abs(form.coefficient(i)) == 1), None)
-                if told is None or not form.variables.isdisjoint(found):
-                    continue
-                rest = Affine.var(told) - form * form.coefficient(told)
-                if told not in rest.variables and not any(told in f.variables for f in found.values()):
-                    found[told] = rest
+        rows = tuple(row for c in self.around if isinstance(c, Rows) and c.holds for row in c.rows)
+        found: dict[str, Told] = {}
+        for index, told in (*_by_forms(self.indices, rows), *_by_rows(self.indices, rows, self.increasing)):
+            if index not in found and not _depends(told, index, found):
+                found[index] = told
         return found
+
+    def ranges_of(self, names: Collection[str]) -> Ranges:
+        """The ranges of indices without those that elements of others tell: there is a point for each of
+        these.
+
+        There are as many points in all fibres of an index array as it has places, so what says which one
+        stays.
+        """
+        found = {i: within for i, within in self.ranges.items() if i in names}
+        fibres = frozenset[str]().union(*(within.by for within in found.values() if within))
+        told = {
+            i
+            for i, known in self.told.items()
+            if known.form is not None
+            and known.form.has_lookups
+            and i not in fibres
+            and known.by & self.ranges.keys() <= found.keys()
+        }
+        return together({i: within for i, within in found.items() if i not in told})
+
+    def narrowed(self, ranges: Ranges) -> Ranges:
+        """Ranges of numbers, with the bounds that conditions say."""
+        rows = [
+            row for choice in self.around if isinstance(choice, Rows) and choice.holds for row in choice.rows
+        ]
+        forms = [form for row in rows for form in row.inequalities if len(form.terms) == 1]
+        return {name: _narrowed(name, within, forms) for name, within in ranges.items()}
 
     def under(self, choice: Rows | Test) -> Place:
         """The place below a choice."""
         return replace(self, around=(*self.around, choice))
 
 
+def _narrowed(name: str, within: Range | None, forms: Sequence[Affine]) -> Range | None:
+    """A range of numbers where forms of one atom each are at least 0."""
+    if within is None or not within.low.is_constant or not within.high.is_constant:
+        return within
+    low, high = within.low.constant, within.high.constant
+    for form, k in ((form, form.coefficient(name)) for form in forms):
+        low = max(low, -(form.constant // k)) if k > 0 else low
+        high = min(high, form.constant // -k) if k < 0 else high
+    return replace(within, low=Affine.const(low), high=Affine.const(high))
+
+
+def _by_forms(indices: Sequence[str], rows: Domain) -> Iterator[tuple[str, Told]]:
+    """The indices that equalities tell."""
+    for form in (row.form for row in rows if row.equality):
+        for index in (i for i in indices if abs(form.coefficient(i)) == 1):
+            rest = Affine.var(index) - form * form.coefficient(index)
+            if index not in rest.variables:
+                yield index, Told(rest.variables, rest)
+
+
+def _by_rows(indices: Sequence[str], rows: Domain, increasing: Collection[str]) -> Iterator[tuple[str, Told]]:
+    """The indices of ranges between neighbours that something is in."""
+    for found in ranges_between_neighbours(rows, increasing):
+        (at,) = found.low.at
+        for index in (i for i in indices if abs(at.coefficient(i)) == 1):
+            by = (at.variables | found.value.variables) - {index}
+            if (
+                index
+                not in (at - Affine.var(index) * at.coefficient(index)).variables | found.value.variables
+            ):
+                yield index, Told(by, None, found)
+
+
+def _depends(told: Told, index: str, found: dict[str, Told]) -> bool:
+    """Whether an index is told by way of itself."""
+    seen, waiting = set[str](), list(told.by)
+    while waiting:
+        name = waiting.pop()
+        if name == index:
+            return True
+        if name not in seen:
+            seen.add(name)
+            waiting += found[name].by if name in found else ()
+    return False
+
+
 class Places:
     """Places by number; the definition's own is 0."""
 
-    def __init__(self, terms: Terms, sizes: frozenset[str], definition: Definition) -> None:
-        self.terms, self.sizes, d = terms, sizes, definition
-        self.places = [Place(d.indices, d.indices, ranges_of(d))]
+    def __init__(self, program: Program, definition: Definition) -> None:
+        self.terms, self.sizes, d = program.terms, frozenset(program.sizes), definition
+        arrays = program.index_arrays().values()
+        increasing = frozenset(array.name for array in arrays if array.increasing)
+        self.places = [Place(d.indices, d.indices, ranges_of(d), increasing=increasing)]
         self.opened: dict[tuple[int, str, object], int] = {}
         self.bodies: dict[tuple[int, int], tuple[int, tuple[str, ...], Domain, Term]] = {}
 
@@ -96,6 +187,7 @@ class Places:
                 (*place.hints, *hints),
                 {**place.ranges, **inner},
                 (*place.around, Rows(domain, holds=True)),
+                place.increasing,
             )
             self.places.append(made)
             self.bodies[at, term.number] = (len(self.places) - 1, binders, domain, body)

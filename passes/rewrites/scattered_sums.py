@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from tadc.frontend.program import Argument, Definition, Program
@@ -47,7 +47,7 @@ def with_scattered_sums(program: Program) -> Program:
         return program
     arrays = Arrays(program)
     found = program.with_bodies(_Sum(program, arrays, d).scattered() for d in program.definitions)
-    return found if found is program else replace(found, arguments=arrays.used_by(found))
+    return found if found is program else arrays.in_program(found)
 
 
 @dataclass

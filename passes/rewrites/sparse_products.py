@@ -54,8 +54,7 @@ def with_sparse_products(program: Program, limit: int | None = None) -> Program:
     definitions = [made for walk in walks for made in walk.run()]
     if len(definitions) == len(program.definitions):
         return program
-    found = replace(program, definitions=definitions)
-    return replace(found, arguments=arrays.used_by(found))
+    return arrays.in_program(replace(program, definitions=tuple(definitions)))
 
 
 @dataclass(frozen=True)

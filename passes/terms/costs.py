@@ -60,8 +60,10 @@ def weight(term: Term) -> int:
 
 
 def points(ranges: Mapping[str, Range | None]) -> int:
-    """About how many points a box has."""
-    return math.prod(extent(found) for found in ranges.values())
+    """About how many points a box has: all fibres of an index array have as many as it has places."""
+    shared = math.prod(_about(r.shared) for r in ranges.values() if r is not None and r.shared is not None)
+    total = math.prod(map(width, ranges.values()))
+    return max(total // max(shared, 1), min(total, 1))
 
 
 def extent(found: Range | None) -> int:
@@ -71,7 +73,7 @@ def extent(found: Range | None) -> int:
     return max(width(found) // max(_about(found.shared), 1), 1)
 
 
-def _together(ranges: Mapping[str, Range | None]) -> Mapping[str, Range | None]:
+def together(ranges: Mapping[str, Range | None]) -> Mapping[str, Range | None]:
     """The ranges of some indices: an index of fibres has all of its values without those of the fibres."""
     alone = {name: found for name, found in ranges.items() if found and not found.by <= ranges.keys()}
     return {**ranges, **{name: replace(found, shared=None, by=frozenset()) for name, found in alone.items()}}
@@ -142,7 +144,7 @@ class Costs:
                 total += 0 if isinstance(node, Const | Read) else weight(node) * times
                 stack += operands(node)
                 continue
-            free = _together({name: found for name, found in around.items() if name in node.free})
+            free = together({name: found for name, found in around.items() if name in node.free})
             key = node.number, frozenset(free.items())
             if key not in self.totals:
                 own = ranges_within(node.binders, node.domain, around, self.sizes)

@@ -89,14 +89,16 @@ def arrays_at_once(root: Term) -> frozenset[str]:
     """The index arrays of which several say at once what a reduction at or below a term is over, as for an
     element of a sparse matrix: for most values of these there is nothing."""
     found = frozenset[str]()
-    for node in reachable([root]):
-        own = frozenset(node.binders) if isinstance(node, Reduce) else frozenset[str]()
-        rows = [row for row in node.domain if row.equality] if isinstance(node, Reduce) else []
+    for node in (node for node in reachable([root]) if isinstance(node, Reduce)):
+        own, rows = frozenset(node.binders), [row for row in node.domain if row.equality]
         told = [
             {a.array for a, _ in row.form.terms if isinstance(a, Lookup) and not a.variables.isdisjoint(own)}
             for row in rows
         ]
         told = [names for names in told if names]
+        forms = [row.form for row in node.domain if not row.equality]
+        bounds = filter(None, (between_neighbours(name, forms) for name in own))
+        told += [{bound.array} for bound in bounds]
         if len(told) > 1:
             found = found.union(*told)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import as_form
@@ -15,8 +15,8 @@ from tadc.lattice.polyhedron import implied
 class Range:
     """`low <= index <= high`, forms of sizes alone.
 
-    An index between two neighbours of an index array, as of a fibre, takes each of these values for one of
-    `shared` values of what the bounds depend on, which are the indices `by`.
+    An index of a fibre, where an index array has a value or between two neighbours in one, takes each of
+    these values for one of `shared` values of what says which fibre it is, which are the indices `by`.
     """
 
     low: Affine
@@ -50,7 +50,17 @@ def ranges_within(
     for _ in binders:
         for name in [name for name in binders if found[name] is None]:
             found[name] = known[name] = _range(name, forms, known, sizes)
-    return found
+    return {name: within and _of_fibre(name, within, domain, sizes) for name, within in found.items()}
+
+
+def _of_fibre(name: str, within: Range, domain: Sequence[Constraint], sizes: frozenset[str]) -> Range:
+    """The range of an index over the places where an index array has a value, and what share it."""
+    for row in domain if within.shared is None else ():
+        for lookup, k in row.form.terms if row.equality else ():
+            rest = row.form - Affine.atom(lookup) * k
+            if isinstance(lookup, Lookup) and Affine.var(name) in lookup.at and name not in rest.variables:
+                return replace(within, shared=lookup.below, by=rest.variables - sizes)
+    return within
 
 
 def span_of(form: Affine, around: Ranges, sizes: frozenset[str]) -> Range | None:
@@ -95,6 +105,40 @@ def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[
         first, other = (total, found.extent) if found.extent.is_constant else (found.extent, total)
         total = first * other.constant
     return Range(ZERO, ZERO, total, frozenset[str]().union(*(form.variables for form in low.at)) - sizes)
+
+
+@dataclass(frozen=True)
+class BetweenNeighbours:
+    """`low <= value < high`, where high is the next element of an increasing index array: the value is
+    between no other two neighbours in it.
+
+    `rows` say it, and no more if `exactly`.
+    """
+
+    low: Lookup
+    value: Affine
+    rows: tuple[Constraint, Constraint]
+    exactly: bool
+
+
+def ranges_between_neighbours(
+    rows: Sequence[Constraint], increasing: Collection[str]
+) -> Iterator[BetweenNeighbours]:
+    """The values that rows put between two neighbours in one of these index arrays.
+
+    `k * low <= e` and `e < k * high` say it of `e // k`.
+    """
+    for row in rows:
+        for low, k in row.form.terms:
+            if row.equality or k > 0 or not isinstance(low, Lookup) or low.array not in increasing:
+                continue
+            value, high = row.form - Affine.atom(low) * k, replace(low, at=(low.at[0] + 1,))
+            for other in rows:
+                less = other.form - (Affine.atom(high) * -k - 1 - value)
+                if not other.equality and less.is_constant and less.constant <= 0:
+                    # Of what is between, what a row begins or ends with.
+                    shown = value if value.constant == 0 else value - less.constant
+                    yield BetweenNeighbours(low, shown.floordiv(-k), (row, other), not less.constant)
 
 
 def between_neighbours(name: str, forms: Sequence[Affine]) -> Lookup | None:

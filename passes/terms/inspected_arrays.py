@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, as_form, count_of, extent
 from tadc.frontend.program import Argument, Inspected, Program
@@ -24,6 +24,11 @@ class Arrays:
 
     def __getitem__(self, name: str) -> Argument:
         return self.given.get(name) or self.made[name]
+
+    def in_program(self, program: Program) -> Program:
+        """A program with the arrays that it looks up, and the sizes that these need."""
+        sizes = tuple(dict.fromkeys((*program.sizes, *self.counts)))
+        return replace(program, arguments=self.used_by(program), sizes=sizes)
 
     def used_by(self, program: Program) -> tuple[Argument, ...]:
         """The arguments of a program, of those that the inspector makes the ones that are looked up, and what
@@ -52,6 +57,38 @@ class Arrays:
         argument = self[of]
         count = as_form(self.below(of)) - 1
         return self.make("owner", (of,), axis, (count,), as_form(argument.shape[axis]))
+
+    def ranges_of(self, name: str) -> str | None:
+        """The array between whose neighbours the places are that an array says the owners of; None for
+        another.
+        """
+        made = self[name].inspected
+        return (
+            made.of[0] if made is not None and made.kind == "owner" and len(self[name].shape) == 1 else None
+        )
+
+    def starts(self, of: Sequence[str]) -> Argument:
+        """Where the fibres of the values of an array begin, or of the pairs of two, in the order of these."""
+        ranges = self.ranges_of(of[0]) if len(of) == 1 else None
+        return self.ptr(of) if ranges is None else self[ranges]
+
+    def is_in_order(self, name: str) -> bool:
+        """Whether each fibre of an array is one place after the other."""
+        return self[name].increasing or self.ranges_of(name) is not None
+
+    def fibres(self, name: str) -> Affine:
+        """How many values of an array have a fibre: all but the owner of what is in no range."""
+        return as_form(self.below(name)) - (self.ranges_of(name) is not None)
+
+    def between(self, ptr: str, place: Affine) -> Affine:
+        """Between which neighbours of an increasing array a place is."""
+        made = self[ptr].inspected
+        if made is None or made.kind != "ptr":
+            return self.owner(ptr).lookup([place])
+        (name,), array = made.of, self[made.of[0]]
+        if array.increasing:
+            return array.lookup([place])
+        return array.lookup([self.perm((name,), axis).lookup([place]) for axis in range(len(array.shape))])
 
     def taken(self, array: str, by: str) -> Argument:
         """The elements of an array in the order of another's."""

@@ -15,6 +15,8 @@ from tests.fuzz import (
     indexed_compare,
     maxima,
     options,
+    rows,
+    rows_compare,
     sized,
     sized_compare,
     special_compare,
@@ -80,6 +82,11 @@ KINDS: dict[str, Kind] = {
         "index arrays: values and gradients, or any mix of modes",
         indexed_compare.failure,
         lambda seed, order: str(indexed.generate(seed, small=order > 1)[0]),
+    ),
+    "rows": Kind(
+        "rows of edges by `ptr` and by `dst`: values, gradients, and how large all tensors are",
+        rows_compare.failure,
+        lambda seed, order: str(rows.generate(seed, small=order > 1)[0]),
     ),
     "components": Kind(
         "recurrences of several components, against loops",

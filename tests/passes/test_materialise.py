@@ -13,8 +13,8 @@ import tadc
 from bench.operations import SIZES, cost, programs
 from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
-from tadc.frontend.program import Definition
-from tadc.frontend.terms import Reduce, Terms, reachable
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Reduce, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites import materialise
 from tadc.passes.rewrites.materialise import MODES, materialise_program
@@ -213,9 +213,9 @@ def test_a_definition_is_taken_apart_once_a_round(monkeypatch: pytest.MonkeyPatc
     """What is found out about a definition before anything moves is not found out again."""
     opened: list[Definition] = []
 
-    def places(terms: Terms, sizes: frozenset[str], definition: Definition) -> Places:
+    def places(program: Program, definition: Definition) -> Places:
         opened.append(definition)
-        return Places(terms, sizes, definition)
+        return Places(program, definition)
 
     monkeypatch.setattr(materialise, "Places", places)
     monkeypatch.setattr(materialise, "ROUNDS", 1)

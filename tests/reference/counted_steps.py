@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,15 +48,27 @@ class Steps:
             for below in term.below:
                 self.count(below, at)
             return None
-        (name,) = term.binders
-        sides = [(row.form.coefficient(name), row.form) for row in term.domain]
-        assert {k for k, _ in sides} == {1, -1}
-        bounds = [(k, -k * self.form(form, {**at, name: 0})) for k, form in sides]
-        low, high = max(b for k, b in bounds if k == 1), min(b for k, b in bounds if k == -1)
+        return self.walk(term, term.binders, at)
+
+    def walk(self, term: Reduce, binders: Sequence[str], at: dict[str, int]) -> None:
+        """Count the steps of a reduction, of whose indices some are left."""
+        if not binders:
+            if all(self.form(r.form, at) == 0 for r in term.domain if r.equality):
+                self.count(term.body, at)
+            return
+        name, *others = binders
+        rows = [r for r in term.domain if not r.equality and r.form.variables.isdisjoint(others)]
+        sides = [(row.form.coefficient(name), row.form) for row in rows if name in row.form.variables]
+        assert all(k for k, _ in sides)
+        assert {k > 0 for k, _ in sides} == {True, False}
+        bounds = [(k, self.form(form, {**at, name: 0})) for k, form in sides]
+        low, high = (
+            max(-(rest // k) for k, rest in bounds if k > 0),
+            min(rest // -k for k, rest in bounds if k < 0),
+        )
         for value in range(low, high + 1):
             self.steps += 1
-            self.count(term.body, {**at, name: value})
-        return None
+            self.walk(term, others, {**at, name: value})
 
 
 def count(form: Program, arrays: Arrays, most: int) -> int:
