@@ -27,7 +27,9 @@ class Call:
     reads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """The first byte of each argument, and the one after its last."""
     held: list[tuple[int, Allocation]] = field(default_factory=list[tuple[int, "Allocation"]])
-    """Copies of Python's numbers among the arguments, by position: another call may read them again."""
+    """Copies of numbers and relations among the arguments, by position: another call may read them again."""
+    made: list[Allocation] = field(default_factory=list["Allocation"])
+    """What was made of index arrays, which kernels take after the arguments."""
     current: int | None = None
     """The stream in whose order the library of the arrays uses memory again."""
     lent: list[Any] = field(default_factory=list[Any])

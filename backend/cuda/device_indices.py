@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.device_arrays import View, same_stream, view_of
 from tadc.backend.cuda.device_inspector import DeviceInspector, has_kernels
+from tadc.backend.cuda.seen_indices import SeenIndices
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.frontend.extents import as_form
 
@@ -32,6 +33,7 @@ class DeviceIndices:
         bounded = [*inputs, *made]
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
         abouts = [p.inspected for p in made if p.inspected is not None]
+        self._seen = SeenIndices()
         self.is_known = all(len(about.of) <= _KINDS.get(about.kind, 0) for about in abouts)
 
     def are_there(self, arrays: Sequence[Any]) -> bool:
@@ -39,13 +41,25 @@ class DeviceIndices:
         on_gpu = self.is_known and all(isinstance(arrays[n], View) for n, _ in self._given)
         return on_gpu and has_kernels()
 
-    def complete(self, arrays: Sequence[Any], device: Device, stream: int) -> list[View] | None:
+    def complete(
+        self, values: Sequence[Any], arrays: Sequence[Any], device: Device, stream: int
+    ) -> list[View] | None:
         """What is made, on a stream; None where an element is no index, or less than the one before.
 
-        What is wrong is then for the CPU to say.
+        What is wrong is then for the CPU to say. `values` are what was passed, `arrays` their views.
         """
         self._wait(arrays, device, stream)
-        on, found = DeviceInspector(device, stream), dict[str, Any]()
+        on = DeviceInspector(device, stream)
+        given, views = ([all[n] for n, _ in self._given] for all in (values, arrays))
+        made = self._seen.made(given, views, on)
+        if made is None:
+            made = self._inspected(arrays, on)
+            if made is not None:
+                self._seen.keep(given, views, on, made)
+        return made
+
+    def _inspected(self, arrays: Sequence[Any], on: DeviceInspector) -> list[View] | None:
+        found = dict[str, Any]()
         for n, parameter in self._given:
             array = found[parameter.name] = arrays[n]
             if on.largest(array) >= min(self._below[parameter.name], INDEX_LIMIT):

@@ -95,6 +95,23 @@ class DeviceInspector:
         self._launch("falls", [array, found], [pairs, _RUN], threads)
         return bool(self._most(found))
 
+    def differ(self, some: Sequence[Placed], others: Sequence[Placed]) -> bool:
+        """Whether an element differs from that of the array at its place, of as many. Waits for it."""
+        found = self._new(1)
+        self._fill(found)
+        for one, other in zip(some, others, strict=True):
+            count = prod(one.shape)
+            self._launch("differs", [one, other, found], [count, _RUN], -(-count // _RUN))
+        return bool(np.asarray(found)[0])
+
+    def copy(self, array: Placed) -> DeviceArray:
+        """An array with the same elements."""
+        made = self._new(*array.shape)
+        if made.nbytes:
+            with self.device.current() as driver:
+                driver.copy_within(made.address, array.address, made.nbytes, self.stream)
+        return made
+
     def sorted_places(
         self, arrays: Sequence[Placed], below: Sequence[int]
     ) -> tuple[DeviceArray, DeviceArray]:

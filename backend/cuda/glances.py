@@ -14,6 +14,7 @@ from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
 from tadc.backend.runtime.dlpack import look_into
 from tadc.backend.runtime.frameworks import Framework, framework_of
+from tadc.backend.runtime.kept_indices import Relation
 
 #: Where an array begins, and its facts, which are of one kind for arrays of one type.
 Glance = Callable[[Any], tuple[int, Any]]
@@ -27,6 +28,11 @@ def _at_ours(value: DeviceArray) -> tuple[int, Any]:
 def _at_number(value: float) -> tuple[int, Any]:
     """A number of Python has its address from an earlier call; zeros differ in their signs."""
     return 0, value or repr(value)
+
+
+def _at_relation(value: Relation) -> tuple[int, Any]:
+    """It has its address from an earlier call; `told_of` tells it from others."""
+    return 0, value.shape
 
 
 def _at_interface(value: Any) -> tuple[int, Any]:
@@ -55,6 +61,7 @@ NUMBERS = (float, int, bool)
 _type_of: Callable[[Any], Any] = type
 _ALWAYS: dict[Any, Glance | None] = {kind: _at_number for kind in NUMBERS}
 _ALWAYS[DeviceArray] = _at_ours
+_ALWAYS[Relation] = _at_relation
 #: By the types that calls were made with, of which so many are kept.
 _known = dict(_ALWAYS)
 _MOST = 64

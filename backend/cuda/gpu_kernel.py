@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +10,18 @@ import numpy as np
 from tadc.backend.cuda.arguments import viewed, wrong
 from tadc.backend.cuda.call import Call
 from tadc.backend.cuda.device import Device
-from tadc.backend.cuda.device_arrays import View, copied_in, is_on_gpu, same_stream
+from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_in, is_on_gpu, same_stream
 from tadc.backend.cuda.device_indices import DeviceIndices
 from tadc.backend.cuda.glances import NUMBERS
 from tadc.backend.cuda.prepared import Output, Plan, Step
 from tadc.backend.cuda.repeats import Repeats
 from tadc.backend.cuda.results import finished, results_of
+from tadc.backend.cuda.seen_indices import placed
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.frameworks import stream_handle
 from tadc.backend.runtime.host_arrays import arrange, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.workspace import workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -73,7 +74,8 @@ class GpuKernel:
         self._plans: dict[tuple[Device, tuple[int, ...]], Plan] = {}
         self._indices: dict[tuple[int, ...], tuple[IndexArguments, DeviceIndices]] = {}
         names = [p.name for p in self.inputs]
-        self._repeats = Repeats(names, self._size_names, len(self.outputs), self._alignment)
+        self._places = [n for n, p in enumerate(self.inputs) if p.below is not None]
+        self._repeats = Repeats(names, self._places, self._size_names, len(self.outputs), self._alignment)
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -130,41 +132,46 @@ class GpuKernel:
         if problems:
             raise ArgumentError(problems)
         shapes = [array.shape for array in arrays]
-        numbers = {n for n, value in enumerate(values) if type(value) in NUMBERS}
+        # Their copies on the GPU are read again by calls with the same ones.
+        held = {n for n, value in enumerate(values) if type(value) in (*NUMBERS, Relation)}
         found = self.sizes.values(shapes, sizes)
-        looked_at = self._looked_at(arrays, found, stream)
-        call = self._placed(looked_at, stream, numbers)
-        # What was made of index arrays is read by launches to come.
-        call.kept += looked_at[len(arrays) :]
-        call.is_plain = call.is_plain and looked_at is arrays
+        on_host = not any(isinstance(array, View) for array in arrays)
+        call = self._placed(self._looked_at(values, arrays, found, stream), stream, held, on_host)
         return call, found
 
-    def _looked_at(self, arrays: list[Any], sizes: Mapping[str, int], stream: Any) -> list[Any]:
+    def _looked_at(
+        self, values: Sequence[Any], arrays: list[Any], sizes: Mapping[str, int], stream: Any
+    ) -> list[Any]:
         """The arguments with index arrays that have been checked, and those that are made of them.
 
         Where all of these are on the GPU it does both, else the CPU, for which those are copied. Raises
         ArgumentError.
         """
-        if not any(p.below is not None for p in self.inputs):
+        if not self._places:
             return arrays
         key = tuple(sizes.values())
-        found = self._indices.get(key)
-        if found is None:
+        known = self._indices.get(key)
+        if known is None:
             of = self.inputs, self.made, sizes
-            found = self._indices[key] = IndexArguments(*of), DeviceIndices(*of)
-        indices, on_device = found
+            known = self._indices[key] = IndexArguments(*of), DeviceIndices(*of)
+        indices, on_device = known
+        device, _, handle, _ = self._where(arrays, stream)
         if on_device.are_there(arrays):
-            device, _, handle, _ = self._where(arrays, stream)
-            made = on_device.complete(arrays, device, handle)
+            made = on_device.complete(values, arrays, device, handle)
             if made is not None:
                 return [*arrays, *made]
         given = list(arrays)
-        for n in indices.places:
+        for n in self._places:
             if isinstance(given[n], View):
                 given[n] = self._on_host(given[n])
-        completed = indices.complete(given)
-        # What is on the GPU already stays there.
-        return [old if isinstance(old, View) else new for old, new in zip_longest(arrays, completed)]
+        found = placed(indices.found(given), device, handle)
+        for n in self._places:
+            # What is on the GPU already stays there.
+            if not isinstance(arrays[n], View):
+                given[n] = found[self.inputs[n].name]
+            else:
+                given[n] = arrays[n]
+        return [*given, *(found[p.name] for p in self.made)]
 
     def _on_host(self, view: View) -> Array:
         made = np.empty(view.shape, view.dtype)
@@ -184,14 +191,16 @@ class GpuKernel:
         handle = stream_handle(stream) if stream is not None else current or 0
         return self._device(number), framework, handle, current
 
-    def _placed(self, arrays: Sequence[Array | View], stream: Any, numbers: Container[int]) -> Call:
-        """The arguments on the GPU; those at some positions are numbers of Python."""
+    def _placed(
+        self, arrays: Sequence[Array | View], stream: Any, held: Container[int], on_host: bool
+    ) -> Call:
+        """The arguments on the GPU, and what was made of index arrays; some positions' copies are `held`."""
         device, framework, handle, current = self._where(arrays, stream)
         if stream is not None and current is not None and not same_stream(current, handle):
             # Its arrays are computed there, and memory for results may still be in use there.
             with device.current() as driver:
                 driver.wait_for(handle, current)
-        call = Call(device, handle, framework, not any(isinstance(array, View) for array in arrays))
+        call = Call(device, handle, framework, on_host)
         call.is_plain, call.current = current is None or same_stream(current, handle), current
         for position, array in enumerate(arrays):
             if isinstance(array, View):
@@ -199,11 +208,17 @@ class GpuKernel:
                 if array.framework is not None and array.framework.is_constant:
                     call.lent.append(array.keepalive)
                 call.read(self._aligned(array, call), array.bytes)
+                if isinstance(array.keepalive, DeviceArray):
+                    if position in held:
+                        call.held.append((position, array.keepalive.allocation))
+                    elif position >= len(self.inputs):
+                        call.made.append(array.keepalive.allocation)
+                        call.kept.append(array)
             else:
                 made = copied_in(array, device, handle)
                 call.read(made.address, made.bytes)
                 call.kept += [made, array]
-                if position in numbers:
+                if position in held:
                     call.held.append((position, made))
                 else:
                     call.is_plain = False

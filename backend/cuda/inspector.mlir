@@ -277,6 +277,54 @@ gpu.module @inspector {
     gpu.return
   }
 
+  // `to[0]` becomes 1 where an element differs from the other one at its place: thread t compares those at t + k*threads.
+  gpu.func @differs(%one.at: memref<1xi32>,
+      %other.at: memref<1xi32>,
+      %to.at: memref<1xi32>,
+      %count: index,
+      %run: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %one = memref.reinterpret_cast %one.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %other = memref.reinterpret_cast %other.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first = arith.muli %number, %block : index
+    %t = arith.addi %first, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %false = arith.constant false
+      %any = scf.for %step = %c0 to %run step %c1 iter_args(%before = %false) -> (i1) {
+        %next = arith.muli %step, %threads : index
+        %n = arith.addi %next, %t : index
+        %is.there = arith.cmpi ult, %n, %count : index
+        %after = scf.if %is.there -> (i1) {
+          %x = memref.load %one[%n] : memref<?xi32, strided<[1]>>
+          %y = memref.load %other[%n] : memref<?xi32, strided<[1]>>
+          %differ = arith.cmpi ne, %x, %y : i32
+          %either = arith.ori %before, %differ : i1
+          scf.yield %either : i1
+        } else {
+          scf.yield %before : i1
+        }
+        scf.yield %after : i1
+      }
+      scf.if %any {
+        %yes = arith.constant 1 : i32
+        memref.store %yes, %to[%c0] : memref<?xi32, strided<[1]>>
+      }
+    }
+    gpu.return
+  }
+
   // `to[v]` becomes how many keys, which increase in the order given, are less than v.
   gpu.func @starts(%keys.at: memref<1xi32>,
       %order.at: memref<1xi32>,

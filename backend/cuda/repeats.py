@@ -1,16 +1,20 @@
 """Calls like one before, which need no more than a look at the addresses of their arrays.
 
 Like it are arrays of the same types, shapes and kinds of elements on the same GPU, the same numbers and sizes
-and the same stream: what was right with those is right with these.
+and the same stream: what was right with those is right with these. Index arrays are the same ones, to which
+nobody has written since.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tadc.backend.cuda.arguments import REFUSALS
 from tadc.backend.cuda.glances import glance_at, look
+from tadc.backend.cuda.results import was_written
+from tadc.backend.cuda.seen_indices import are_of, told_of, while_alive
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.call import Call
@@ -30,22 +34,40 @@ class _Kind(NamedTuple):
     """The one that was given."""
     plan: Plan
     held: tuple[tuple[int, Allocation], ...]
-    """Copies of numbers among the arguments, by position, on the stream where they were copied."""
+    """Copies of numbers and of relations among the arguments, by position, on the stream where they were
+    copied."""
     lends: bool
     """Whether the call has to keep its arrays."""
+    made: tuple[Allocation, ...]
+    """What was made of index arrays, on that stream."""
+    owners: tuple[weakref.ref[Any], ...]
+    """What has the memory of index arrays."""
 
 
-#: What is seen of a call: addresses of its arrays, what tells it from other calls, and the arrays of `out=`,
-#: whose addresses come last.
-_Looks = tuple[list[int], list[Any], list[Any]]
+class _Looks(NamedTuple):
+    """What is seen of a call: addresses of its arrays, what tells it from other calls, the arrays of `out=`,
+    whose addresses come last, and what has the memory of index arrays."""
+
+    addresses: list[int]
+    facts: list[Any]
+    given: list[Any]
+    owners: tuple[Any, ...]
 
 
 class Repeats:
     """The kinds of calls of a kernel that were seen."""
 
-    def __init__(self, names: Sequence[str], size_names: Iterable[str], outputs: int, alignment: int) -> None:
-        """`names` are those of the inputs; `alignment` is what their addresses are multiples of."""
-        self._names = tuple(names)
+    def __init__(
+        self,
+        names: Sequence[str],
+        indices: Sequence[int],
+        size_names: Iterable[str],
+        outputs: int,
+        alignment: int,
+    ) -> None:
+        """`names` are those of the inputs, those at `indices` of index arrays; `alignment` is what their
+        addresses are multiples of."""
+        self._names, self._indices = tuple(names), tuple(indices)
         self._others = frozenset({*size_names, "stream"} - {*names})
         self._outputs = outputs
         self._alignment = alignment
@@ -58,22 +80,28 @@ class Repeats:
             looks = self._look(args, kwargs, out)
             if looks is None:
                 return None
-            addresses, facts, given = looks
+            addresses, facts, given, owners = looks
             last, kind = self._last
             if facts != last:
                 kind = self._kinds.get(tuple(facts))
-                self._last = facts, kind
-            if kind is None:
+                if not owners:
+                    self._last = facts, kind
+            if kind is None or not are_of(kind.owners, owners):
                 return None
-            framework, stream, plan, held, lends = kind
+            framework, stream, plan, held, lends, made, _ = kind
             current = framework.stream(plan.device.number) if framework is not None else None
         except REFUSALS:
             return None
         here = current or stream or 0
-        for position, made in held:
-            if made.stream != here:
+        for position, copy in held:
+            if copy.stream != here:
                 return None
-            addresses[position] = made.address
+            addresses[position] = copy.address
+        if made:
+            if made[0].stream != here:
+                return None
+            first = len(self._names)
+            addresses[first:first] = [memory.address for memory in made]
         bits = 0
         for address in addresses:
             bits |= address
@@ -82,6 +110,8 @@ class Repeats:
         prepared = plan.on(here)
         if given:
             found = given if prepared.into_apart(addresses) else None
+            for value in found or ():
+                was_written(value)
         elif framework is None:
             found = prepared.into_new(addresses)
         elif framework.is_constant:
@@ -109,11 +139,15 @@ class Repeats:
             if looks is None:
                 return
             if len(self._kinds) >= _KINDS:
-                self._kinds = {}
-            handle = call.stream if is_stream_given else None
-            kind = _Kind(call.framework, handle, plan, tuple(call.held), bool(call.lent))
-            self._kinds[tuple(looks[1])] = kind
-            self._last = looks[1], kind
+                self._kinds.clear()
+            handle, key = call.stream if is_stream_given else None, tuple(looks.facts)
+            owners = while_alive(looks.owners, self._kinds, key)
+            kind = _Kind(
+                call.framework, handle, plan, tuple(call.held), bool(call.lent), tuple(call.made), owners
+            )
+            self._kinds[key] = kind
+            if not owners:
+                self._last = looks.facts, kind
         except REFUSALS:
             return
 
@@ -134,13 +168,20 @@ class Repeats:
         if found is None:
             return None
         addresses, facts = found
+        owners: tuple[Any, ...] = ()
+        if self._indices:
+            told = told_of([values[n] for n in self._indices])
+            if told is None:
+                return None
+            owners = told.owners
+            facts += *told.facts, *(addresses[n] for n in self._indices)
         if len(args) + len(kwargs) != len(names):
             others = [name for name in kwargs if name in self._others]
             if len(args) + len(kwargs) != len(names) + len(others):
                 return None
             for name in others:
                 facts += name, type(kwargs[name]), kwargs[name]
-        return addresses, facts, given
+        return _Looks(addresses, facts, given, owners)
 
 
 def _several(out: Any) -> list[Any]:

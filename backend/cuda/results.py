@@ -11,6 +11,7 @@ import numpy as np
 from tadc.backend.cuda.arguments import given_on_gpu
 from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_out
 from tadc.backend.runtime.addresses import overlap
+from tadc.backend.runtime.frameworks import framework_of
 from tadc.backend.runtime.outputs import given_outputs
 
 if TYPE_CHECKING:
@@ -76,6 +77,13 @@ def _into(call: Call, value: Any, view: View) -> Result:
     return Result(value, allocation.address, allocation, home=view, is_given=True)
 
 
+def was_written(value: Any) -> None:
+    """Tell the library of an array of `out=` that it has other elements now."""
+    framework = framework_of(value)
+    if framework is not None:
+        framework.was_written(value)
+
+
 def finished(call: Call, results: Sequence[Result]) -> list[Any]:
     """What the caller gets, once the launches are queued."""
     for result in results:
@@ -91,6 +99,8 @@ def finished(call: Call, results: Sequence[Result]) -> list[Any]:
     for result in results:
         if result.host is not None and result.host is not result.value:
             result.value[...] = result.host
+        if result.is_given:
+            was_written(result.value)
         if isinstance(result.value, DeviceArray) and not result.is_given and call.framework is not None:
             found.append(call.framework.taken(result.value))
         else:

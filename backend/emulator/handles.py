@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tadc.backend.cuda import api
@@ -16,6 +18,16 @@ class RefusedError(Exception):
     def __init__(self, result: int) -> None:
         super().__init__(result)
         self.result = result
+
+
+@dataclass
+class Work:
+    """Work of a stream, which begins when all before it on the stream and `after` are done."""
+
+    run: Callable[[], None]
+    stream: int
+    after: Work | None = None
+    is_done: bool = False
 
 
 class Handles:
@@ -40,6 +52,20 @@ class Handles:
     def _require(self, holds: bool, result: int = api.INVALID_VALUE) -> None:
         if not holds:
             raise RefusedError(result)
+
+    def _on_stream(self, stream: int | None, run: Callable[[], None], after: Work | None = None) -> Work:
+        """Do work in the order of a stream, and after other work: here at once."""
+        run()
+        return Work(run, stream or 0, after, is_done=True)
+
+    def _finish(self, stream: int | None) -> None:
+        """Wait for all work of a stream: here it is done."""
+
+    def _until(self, work: Work | None) -> None:
+        """Wait for work: here it is done."""
+
+    def _meanwhile(self) -> None:
+        """What streams do before the driver takes a call."""
 
     def _require_stream(self, stream: int | None) -> None:
         self._require((stream or 0) in self._streams, api.INVALID_HANDLE)

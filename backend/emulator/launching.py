@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tadc.backend.cuda import api
@@ -52,7 +53,8 @@ class Launching(Handles):
     def _cuLaunchKernel(self, function: int, *rest: Any) -> None:
         grid, block, (shared, stream, pointers, extra) = rest[:3], rest[3:6], rest[6:]
         self._require_stream(stream)
-        self._run(self._launch(function, grid, block, shared, pointers, extra))
+        launch = self._launch(function, grid, block, shared, pointers, extra)
+        self._on_stream(stream, lambda: self._run(launch))
 
     def _launch(
         self, function: int, grid: Sequence[int], block: Sequence[int], shared: int, pointers: Any, extra: Any
@@ -110,7 +112,7 @@ class Launching(Handles):
         found = self._found(runnable, Runnable)
         self.graph_launches += 1
         for launch in found.in_order():
-            self._run(launch)
+            self._on_stream(stream, partial(self._run, launch))
 
     def _cuGraphExecDestroy(self, runnable: int) -> None:
         self._found(runnable, Runnable)

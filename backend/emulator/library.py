@@ -1,8 +1,9 @@
 """CUDA's driver API over the emulator: what libcuda is to a GPU.
 
 The functions are C functions, so callers pack arguments as they do for libcuda. All is done when a call
-returns. What the manual of the driver API forbids is refused with the result that it names; where the real
-driver would crash, on a handle that does not exist, too.
+returns; `delays.py` has a driver whose streams lag behind. What the manual of the driver API forbids is
+refused with the result that it names; where the real driver would crash, on a handle that does not exist,
+too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tadc.backend.emulator.driver_facts import ERRORS, NEEDS, latest_ptx
 from tadc.backend.emulator.errors import UnknownPtx
 from tadc.backend.emulator.execution import EmulatedModule
 from tadc.backend.emulator.global_memory import Memory
-from tadc.backend.emulator.handles import RefusedError
+from tadc.backend.emulator.handles import RefusedError, Work
 from tadc.backend.emulator.launching import Launching
 from tadc.frontend.forks import new_rlock
 
@@ -36,6 +37,8 @@ class _Event:
 
     is_timed: bool
     time: float | None = None
+    work: Work | None = None
+    """What has to be done for it to happen."""
 
 
 @dataclass
@@ -94,6 +97,7 @@ class EmulatedCuda(Launching):
             try:
                 self._check(name)
                 with self._one_at_a_time:
+                    self._meanwhile()
                     return method(*arguments) or 0
             except RefusedError as refused:
                 return refused.result
@@ -191,7 +195,7 @@ class EmulatedCuda(Launching):
 
     def _cuMemFreeAsync(self, address: int, stream: int) -> None:
         self._require_stream(stream)
-        self._cuMemFree(address)
+        self._on_stream(stream, lambda: self._cuMemFree(address))
 
     def _cuDeviceGetDefaultMemPool(self, out: Any, device: int) -> None:
         self._require_device(device)
@@ -217,15 +221,18 @@ class EmulatedCuda(Launching):
 
     def _cuMemcpyHtoDAsync(self, to: int, source: int, count: int, stream: int) -> None:
         self._require_stream(stream)
-        self._require(self.memory.put(to, ctypes.string_at(source, count)))
+        data = ctypes.string_at(source, count)
+        self._on_stream(stream, lambda: self._require(self.memory.put(to, data)))
 
     def _cuMemcpyDtoHAsync(self, to: int, source: int, count: int, stream: int) -> None:
         self._require_stream(stream)
+        # Into memory that the system may move it waits.
+        self._finish(stream)
         ctypes.memmove(to, self._bytes(source, count), count)
 
     def _cuMemcpyDtoDAsync(self, to: int, source: int, count: int, stream: int) -> None:
         self._require_stream(stream)
-        self._require(self.memory.put(to, self._bytes(source, count)))
+        self._on_stream(stream, lambda: self._require(self.memory.put(to, self._bytes(source, count))))
 
     def _bytes(self, source: int, count: int) -> bytes:
         found = self.memory.get(source, count)
@@ -235,11 +242,13 @@ class EmulatedCuda(Launching):
 
     def _cuStreamSynchronize(self, stream: int) -> None:
         self._require_stream(stream)
+        self._finish(stream)
 
     def _cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> None:
         self._require_stream(stream)
-        self._found(event, _Event)
+        found = self._found(event, _Event)
         self._require(flags == 0)
+        self._on_stream(stream, lambda: None, found.work)
 
     def _cuEventCreate(self, out: Any, flags: int) -> None:
         self._require(flags in (0, api.UNTIMED))
@@ -247,14 +256,19 @@ class EmulatedCuda(Launching):
 
     def _cuEventRecord(self, event: int, stream: int) -> None:
         self._require_stream(stream)
-        self._found(event, _Event).time = time.perf_counter()
+        found = self._found(event, _Event)
+
+        def happen() -> None:
+            found.time = time.perf_counter()
+
+        found.work = self._on_stream(stream, happen)
 
     def _cuEventSynchronize(self, event: int) -> None:
-        self._found(event, _Event)
+        self._until(self._found(event, _Event).work)
 
     def _cuEventQuery(self, event: int) -> int:
-        self._found(event, _Event)
-        return api.NOT_READY if self.is_behind else 0
+        work = self._found(event, _Event).work
+        return api.NOT_READY if self.is_behind or not (work is None or work.is_done) else 0
 
     def _cuEventElapsedTime(self, out: Any, begin: int, end: int) -> None:
         first, last = self._found(begin, _Event), self._found(end, _Event)

@@ -60,6 +60,13 @@ class Framework:
         """
         raise NotImplementedError
 
+    def writes_of(self, value: Any) -> tuple[Any, int] | None:
+        """What has the memory of an array, and a number that changes where the library writes to that.
+
+        None where it does not tell.
+        """
+        return None
+
     def taken(self, array: Any) -> Any:
         """An array of ours on a GPU as one of theirs."""
         return array
@@ -153,6 +160,12 @@ class Torch(Framework):
         about = (value.shape, value.dtype, value.get_device(), value.is_contiguous(), self.records(value))
         return value.data_ptr(), about
 
+    def writes_of(self, value: Any) -> tuple[Any, int] | None:
+        """See Framework: the counter by which autograd sees that what it has kept was written to."""
+        if value.is_inference():
+            return None
+        return value._base if value._is_view() else value, value._version
+
     def on_host(self, value: Any) -> Any:
         """See Framework; this is quicker than DLPack."""
         return self.plain(value).numpy()
@@ -225,6 +238,10 @@ class Jax(Framework):
     def glance(self, value: Any) -> tuple[int, Any]:
         """See Framework."""
         return self.plain(value).unsafe_buffer_pointer(), (value.shape, value.dtype, value.device)
+
+    def writes_of(self, value: Any) -> tuple[Any, int] | None:
+        """See Framework: nobody does."""
+        return value, 0
 
     def taken(self, array: Any) -> Any:
         """See Framework."""

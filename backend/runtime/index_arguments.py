@@ -65,20 +65,8 @@ class IndexArguments:
             ArgumentError: TAD0511 and TAD0506, all that is wrong.
             LongFibres: there are some, and another kernel `cuts` them.
         """
-        found = {p.name: index_array_of(inputs[n]) for n, p in zip(self.places, self._given, strict=True)}
-        problems = [
-            problem
-            for n, p in zip(self.places, self._given, strict=True)
-            if (problem := self._problem(p, inputs[n], found[p.name])) is not None
-        ]
-        if problems:
-            raise ArgumentError(problems)
-        first, *others = found.values()
-        for parameter in self._made:
-            assert parameter.inspected is not None
-            of = [found[name] for name in parameter.inspected.of]
-            below = [self._below[name] for name in parameter.inspected.of]
-            found[parameter.name] = Inspection(parameter, tuple(of), tuple(below)).made()
+        found = self.found(inputs)
+        first, *others = [found[p.name] for p in self._given]
         if cuts and any(
             found[name].is_long(LONG, found[ends] if ends else None) for name, ends in self._long
         ):
@@ -87,6 +75,26 @@ class IndexArguments:
         arrays = [found[p.name].array for p in self._made]
         first.keep_call(self, (others, arrays))
         return [*_placed(inputs, self.places, [first, *others]), *arrays]
+
+    def found(self, inputs: Sequence[Any]) -> dict[str, IndexArray]:
+        """The index arrays of a call and those that are made of them, by name, in the order of arguments.
+
+        Raises ArgumentError, all that is wrong.
+        """
+        found = {p.name: index_array_of(inputs[n]) for n, p in zip(self.places, self._given, strict=True)}
+        problems = [
+            problem
+            for n, p in zip(self.places, self._given, strict=True)
+            if (problem := self._problem(p, inputs[n], found[p.name])) is not None
+        ]
+        if problems:
+            raise ArgumentError(problems)
+        for parameter in self._made:
+            assert parameter.inspected is not None
+            of = [found[name] for name in parameter.inspected.of]
+            below = [self._below[name] for name in parameter.inspected.of]
+            found[parameter.name] = Inspection(parameter, tuple(of), tuple(below)).made()
+        return found
 
     def again(self, inputs: Sequence[Any]) -> list[Array] | None:
         """What `complete` gives, or raises, for index arrays that it has seen and that nobody writes to; else

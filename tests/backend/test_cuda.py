@@ -81,9 +81,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     assert library._contexts == []
 
 
-def on_gpu(array: Any, dtype: Any = np.float64) -> DeviceArray:
+def on_gpu(array: Any, dtype: Any = np.float64, stream: int = 0) -> DeviceArray:
     host = np.array(array, dtype, order="C")
-    return DeviceArray(copied_in(host, cuda_device(), 0), host.shape, host.dtype)
+    return DeviceArray(copied_in(host, cuda_device(), stream), host.shape, host.dtype)
 
 
 def kernel_of(compiled: Any) -> GpuKernel:
@@ -217,6 +217,12 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
             self.device = types.SimpleNamespace(index=0)
             self.data_ptr, self.get_device = lambda: array.address, lambda: 0
             self.is_contiguous = lambda: self.view.flags.c_contiguous
+            self._base, self._version, self._is_view, self.is_inference = (
+                None,
+                0,
+                lambda: False,
+                lambda: False,
+            )
 
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import tadc
+from tadc.backend.cuda.seen_indices import told_of
 from tadc.native.framed_kernels import Framed
 from tests.torch.programs import torch
 
@@ -240,3 +241,21 @@ def test_what_kernels_keep_ends_with_the_function(monkeypatch: pytest.MonkeyPatc
     gc.collect()
     assert f() is None
     assert forgotten.count("end") == 2
+
+
+def test_writes_to_index_arrays_are_counted() -> None:
+    """What tells index arrays on a GPU from those of a call before: their memory, and writes to it."""
+    edges = torch.zeros(2, 5, dtype=torch.int32)
+
+    def told() -> Any:
+        found = told_of([edges[0], edges[1]])
+        assert found is not None
+        return found
+
+    first = told()
+    assert first.owners[0] is first.owners[1] is edges
+    assert told().facts == first.facts
+    edges[1, 2] = 3
+    assert told().facts != first.facts
+    with torch.inference_mode():
+        assert told_of([torch.zeros(3, dtype=torch.int32)]) is None
