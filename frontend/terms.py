@@ -186,10 +186,10 @@ def tensors_read(roots: Iterable[Term]) -> set[str]:
 
 
 def integer_exponent(term: Term) -> int | None:
-    """The exponent of `x**n` with an integer literal, which is a product and no power."""
+    """The exponent of `x**n` with an integer literal, as 2 or 2.0, which is a product and no power."""
     match term:
-        case Apply(function="pow", operands=(_, Const(value=int() as n))) if abs(n) < 2**31:
-            return n
+        case Apply(function="pow", operands=(_, Const(value=n))) if n % 1 == 0 and abs(n) < 2**31:
+            return int(n)
         case _:
             return None
 

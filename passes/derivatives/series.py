@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tadc.frontend.terms import Apply, Const, Guard, Read, Reduce, Select, Term, bottom_up, integer_exponent
+from tadc.passes.derivatives.series_rewrites import WITH_STEPS, Near, rewritten
 from tadc.passes.terms.algebra import Algebra, is_const
 
 MOST_NODES = 400
@@ -85,8 +86,25 @@ class Expansion:
     def _node(self, node: Term, below: list[Found]) -> Found:
         if all(found is FREE for found in below):
             return FREE
-        if any(found is None for found in below):
+        found = None if any(found is None for found in below) else self._known(node, below)
+        if found is not None:
+            return found
+        other = rewritten(self.algebra, node, list(map(self._near, node.below, below)))
+        if other is None:
             return None
+        found = bottom_up(other, self.known, self._node)
+        return self.constant(other) if found is FREE else found
+
+    def _near(self, node: Term, found: Found) -> Near | None:
+        if found is None:
+            return None
+        x = self._series(node, found)
+        if x.lead < 0 or x.end < 1:
+            return None
+        grown = (c for k in range(1, x.end) if (c := x.at(k)) is not None and not is_const(c, 0))
+        return Near(x.at(0) or self.algebra.zero, next(grown, self.algebra.zero), _sign(x))
+
+    def _known(self, node: Term, below: list[Found]) -> Found:
         match node:
             case Select():
                 return self._chosen(node, below)
@@ -119,6 +137,12 @@ class Expansion:
         apart = self.added(
             self._series(node.lhs, below[0]), self._each(self._series(node.rhs, below[1]), self.algebra.neg)
         )
+        first = apart.coefficients[0] if apart.lead == 0 and apart.coefficients else self.algebra.zero
+        if not isinstance(first, Const):
+            zero = self.algebra.zero
+            return self._both(
+                then, otherwise, lambda x, y: self.algebra.select(node.relation, first, zero, x, y)
+            )
         # Where both are equal for t = 0, another branch is taken there than beside it.
         sign = _sign(apart) if apart.lead == 0 else None
         return None if sign is None else then if _HOLDS[node.relation](sign, 0) else otherwise
@@ -144,9 +168,7 @@ class Expansion:
                 return self.raised(x, Fraction(1, 2))
             case "cbrt", [x]:
                 return self.raised(x, Fraction(1, 3))
-            case (("abs" | "sign" | "relu"), [x]):
-                return self._at_kink(node.function, x)
-            case _, [x]:
+            case _, [x] if node.function not in WITH_STEPS:
                 return self._composed(node, x)
             case _:
                 return None
@@ -178,7 +200,11 @@ class Expansion:
         power = self._power(first, n)
         if power is None:
             return None
-        b = [self._over(c, first) for c in x.coefficients]
+        if isinstance(first, Const) or n.denominator == 1:
+            b = [self._over(c, first) for c in x.coefficients]
+        else:
+            under = self.algebra.apply("pinv", first)
+            b = [self.algebra.one, *(self._times(c, under) for c in x.coefficients[1:])]
         r: list[Term] = [self.algebra.one]
         for k in range(1, len(b)):
             total: Term = self.algebra.zero
@@ -189,26 +215,19 @@ class Expansion:
         return _trimmed(int(x.lead * n), [self._times(power, c) for c in r])
 
     def _power(self, first: Term, n: Fraction) -> Term | None:
-        """`first**n`, where it is a number or the exponent is whole."""
+        """`first**n`, where it is a number or the exponent is a half."""
         if isinstance(first, Const) and first.value < 0 and n.denominator % 2 == 0:
             self.is_outside = True
         if isinstance(first, Const) and (first.value > 0 or n.denominator == 1):
             return self._number(float(first.value) ** float(n))
-        if n.denominator != 1:
+        if n.denominator > 2:
             return None
-        whole = self.algebra.power(first, abs(int(n)))
-        return whole if n >= 0 else self.algebra.div(self.algebra.one, whole)
-
-    def _at_kink(self, function: str, x: Series) -> Series | None:
-        """Of what has a sign for small t; else as of any function."""
-        sign = _sign(x)
-        if sign is None or sign == 0:
-            return None
-        if function == "sign":
-            return self.constant(self._number(sign))
-        if function == "relu" and sign < 0:
-            return Series(x.end, ())
-        return x if sign > 0 else self._each(x, self.algebra.neg)
+        root = first if n.denominator == 1 else self.algebra.apply("sqrt", first)
+        whole = self.algebra.power(root, abs(n.numerator))
+        if n >= 0:
+            return whole
+        one = self.algebra.one
+        return self.algebra.apply("pinv", whole) if n.denominator > 1 else self.algebra.div(one, whole)
 
     def _composed(self, node: Apply, x: Series) -> Series | None:
         """f(c + h) for h that vanishes with t, by the Taylor series of f at c and Horner's scheme."""

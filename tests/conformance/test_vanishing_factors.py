@@ -20,6 +20,8 @@ NAMES = {
     for name in "sin cos tan sinh cosh tanh asin acos acosh exp log sqrt cbrt pi".split()
 }
 NAMES |= {"abs": abs, "sigmoid": lambda u: 1 / (1 + MP.exp(-u))}
+NAMES |= {"atan2": MP.atan2, "asinh": MP.asinh, "max": max, "min": min, "relu": lambda u: max(u, 0)}
+NAMES |= {"floor": MP.floor, "ceil": MP.ceil, "sign": MP.sign, "c": MP.mpf(1.5)}
 
 #: Formulas of x with derivatives at x = 0 from above, though a root in them has none.
 FORMULAS = [
@@ -125,16 +127,27 @@ SMOOTH = [
     "log(1 + {})",
     "sinh({})",
 ]
+#: Functions with a kink, a step or an end elsewhere, and of two operands.
+PIECEWISE = [
+    "max({}, 0.37)",
+    "min({}, 0.37)",
+    "relu(2.3 - {})",
+    "abs({} - 0.37)",
+    "atan2({}, 0.7)",
+    "atan2(0.7, {})",
+    "(3 + ({})**2)**1.7",
+    "log(2 + ({})**2)",
+]
 
 
-def random_formula(rng: random.Random, depth: int) -> str:
+def random_formula(rng: random.Random, depth: int, functions: Sequence[str] = SMOOTH) -> str:
     """A formula of a root of x, and of x."""
     if depth == 0:
         return rng.choice([ROOT, ROOT, ROOT, "x", "2"])
     kind = rng.random()
     if kind < 0.45:
-        return rng.choice(SMOOTH).format(random_formula(rng, depth - 1))
-    left, right = random_formula(rng, depth - 1), random_formula(rng, depth - 1)
+        return rng.choice(functions).replace("{}", random_formula(rng, depth - 1, functions))
+    left, right = (random_formula(rng, depth - 1, functions) for _ in range(2))
     return f"({left} {rng.choice('**+-')} {right})"
 
 
@@ -170,20 +183,63 @@ def test_random_formula_of_a_norm(seed: int) -> None:
     The slope of the norm itself, which has none there, counts as 0; so do its further derivatives.
     """
     rng = random.Random(seed)
-    formula = re.sub(r"\bx\b", "2", random_formula(rng, 3))
+    formula = re.sub(r"\bx\b", "2", random_formula(rng, 3, [*SMOOTH[:-2], *PIECEWISE]))
     known = series(formula.replace(ROOT, "x"), 1, 5)
     spelled = [("", "norm{i} (x[i])"), ("let n = norm{i} (x[i]);", "n"), ("", "(x[0]**2 + x[1]**2)**0.5")]
     let, read = rng.choice(spelled)
     f = tadc.function(f"x: f64[2]; {let} f = {formula.replace(ROOT, read)}")
-    modes = rng.choices(("vjp", "jvp"), k=2)
+    check_norm(f, formula, 2 * known[2], rng.choices(("vjp", "jvp"), k=2))
+
+
+#: Formulas of a norm n and of c, which is 1.5, with kinks or steps elsewhere, or functions of two operands.
+OF_A_NORM = [
+    "max(1 - n, 0)**4*(4*n + 1)",
+    "relu(c - n)**4*(4*n + c)",
+    "min(n, c)**2",
+    "max(0, c - n)**2 + 2*c*n",
+    "abs(n - c)*(n + c)",
+    "(n % c)**2",
+    "(c - n) % 1 * (1 + n + 2*n**2)",
+    "n*atan2(n, c)",
+    "cos(atan2(n, -c))",
+    "(atan2(c, n) + n)**2",
+    "acos(1 - n**2/2)**2",
+    "(asin(1 - 2*n**2) - pi/2)**2",
+    "acosh(1 + c*n**2)**2",
+    "n**2.0",
+    "(c + n**2)**c",
+    "floor(c + n)*n**2",
+    "n*sin(n)*sqrt(c + n)",
+    "sign(c - n)*n*sinh(n)",
+]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("formula", OF_A_NORM)
+def test_formula_of_a_norm(formula: str) -> None:
+    """With c in the formula, and as an argument."""
+    known = series(re.sub(r"\bn\b", "x", formula), 1, 5)
+    rng = random.Random(formula)
+    for where in ("", "c: f64;"):
+        text = formula if where else re.sub(r"\bc\b", "1.5", formula)
+        f = tadc.function(f"{where} x: f64[2]; let n = norm{{i}} (x[i]); f = {text}")
+        given = {"c": 1.5} if "c" in f.inputs else {}
+        check_norm(f, formula, 2 * known[2], rng.choices(("vjp", "jvp"), k=2), **given)
+
+
+def check_norm(
+    f: tadc.Function, formula: str, curvature: float, modes: Sequence[str], **given: float
+) -> None:
+    """Assert that the gradient by x is 0 where x is, and the Hessian the curvature times the identity."""
     zero, along = np.zeros(2), np.array([1.0, -2.0])
     if modes[0] == "vjp":
-        g = tadc.vjp(f)
-        np.testing.assert_array_equal(g(x=zero, df=1.0), zero, err_msg=formula)
+        g = tadc.vjp(f, wrt="x")
+        np.testing.assert_array_equal(g(x=zero, df=1.0, **given), zero, err_msg=formula)
         if modes[1] == "vjp":
-            found = tadc.vjp(g, wrt="x")(x=zero, df=1.0, ddx=along)
+            found = tadc.vjp(g, wrt="x")(x=zero, df=1.0, ddx=along, **given)
         else:
-            found = tadc.jvp(g, wrt="x")(x=zero, df=1.0, x_dot=along)[1]
+            found = tadc.jvp(g, wrt="x")(x=zero, df=1.0, x_dot=along, **given)[1]
     else:
-        found = tadc.vjp(tadc.jvp(f), wrt="x")(x=zero, x_dot=along, df=0.0, df_dot=1.0)
-    np.testing.assert_allclose(found, 2 * known[2] * along, rtol=1e-9, atol=1e-10, err_msg=formula)
+        f = tadc.vjp(tadc.jvp(f, wrt="x"), wrt="x")
+        found = f(x=zero, x_dot=along, df=0.0, df_dot=1.0, **given)
+    np.testing.assert_allclose(found, curvature * along, rtol=1e-9, atol=1e-10, err_msg=formula)
