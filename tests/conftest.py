@@ -30,7 +30,7 @@ gc.set_threshold(100_000, 20, 20)
 
 #: A process with more memory, and so much more than what was left the last time, gives back what it can. What
 #: JAX has compiled is used again by tests of the sweep, which may take more.
-MEMORY, GROWTH = 750 << 20, 100 << 20
+MEMORY, GROWTH = 1200 << 20, 200 << 20
 MEMORY_OF_SWEEP = 2500 << 20
 
 #: Of more parameters than these two of three are slow.

@@ -10,8 +10,8 @@ from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 from tests.pages import ROOT, Runner, alike, blocks, folder_of_a_page
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-#: Its examples take ten seconds.
-LONG = {"scipy"}
+#: Their examples take seconds.
+LONG = {"c", "inverses", "jax", "passes", "python-programs", "scipy"}
 
 
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")

@@ -257,6 +257,7 @@ def test_what_is_no_size_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
             assert size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT) == size
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("variable", ["TADC_CACHE_SIZE", "TADC_KEEP_MEMORY"])
 def test_a_process_warns_of_what_is_no_size(variable: str, tmp_path: Path) -> None:
     program = "import numpy, tadc; tadc.function('x: f64[3]; y[i] = 2*x[i]')(numpy.ones(3))"

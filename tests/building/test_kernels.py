@@ -75,6 +75,7 @@ def _bilateral(image, s, r):
     return jnp.array([[pixel(y, x) for x in range(columns)] for y in range(rows)])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("f", "reference", "arrays"),
     [

@@ -53,7 +53,7 @@ def test_the_programs_of_the_documentation(name: str) -> None:
     _same(_TEXTS[name])
 
 
-@pytest.mark.one_in(10)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize("first", range(0, 400, 20))
 def test_random_programs(first: int) -> None:
     for seed in range(first, first + 20):

@@ -72,7 +72,7 @@ def test_programs(name: str) -> None:
     compare(g, given, list(g.inputs), case.tolerance)
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("seed", range(28))
 def test_random_programs(seed: int) -> None:
     program = generate.generate(seed, small=True)

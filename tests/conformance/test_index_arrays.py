@@ -204,7 +204,7 @@ def test_batches_of_index_arrays(name: str) -> None:
     )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_uncertainties(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)

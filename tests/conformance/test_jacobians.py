@@ -22,7 +22,7 @@ from tests.reference.sampling import slow_but_one_in
 CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac", "scan")
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", slow_but_one_in(6, CASES))
 def test_of_all_arguments(name: str) -> None:
     """Every partial derivative of every output."""
@@ -127,7 +127,7 @@ LAYERS: dict[str, tuple[str, Any, tuple[tuple[int, ...], ...]]] = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name: str) -> None:
     """Dense Jacobians by all arguments, of an energy the Hessian, for any sizes and for these."""

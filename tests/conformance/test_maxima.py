@@ -64,7 +64,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("fast", [False, True], ids=["", "fast-math"])
 @pytest.mark.parametrize("type", ["f64", "f32"])
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -29,7 +29,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("wrt", ["A", "x"])
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_entries(text: str, wrt: str) -> None:

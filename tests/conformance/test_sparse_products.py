@@ -116,7 +116,7 @@ def alike(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values(name: str) -> None:
     f, value = program(name)
@@ -133,7 +133,7 @@ def check_gradients(name: str, order: int) -> None:
     alike(tuple(f(*places_of(f), *values)), value(*values))
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients(name: str) -> None:
     check_gradients(name, 1)

@@ -122,7 +122,7 @@ def _listed(found: Any) -> list[np.ndarray]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("bound", TABLE, ids=lambda b: b.name + ("-gradient" if b.is_gradient else ""))
 def test_traffic(bound: Bound) -> None:
     launches, least = counted(programs(bound))

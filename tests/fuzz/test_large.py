@@ -26,7 +26,7 @@ def calls(text: str, order: int) -> tuple[int, int]:
     return found.count, len(made)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("seed", range(len(FAMILIES)), ids=FAMILIES)
 def test_calls_are_in_proportion_to_the_loops(seed: int, order: int) -> None:
@@ -48,6 +48,7 @@ def sums(depth: int, size: str) -> str:
     return f"x: f64[N]; f[k] = {opened}x[k]{')' * depth}"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", ["1", "3", "N"])
 def test_sums_of_sums_are_each_looked_at_once(size: str) -> None:
     """Not twice for each that is around them."""

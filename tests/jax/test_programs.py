@@ -77,7 +77,7 @@ def compare(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.one_in(24)
+@pytest.mark.one_in(48)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_conformance(case: Case) -> None:
     inputs = {name: jnp.asarray(value) for name, value in case.inputs().items()}

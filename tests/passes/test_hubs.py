@@ -47,6 +47,7 @@ def derived(text: str, order: int) -> tadc.Function:
     return reduce(lambda f, _: tadc.vjp(f, wrt="x"), range(order), tadc.function(text))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "order"), PASSED)
 def test_steps_at_a_hub(name: str, order: int) -> None:
     """Each edge takes a few steps, though the squares of the degrees are 80 times as many as the edges."""

@@ -68,6 +68,7 @@ def test_maps_share_a_copy() -> None:
         np.testing.assert_allclose(found, a @ other, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_products(seed: int) -> None:
     """Products of two or three tensors with their indices in any order: NumPy's values, and the same bits for

@@ -31,7 +31,7 @@ def program(name: str, dimensions: int) -> tadc.Function:
     return tadc.function(f"x: f64[N, {dimensions}]; m: f64[N]\nf[i: N, c] = sum{{j: N}} ({term})")
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize(("n", "dimensions"), SIZES)
 @pytest.mark.parametrize("name", TERMS)
 def test_gradients(name: str, n: int, dimensions: int) -> None:

@@ -41,6 +41,7 @@ def test_groups() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("stride", [2, 3, 4])
 @pytest.mark.parametrize("taps", [2, 3, 5])
 @pytest.mark.parametrize("more", [0, 1])

@@ -83,7 +83,7 @@ y[t: T] = sum{i} (v[t, i]*u[t, i])""",
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("known", [False, True])
 def test_steps_are_divided(name: str, known: bool) -> None:
@@ -115,6 +115,7 @@ def test_steps_are_divided(name: str, known: bool) -> None:
         tadc.set_num_threads(before)
 
 
+@pytest.mark.sweep
 def test_schedules_of_steps() -> None:
     """What is chosen is taken when it is given; threads that divide a step are told where it ends."""
     f = tadc.function("x: f64[N]\nsize T\n" + PROGRAMS["heat"][0]).at({"N": 5000, "T": 40})

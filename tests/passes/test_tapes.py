@@ -124,7 +124,7 @@ func.func @k(%found: memref<2xf64>, %u: memref<ROWSxf64>) {
 """
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(36)
 @pytest.mark.parametrize("slots", [0, 1, 2, 3, 7, 30])
 @pytest.mark.parametrize(("before", "ahead"), [(0, 0), (1, 0), (0, 1), (2, 1), (1, -1), (3, -2), (0, 7)])
 @pytest.mark.parametrize("block", [1, 2, 5, 40])
@@ -235,7 +235,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("slots", [0, 1, 5])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, slots: int) -> None:
@@ -314,6 +314,7 @@ def test_many_states_of_few_bytes() -> None:
     np.testing.assert_allclose(tadc.grad(f, memory_limit="20M")(x=0.3), tadc.grad(f)(x=0.3), rtol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("batch", [9, 10, 15])
 def test_batches_that_are_no_whole_vectors(batch: int) -> None:
     """Steps that are taken again from a saved state are not taken twice: their window has moved on."""
@@ -341,7 +342,7 @@ def test_batches_that_are_no_whole_vectors(batch: int) -> None:
 ROWS = (1, 2, 4, 7, 20, 1000)
 
 
-@pytest.mark.one_in(20)
+@pytest.mark.one_in(40)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(80)))
 def test_random_recurrences(seed: int) -> None:
     """Gradients under limits from one state to all: those of an element-by-element run, of the same bits."""
@@ -447,6 +448,7 @@ def test_gradients_of_heat_by_default() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("known", [False, True])
 def test_states_take_at_most_half_of_what_is_free(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a network are kept while there is memory: a version saves some of them where there is not."""

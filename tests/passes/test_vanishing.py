@@ -116,7 +116,7 @@ def gradients(name: str, sizes: bool) -> tadc.Function:
     return tadc.value_and_vjp(tadc.function(text, sizes={k: v for k, v in given.items() if k in text}))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("sizes", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name: str, sizes: bool) -> None:
@@ -161,7 +161,7 @@ def rebuilt(expander: Expander, term: Term) -> Term:
     return found
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize("seed", range(60))
 def test_expansions_have_the_same_value(seed: int) -> None:
     text = random_program(seed)

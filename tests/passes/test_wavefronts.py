@@ -45,6 +45,7 @@ def test_gradients_of_a_table(shape: tuple[int, int], known: bool) -> None:
         np.testing.assert_allclose(found, other, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [64, 128])
 def test_rows_of_any_number_of_bytes(size: int) -> None:
     """Rows of few sets of a cache are longer; sizes that are not known are as they are: the same bits."""

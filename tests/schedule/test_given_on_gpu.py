@@ -55,6 +55,7 @@ def stage(text: str, last: str, schedule: str = "") -> str:
     return shown
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_what_is_chosen_can_be_given(text: str) -> None:
     chosen = stage(text, "schedule")
@@ -92,6 +93,7 @@ GIVEN = {
 ARGUMENTS = {MATMUL: ((20, 24), (24, 40)), ROWS: ((20, 640),), EXP: ((5, 12),), STEPS: ((40,),)}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("program", "steps"), GIVEN.values(), ids=GIVEN)
 def test_other_steps_have_the_same_values(program: str, steps: str) -> None:
     f, random = tadc.function(program), np.random.default_rng(0)
@@ -119,6 +121,7 @@ def test_tiles_for_large_sizes_are_right_at_small_ones() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("program", "steps", "at", "words"),
     [

@@ -29,6 +29,7 @@ PROGRAMS = (
 SIZES = {"N": 7, "K": 5, "M": 10}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_the_same_results_or_a_diagnostic(number: int) -> None:
     function = maps_of_program(PROGRAMS[number], "value")

@@ -91,6 +91,7 @@ def test_hull() -> None:
     assert hull([(1, 1)]) == [(1, 1)]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -308,6 +308,7 @@ def test_wrong_use(capsys, tmp_path, monkeypatch, argv, code, words):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("argv", [["-h"], ["--help"], ["--version"], ["cache", "-h"], ["--list", "passes"]])
 def test_stdout_that_is_full_is_no_bug(argv):
     with open("/dev/full", "w") as full:

@@ -49,7 +49,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "blocks", lambda gpu: replace(blocks(gpu), **small))
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
 def test_layouts(name: str) -> None:
     compare(PROGRAMS[name])

@@ -88,6 +88,7 @@ def test_what_has_no_room_is_computed_again(known: bool, little_memory: Callable
         np.testing.assert_array_equal(result, other)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("materialize", ["auto", "always", "never"])
 def test_limits_hold_for_sizes_of_a_call(materialize: str) -> None:
     f = tadc.function(ATTENTION, materialize=materialize, memory_limit="4M")
