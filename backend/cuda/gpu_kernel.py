@@ -22,6 +22,7 @@ from tadc.backend.runtime.frameworks import stream_handle
 from tadc.backend.runtime.host_arrays import arrange, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.versions import WORTH_ON_GPU, Versions
 from tadc.backend.runtime.workspace import workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -75,7 +76,9 @@ class GpuKernel:
         self._indices: dict[tuple[int, ...], tuple[IndexArguments, DeviceIndices]] = {}
         names = [p.name for p in self.inputs]
         self._places = [n for n, p in enumerate(self.inputs) if p.below is not None]
-        self._repeats = Repeats(names, self._places, self._size_names, len(self.outputs), self._alignment)
+        self._repeats = Repeats(names, self._places, self._size_names, len(self.outputs))
+        work = interface.work
+        self.versions: Versions[GpuKernel] | None = Versions(work, worth=WORTH_ON_GPU) if work else None
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -91,7 +94,13 @@ class GpuKernel:
             return found
         named = dict(kwargs or {})
         stream = named.pop("stream", None) if all(p.name != "stream" for p in self.inputs) else None
-        call, sizes = self._arguments(args, named, stream)
+        values, arrays, sizes = self._arguments(args, named)
+        version = self.versions and self.versions.at(sizes)
+        if version:
+            # What it sees of the call is seen at a glance from here the next time.
+            version._repeats = self._repeats
+            return version(args, kwargs, out)
+        call = self._call(values, arrays, sizes, stream)
         plan = self._plan(call.device, sizes)
         prepared = plan.on(call.stream)
         parameters = [p.at(sizes) for p in self.outputs]
@@ -108,8 +117,12 @@ class GpuKernel:
         return self._repeats.again(args, kwargs, out)
 
     def _arguments(
-        self, args: Sequence[Any], named: dict[str, Any], stream: Any
-    ) -> tuple[Call, dict[str, int]]:
+        self, args: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[list[Any], list[Any], dict[str, int]]:
+        """What is passed for each argument, how it lies in memory, and the values of sizes.
+
+        Raises ArgumentError.
+        """
         problems: list[Diagnostic] = []
         given = {name: named.pop(name) for name in list(named) if name in self._size_names}
         given = {**self.sizes.of_relations(args, named), **given}
@@ -131,13 +144,14 @@ class GpuKernel:
                 problems += error.diagnostics
         if problems:
             raise ArgumentError(problems)
-        shapes = [array.shape for array in arrays]
+        return values, arrays, self.sizes.values([array.shape for array in arrays], sizes)
+
+    def _call(self, values: Sequence[Any], arrays: list[Any], sizes: dict[str, int], stream: Any) -> Call:
+        """The call on these arguments, which are on the GPU then."""
         # Their copies on the GPU are read again by calls with the same ones.
         held = {n for n, value in enumerate(values) if type(value) in (*NUMBERS, Relation)}
-        found = self.sizes.values(shapes, sizes)
         on_host = not any(isinstance(array, View) for array in arrays)
-        call = self._placed(self._looked_at(values, arrays, found, stream), stream, held, on_host)
-        return call, found
+        return self._placed(self._looked_at(values, arrays, sizes, stream), stream, held, on_host)
 
     def _looked_at(
         self, values: Sequence[Any], arrays: list[Any], sizes: Mapping[str, int], stream: Any
@@ -246,7 +260,7 @@ class GpuKernel:
             inputs = tuple(p.at(sizes).bytes for p in (*self.inputs, *self.made))
             between = workspace([t.at(sizes) for t in self.temporaries])
             steps = self._steps_for(device, key[1])
-            plan = Plan(device, inputs, outputs, between, steps, key[1], self._explain)
+            plan = Plan(device, inputs, outputs, between, steps, key[1], self._explain, self._alignment)
             if len(self._plans) >= _PLANS:
                 self._plans = {}
             self._plans[key] = plan

@@ -68,8 +68,13 @@ class Plan:
         steps: Sequence[Step],
         sizes: Sequence[int],
         explain: Callable[[CompileError, Launch | None], None],
+        alignment: int = 1,
     ) -> None:
-        """`inputs` are bytes; `explain` adds to an error what it knows of a launch, or of one among all."""
+        """`inputs` are bytes; `explain` adds to an error what it knows of a launch, or of one among all.
+
+        Addresses of arguments are multiples of `alignment`.
+        """
+        self.alignment = alignment
         self.device, self.sizes, self.explain = device, tuple(sizes), explain
         self.inputs, self.outputs, self.between = tuple(inputs), tuple(outputs), between
         self.steps = tuple(steps)

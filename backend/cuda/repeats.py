@@ -55,7 +55,7 @@ class _Looks(NamedTuple):
 
 
 class Repeats:
-    """The kinds of calls of a kernel that were seen."""
+    """The kinds of calls of a kernel, and of its versions, that were seen."""
 
     def __init__(
         self,
@@ -63,14 +63,11 @@ class Repeats:
         indices: Sequence[int],
         size_names: Iterable[str],
         outputs: int,
-        alignment: int,
     ) -> None:
-        """`names` are those of the inputs, those at `indices` of index arrays; `alignment` is what their
-        addresses are multiples of."""
+        """`names` are those of the inputs, those at `indices` of index arrays."""
         self._names, self._indices = tuple(names), tuple(indices)
         self._others = frozenset({*size_names, "stream"} - {*names})
         self._outputs = outputs
-        self._alignment = alignment
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
         self._last: tuple[list[Any], _Kind | None] = [], None
 
@@ -105,7 +102,7 @@ class Repeats:
         bits = 0
         for address in addresses:
             bits |= address
-        if bits % self._alignment or (current is not None and stream is not None and stream != current):
+        if bits % plan.alignment or (current is not None and stream is not None and stream != current):
             return None
         prepared = plan.on(here)
         if given:

@@ -122,9 +122,9 @@ class Torch(Framework):
 
     def was_written(self, value: Any) -> None:
         """See Framework: what is kept for a gradient must not have changed."""
-        autograd: Any = sys.modules.get("torch.autograd.graph")
-        if autograd is not None and not value.is_inference():
-            autograd.increment_version(value)
+        graph: Any = getattr(getattr(self.library, "autograd", None), "graph", None)
+        if graph is not None and not value.is_inference():
+            graph.increment_version(value)
 
     def device(self, value: Any) -> int:
         """See Framework."""

@@ -26,19 +26,19 @@ Kernel = TypeVar("Kernel")
 VARIABLE = "TADC_VERSIONS"
 DEFAULT_COUNT = 4
 
-WORTH = 1 << 20
-"""A call of fewer operations takes a fraction of a millisecond for all sizes too."""
+WORTH, WORTH_ON_GPU = 1 << 20, 1 << 16
+"""A call of fewer operations takes a fraction of a millisecond for all sizes too, and a GPU some launches."""
 
 
 class Versions(Generic[Kernel]):
     """What a kernel for all sizes is for some of them.
 
     `work` are the operations of its maps, over its sizes; `make` compiles for sizes, and may raise
-    CompileError: then there is no version of these.
+    CompileError: then there is no version of these. A call of `worth` operations is worth one.
     """
 
-    def __init__(self, work: Sequence[Counted], count: int | None = None) -> None:
-        self.work = work
+    def __init__(self, work: Sequence[Counted], count: int | None = None, worth: int = WORTH) -> None:
+        self.work, self.worth = work, worth
         self.make: Callable[[Mapping[str, int]], Kernel] | None = None
         self.count = count_of(os.environ.get(VARIABLE, "")) if count is None else count
         self._made: dict[tuple[int, ...], Kernel | None] = {}
@@ -51,7 +51,7 @@ class Versions(Generic[Kernel]):
         """
         if self.make is None:
             return None
-        if not always and sum(counted.at(sizes) for counted in self.work) < WORTH:
+        if not always and sum(counted.at(sizes) for counted in self.work) < self.worth:
             return None
         key = tuple(sizes.values())
         with self._lock:

@@ -55,8 +55,12 @@ class Function(Protocol):
 
 
 def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
-    """Let calls of a kernel on the host compile versions of the function that it was made from."""
-    if not hasattr(kernel, "fitting") or options.schedule is not None:
+    """Let calls of a kernel compile versions of the function that it was made from."""
+    if options.schedule is not None:
+        return
+    if getattr(kernel, "versions", None) is not None:
+        kernel.versions.make = partial(_version, f, options)
+    if not hasattr(kernel, "fitting"):
         return
     kernel.limit = options.memory_limit
     kernel.fitting.make = partial(_fitted, f, options)
@@ -64,8 +68,6 @@ def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
         kernel.saving.make = partial(_saving, f, options)
     if not options.long_fibres:
         kernel.cutting.make = partial(_cutting, f, options)
-    if kernel.versions is not None:
-        kernel.versions.make = partial(_version, f, options)
 
 
 def _version(f: Function, options: Options, sizes: Mapping[str, int]) -> Any:

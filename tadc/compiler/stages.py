@@ -239,7 +239,7 @@ def _note_buffers(state: Compilation, function: ir.Operation, maps: MapFunction)
     memory, state.symbol = memory_of(maps), maps.name
     if not state.options.backend.launches_kernels:
         state.signatures.append(signature_of(function, maps))
-        state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
+    state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
     state.windows = windows_text(maps)
     sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
     definitions = state.form.definitions if state.form else ()
