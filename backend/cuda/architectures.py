@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from tadc.backend.backend_errors import backend_error
 from tadc.backend.base import Target
@@ -25,7 +25,20 @@ def best_for(sm: int) -> int:
     return max([known for known in CUDA_ARCHITECTURES if known <= sm], default=DEFAULT_SM)
 
 
-def cuda_machine(sm: int, level: int) -> Any:
+#: What follows the name of an architecture, `a` where its own instructions may be used, and LLVM's features.
+Variant: TypeAlias = tuple[str, str]
+PLAIN: Variant = ("", "")
+_OWN = 90
+
+
+def variants_of(sm: int) -> list[Variant]:
+    """The targets of an architecture, from that whose PTX the most drivers take."""
+    newer = ("+ptx80", "+ptx86")
+    own = [("a", features) for features in newer] if sm >= _OWN else []
+    return [PLAIN, *(("", features) for features in newer), *own]
+
+
+def cuda_machine(sm: int, level: int, variant: Variant = PLAIN) -> Any:
     """A new TargetMachine for a GPU. LLVM picks the least PTX version that the GPU needs.
 
     Raises:
@@ -34,4 +47,5 @@ def cuda_machine(sm: int, level: int) -> Any:
     if sm not in CUDA_ARCHITECTURES:
         raise backend_error("TAD0705", f"unknown target `cuda:sm_{sm}`")
     target = binding().Target.from_triple(CUDA_TRIPLE)
-    return target.create_target_machine(cpu=f"sm_{sm}", features="", opt=level)
+    suffix, features = variant
+    return target.create_target_machine(cpu=f"sm_{sm}{suffix}", features=features, opt=level)

@@ -17,6 +17,7 @@ from tadc.backend.compile_steps import step
 from tadc.backend.cuda.approximate import approximate_function, with_approximate_divisions
 from tadc.backend.cuda.architectures import CUDA_TRIPLE, DEFAULT_SM, cuda_machine
 from tadc.backend.cuda.device_functions import device_function, device_instruction
+from tadc.backend.cuda.selection import variant_for
 from tadc.backend.cuda.toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete
@@ -41,14 +42,16 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True, fas
     `fast_math` approximate instructions compute what `approximate.py` says.
 
     Raises:
-        CompileError: TAD0702, a function is in neither; TAD0705, an unknown architecture.
+        CompileError: TAD0702, a function is in neither; TAD0705, an unknown architecture, or an intrinsic
+            that it does not have.
     """
     return interruptible(partial(_emit_ptx, text, sm, level, use_libdevice, fast_math))
 
 
 def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool, fast_math: bool) -> str:
+    variant = variant_for(text, sm)
     with LLVM_LOCK:
-        machine = cuda_machine(sm, level)
+        machine = cuda_machine(sm, level, variant)
         library = toolkit_file(LIBDEVICE) if use_libdevice else None
         if fast_math:
             text = complete(text, approximate_function)
@@ -191,7 +194,9 @@ def _run_ptxas(ptx: str, sm: int) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="tadc-") as folder:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
-        command = [str(program), "-v", f"-arch=sm_{sm}", str(source), "-o", str(result)]
+        # `sm_90a` where the text is of instructions that this architecture alone has.
+        own = f".target sm_{sm}a" in ptx
+        command = [str(program), "-v", f"-arch=sm_{sm}{'a' * own}", str(source), "-o", str(result)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
             words = (run.stdout + run.stderr).replace(str(source), "kernel.ptx").strip()

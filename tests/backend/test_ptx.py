@@ -201,3 +201,35 @@ def test_two_gpu_modules_are_refused() -> None:
     text = "module attributes {gpu.container_module} {\ngpu.module @a {}\ngpu.module @b {}\n}"
     with pytest.raises(CompileError, match="2 gpu modules"):
         llvm_text(text, parse_target("cuda:sm_80"))
+
+
+#: A copy of a box by the tensor memory accelerator, and a fence for matrices of a group of warps.
+BULK = """
+declare void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.1d(ptr addrspace(7), ptr addrspace(3), ptr, i32, i16, i64, i1, i1, i32)
+define ptx_kernel void @k(ptr %map, ptr addrspace(7) %to, ptr addrspace(3) %barrier) {
+  call void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.1d(ptr addrspace(7) %to, ptr addrspace(3) %barrier, ptr %map, i32 0, i16 0, i64 0, i1 0, i1 0, i32 0)
+  ret void
+}
+"""  # noqa: E501
+MATRICES = """
+declare void @llvm.nvvm.wgmma.fence.sync.aligned()
+define ptx_kernel void @k() {
+  call void @llvm.nvvm.wgmma.fence.sync.aligned()
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "instruction"),
+    [(BULK, "sm_90", "cp.async.bulk.tensor.1d"), (MATRICES, "sm_90a", "wgmma.fence.sync.aligned")],
+)
+def test_instructions_of_newer_versions_of_ptx(text: str, target: str, instruction: str) -> None:
+    """LLVM would end the process on them with the PTX that it picks for sm_90, or for sm_80."""
+    ptx = emit_ptx(text, 90)
+    assert f".target {target}\n" in ptx
+    assert instruction in ptx
+    assert assemble(ptx, 90)
+    with pytest.raises(CompileError, match=r"sm_80 does not have all of llvm\.nvvm\.") as error:
+        emit_ptx(text, 80)
+    assert error.value.diagnostics[0].code == "TAD0705"
