@@ -389,7 +389,10 @@ class Mover:
         """
         size, most, type = about(box.shape), self.largest, term.type or self.literal
         if _is_scattered(place) or any(form.has_lookups for form in box.at):
-            evaluated = points(place.narrowed(place.ranges_of(term.free)))
+            # Indices around a term may say that few points of its own are met, as a fibre that all are in.
+            evaluated = min(
+                points(place.narrowed(place.ranges_of(names))) for names in (term.free, place.indices)
+            )
             few = elements(box.shape) > SPARSE * evaluated or self._is_sparse(term, box.shape, 1)
             most *= 1 if few else SPARSE
             uses = 0 if few else uses

@@ -9,6 +9,7 @@ from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.polyhedron import implied
+from tadc.passes.terms.inspected_arrays import ends_match
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,14 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
 
 def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
     """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
+    low, high = _ends(name, forms)
+    if low is None or high is None:
+        return None
+    if low.at == high.at and ends_match(high.array):
+        # Of all places each is as one or another.
+        return Range(ZERO, ZERO, low.below - 1, low.variables - sizes)
     # What is left of a fibre after its whole parts begins at an element of another array.
-    low = _neighbours(name, forms)[0]
-    if low is None:
+    if _neighbours(name, forms)[0] is None:
         return None
     total = Affine.const(1)
     for form in low.at:
@@ -149,11 +155,16 @@ def between_neighbours(name: str, forms: Sequence[Affine]) -> Lookup | None:
 
 def _neighbours(name: str, forms: Sequence[Affine]) -> tuple[Lookup, Lookup] | tuple[None, None]:
     """The lookups at two places, one behind the other, that bound an index; None and None where none do."""
-    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
-    low, high = lookups.get(1), lookups.get(-1)
+    low, high = _ends(name, forms)
     if low is None or high is None or len(low.at) != len(high.at) or not low.at:
         return None, None
     return (low, high) if high.at[-1] - low.at[-1] == Affine.const(1) else (None, None)
+
+
+def _ends(name: str, forms: Sequence[Affine]) -> tuple[Lookup | None, Lookup | None]:
+    """The lookups that bound an index from below and from above."""
+    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
+    return lookups.get(1), lookups.get(-1)
 
 
 def _bound(name: str, form: Affine, k: int) -> Lookup | None:

@@ -7,6 +7,7 @@ have no more elements than a few times what goes in and comes out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,12 @@ def _values(program: Program, order: int, seed: int) -> None:
     )
 
 
-def measured(text: str, order: int) -> str | None:
+def measured(text: str, order: int, sizes: Mapping[str, int] = MEASURED) -> str | None:
     """Which tensor of a derivative of a program is too large, in a few words."""
     function = tadc.function(text)
     for level in range(order + 1):
         function = tadc.vjp(function) if level else function
-        sizes = {name: MEASURED[name] for name in function.program.sizes}
-        if found := excess(function, sizes):
+        known = {name: sizes[name] for name in function.program.sizes}
+        if found := excess(function, known):
             return f"order {level}: {found}"
     return None
