@@ -366,9 +366,18 @@ class Terms:
 
         return self.rewrite_forms(term, frozenset(mapping), rule)
 
-    def rewrite_forms(self, term: Term, names: frozenset[str], rule: Callable[[Affine], Affine]) -> Term:
-        """Apply `rule` to every index form that depends on one of `names`."""
-        memo: dict[int, Term] = {}
+    def rewrite_forms(
+        self,
+        term: Term,
+        names: frozenset[str],
+        rule: Callable[[Affine], Affine],
+        known: dict[int, Term] | None = None,
+    ) -> Term:
+        """Apply `rule` to every index form that depends on one of `names`.
+
+        `known` keeps what it makes of terms, by number, between calls.
+        """
+        memo = {} if known is None else known
         stack = [term]  # terms may be deeper than Python's stack
         while stack:
             node = stack[-1]

@@ -6,15 +6,18 @@ from tadc.backend.cpu.math_calls import replace_math_ops
 from tadc.backend.pipelines import run
 from tadc.dialect.mlir import ir
 
+#: As in `tadc/compiler/stages.py`, from the bottom up.
+_CANONICALIZE = "canonicalize{top-down=0}"
+
 #: Before scalar functions become calls, which upstream passes cannot merge.
-CLEAN_UP = "builtin.module(canonicalize,cse,lower-affine,canonicalize,cse)"
+CLEAN_UP = f"builtin.module({_CANONICALIZE},cse,lower-affine,{_CANONICALIZE},cse)"
 
 #: What runs after `math_calls`.
 PIPELINE = (
     "builtin.module(convert-math-to-libm,convert-scf-to-cf,convert-vector-to-llvm,"
     "expand-strided-metadata,lower-affine,finalize-memref-to-llvm,convert-arith-to-llvm,"
     "convert-index-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},"
-    "convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+    f"convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts,{_CANONICALIZE},cse)"
 )
 
 

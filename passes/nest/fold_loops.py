@@ -22,6 +22,7 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
+from tadc.lattice.polyhedron import is_empty
 from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let, Load
 from tadc.passes.maps.scalar_lowering import Scalars
@@ -62,11 +63,16 @@ class Inside(Context):
     masked: bool = False
     apart: Domain = ()
     """What holds of indices in this part of a loop, over the indices of loops."""
+    until: Domain | None = None
+    """What is tested of the innermost index, in the place of its bounds."""
 
     @property
     def is_in_fold(self) -> bool:
         """It is."""
         return True
+
+    is_met: bool = False
+    """Whether the masks of each step hold somewhere."""
 
     @property
     def is_open(self) -> bool:
@@ -275,14 +281,23 @@ class FoldLoops:
             begin, end = (low.affine([form], here.point) for form in thin)
             whole = self.ordered(span.start, span.stop, begin, end, here.point)
             assert whole.inner is not None
-            carried = run(whole.start, whole.inner[0], carried, False, Constraint(thin[0] - 1 - index))
+            before, after = Constraint(thin[0] - 1 - index), Constraint(index - thin[1])
+            if not self.is_never(level, here, before):
+                carried = run(whole.start, whole.inner[0], carried, False, before)
             carried = run(*whole.inner, carried, False)
-            return run(whole.inner[1], whole.stop, carried, False, Constraint(index - thin[1]))
+            return run(whole.inner[1], whole.stop, carried, False, after)
         if span.inner is None:
             return run(span.start, span.stop, carried, here.masked or self.moves_at(level, here))
         carried = run(span.start, span.inner[0], carried, True)
         carried = run(*span.inner, carried, here.masked)
         return run(span.inner[1], span.stop, carried, True)
+
+    def is_never(self, level: Level, here: Inside, row: Constraint) -> bool:
+        """Whether a row holds at no index of the loop over a level."""
+        starts, stops = self.ends_of(level, here)
+        index = Affine.var(level.name)
+        ends = [index - form for form in starts] + [form - 1 - index for form in stops]
+        return is_empty((*self.facts, *here.facts, *map(Constraint, ends), row))
 
     def shifted_loop(self, shift: Shift, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """A loop of the same steps for all points of the tile, each at an index of its own.
@@ -420,20 +435,20 @@ class FoldLoops:
         inside = here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
         guards = tuple(c.substitute(here.bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
-        tested = (c.substitute(here.bound) for c in self.conditions()) if here.masked else ()
+        tested = (c.substitute(here.bound) for c in self.conditions(here.until)) if here.masked else ()
         moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
 
         def take(point: Point) -> Made:
-            there = inside.moved(point)
+            there = replace(inside.moved(point), is_met=here.is_met and len(moving) == 1)
             return self.under(moving, carried, there) if here.masked else self.take(carried, there)
 
         checked = here.masked or self.body.may_be_beyond(still, inside)
         return self.where(still, take, carried, here.point, checked=checked)
 
-    def conditions(self) -> Domain:
+    def conditions(self, until: Domain | None = None) -> Domain:
         """The nest's tests of a point; each row of the domain may follow from bounds of several levels."""
-        bounds: list[Constraint] = []
-        for level in self.nest.levels:
+        bounds = list(until or ())
+        for level in self.nest.levels if until is None else self.nest.levels[:-1]:
             index = Affine.var(level.name)
             bounds += [Constraint(index * b.divisor - b.form) for b in level.lower]
             bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
@@ -453,7 +468,7 @@ class FoldLoops:
         self.body.in_turns(self.value.body, context, self.carried, then, self.left_out)
         return results
 
-    def under(self, rows: Domain, carried: Made, context: Context) -> Made:
+    def under(self, rows: Domain, carried: Made, context: Inside) -> Made:
         """The results with one more element at points where rows hold, as they are at others."""
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
@@ -469,6 +484,8 @@ class FoldLoops:
             # Not by the whole mask, which may differ between lanes where the results do not.
             return [body.lanes.select(c, x, y, inside) for c, x, y in zip(each, found, carried, strict=True)]
 
+        if context.is_met:
+            return then(point)
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda inside: carried, point)
 

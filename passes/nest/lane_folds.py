@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
@@ -15,6 +15,9 @@ from tadc.passes.nest.fold_loops import Combine, FoldLoops, Inside
 from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.tile import ACROSS, LANE, PARTS
+
+MUCH = 16
+"""A body of so many values stands once, under masks: they take a small share of its time."""
 
 
 class LaneFold(FoldLoops):
@@ -54,9 +57,13 @@ class LaneFold(FoldLoops):
         step = width * parts
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
         across = self.changed(moving=self.moving | ACROSS)
+        index = Affine.var(level.name)
+        until = None if guarded else (Constraint(low.variable(span.stop) - 1 - index),)
 
         def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool) -> Made:
             there = replace(here, in_part=True, masked=masked)
+            if masked and until is not None:
+                there = replace(there, until=until, is_met=parts == 1)
 
             def inside(index: Affine, values: Made, point: Point) -> Made:
                 return across.innermost(values, there.binding(level.name, index + lane, point))
@@ -69,6 +76,8 @@ class LaneFold(FoldLoops):
             count = self.choose_index("arith.maxsi", low.affine([room], point), low.index(0, point), point)
             return low.affine([first + low.variable(count).floordiv(step) * step], point)
 
+        if until is not None and len(self.value.body.lets) >= MUCH:
+            return run(span.start, span.stop, carried, True)
         start = span.start
         if span.inner is not None and self.moves(self.ends_of(level, here)[0]):
             carried = run(start, inner_start, carried, True)

@@ -22,7 +22,7 @@ from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.squares import Squares, Steps, copies_of_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at
-from tadc.passes.nest.vector_lanes import Lanes, extreme
+from tadc.passes.nest.vector_lanes import Lanes, extreme, last_stride
 from tadc.passes.terms.costs import WEIGHTS
 
 #: A value, and what makes it in a copy.
@@ -464,7 +464,7 @@ class Lockstep:
         self, name: str, choice: Choice, block: Block, copies: Sequence[Copy], context: Context
     ) -> Made:
         """The values of a branch under masks, zeros if no point is active."""
-        if not block.lets:
+        if self.costs_no_jump(block, context):
             return self.branch(name, block, copies, context)
         assert context.masks is not None
         type = self.type_of(name, choice)
@@ -474,6 +474,14 @@ class Lockstep:
             lambda inside: self.branch(name, block, copies, context.moved(inside)),
             lambda inside: [self.low.constant(type, 0.0, inside)] * len(copies), context.point,
         )  # fmt: skip
+
+    def costs_no_jump(self, block: Block, context: Context) -> bool:
+        """Whether a branch under masks is so little that it is taken where no point is active too: it reads
+        nothing there."""
+        loads = [let.value for let in block.lets if isinstance(let.value, Load)]
+        places = [[form.substitute(context.forms) for form in load.at] for load in loads]
+        are_runs = all(not place or last_stride(place) in (1, -1) for place in places)
+        return _is_little(block.lets) and are_runs and not self.beyond
 
 
 def _is_little(lets: Sequence[Let]) -> bool:

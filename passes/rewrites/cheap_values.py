@@ -28,7 +28,6 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine
-from tadc.passes.rewrites.coordinates import coordinates_of
 from tadc.passes.rewrites.moves import Key, Mover, about, in_order
 from tadc.passes.rewrites.places import Place, Places
 from tadc.passes.terms.costs import ACCESS, ELEMENT, SCATTERED, Costs, points, weight
@@ -117,7 +116,7 @@ class Sharing:
             return False
         if self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices):
             return True
-        return coordinates_of(term, self.mover.shapes, self.sizes) is not None
+        return self.mover.coordinates.of(term) is not None
 
     def key(self, number: int, at: int, term: Term) -> Key | None:
         """What is equal for terms that one tensor holds; None where it has no room."""

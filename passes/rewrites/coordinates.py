@@ -7,10 +7,11 @@ sin(x[i]) + sin(x[i + 1])      has one tensor of sines: their coordinate is what
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 
 from tadc.frontend.extents import Shape, as_form
-from tadc.frontend.terms import Guard, Read, Reduce, Term, Terms, index_forms, reachable
+from tadc.frontend.terms import Guard, Read, Reduce, Term, Terms, bottom_up, index_forms
 from tadc.lattice.affine import Affine
 
 
@@ -26,44 +27,70 @@ class Coordinate:
     index: str
 
 
-def coordinates_of(
-    term: Term, shapes: Mapping[str, Shape], sizes: frozenset[str], fewer: bool = True
-) -> list[Coordinate] | None:
-    """The coordinates of a term, if they are fewer than its indices; without `fewer`, if they are no more.
+#: What is read at forms, with the extents of what they index, by the part that indices change.
+Forms = Mapping[Affine, Mapping[tuple[Affine, Affine | None], None]]
 
-    None if they are more, if a sum or a guard is in the term, or if no tensor bounds one of them. None too
-    for elements of index arrays: a tensor may have many more elements than are read at these.
-    """
-    names = term.free - sizes
-    most = len(names) - 1 if fewer else len(names)
-    if most < 1:
-        return None
-    found: dict[Affine, list[tuple[Affine, Affine | None]]] = {}
-    for node in reachable([term]):
+
+@dataclass
+class Coordinates:
+    """The coordinates of terms of one table; what is known of a term serves all that it stands in."""
+
+    terms: Terms
+    shapes: Mapping[str, Shape]
+    sizes: frozenset[str]
+    forms: dict[int, Forms | None] = field(default_factory=dict[int, Forms | None])
+    plain: dict[tuple[tuple[Affine, Affine], ...], dict[int, Term]] = field(
+        default_factory=dict[tuple[tuple[Affine, Affine], ...], dict[int, Term]]
+    )
+
+    def of(self, term: Term, fewer: bool = True) -> list[Coordinate] | None:
+        """The coordinates of a term, if they are fewer than its indices; without `fewer`, if no more.
+
+        None if they are more, if a sum or a guard is in the term, or if no tensor bounds one of them. None
+        too for elements of index arrays: a tensor may have many more elements than are read at these.
+        """
+        names = term.free - self.sizes
+        most = len(names) - 1 if fewer else len(names)
+        if most < 1:
+            return None
+        found = bottom_up(term, self.forms, self._forms)
+        if found is None or len(found) > most:
+            return None
+        made = [_coordinate(list(reads), names) for reads in found.values()]
+        known = [one for one in made if one is not None]
+        return known if len(known) == len(made) else None
+
+    def over(self, term: Term, at: Mapping[Affine, Affine]) -> Term:
+        """The term with other forms in the place of its coordinates."""
+        moved = {_without_constants(form, self.sizes): new - form for form, new in at.items()}
+        nothing = Affine.const(0)
+        return self.terms.rewrite_forms(
+            term, term.free - self.sizes,
+            lambda form: form + moved.get(_without_constants(form, self.sizes), nothing),
+            self.plain.setdefault(tuple(moved.items()), {}),
+        )  # fmt: skip
+
+    def _forms(self, node: Term, below: list[Forms | None]) -> Forms | None:
+        """The forms at and below a node; None for those that have no coordinates."""
         if isinstance(node, Guard | Reduce):
             return None
-        shape = shapes[node.tensor] if isinstance(node, Read) else (None,)
+        own: dict[Affine, dict[tuple[Affine, Affine | None], None]] = {}
+        shape = self.shapes[node.tensor] if isinstance(node, Read) else (None,)
         for form, size in zip(index_forms(node), shape, strict=False):
             if form.has_lookups:
                 return None
-            if not form.variables.isdisjoint(names):
+            if not form.variables <= self.sizes:
                 extent = None if size is None else as_form(size)
-                found.setdefault(_without_constants(form, names), []).append((form, extent))
-        if len(found) > most:
-            return None
-    made = [_coordinate(reads, names) for reads in found.values()]
-    known = [one for one in made if one is not None]
-    return known if len(known) == len(made) else None
-
-
-def over_coordinates(terms: Terms, term: Term, at: Mapping[Affine, Affine], sizes: frozenset[str]) -> Term:
-    """The term with other forms in the place of its coordinates."""
-    names = term.free - sizes
-    plain = {_without_constants(form, names): new - form for form, new in at.items()}
-    nothing = Affine.const(0)
-    return terms.rewrite_forms(
-        term, names, lambda form: form + plain.get(_without_constants(form, names), nothing)
-    )
+                own.setdefault(_without_constants(form, self.sizes), {})[form, extent] = None
+        parts = [own] if own else []
+        for found in reversed(below):
+            if found is None:
+                return None
+            parts += [found] if found and found not in parts else []
+        if len(parts) < 2:
+            return parts[0] if parts else {}
+        together = dict.fromkeys(chain(*parts))
+        return {form: dict.fromkeys(chain(*(p.get(form, ()) for p in parts))) for form in together}
 
 
 def _coordinate(reads: list[tuple[Affine, Affine | None]], names: frozenset[str]) -> Coordinate | None:
@@ -88,13 +115,13 @@ def _coordinate(reads: list[tuple[Affine, Affine | None]], names: frozenset[str]
     return None
 
 
-def _without_constants(form: Affine, names: frozenset[str]) -> Affine:
+def _without_constants(form: Affine, sizes: frozenset[str]) -> Affine:
     """The part of a form that indices change."""
     return Affine(
         tuple(
             (atom, k)
             for atom, k in form.terms
-            if not ({atom} if isinstance(atom, str) else atom.variables).isdisjoint(names)
+            if not ({atom} if isinstance(atom, str) else atom.variables) <= sizes
         ),
         0,
     )

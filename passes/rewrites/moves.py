@@ -36,7 +36,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied, is_empty
-from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
+from tadc.passes.rewrites.coordinates import Coordinates
 from tadc.passes.rewrites.everywhere import is_everywhere
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
@@ -141,6 +141,8 @@ class Mover:
         self.shapes = self.program.shapes()
         self.largest = max(map(about, self.shapes.values()), default=0)
         self.sizes = frozenset(self.program.sizes)
+        self.boxes: dict[tuple[int, str, tuple[str, ...]], Box | None] = {}
+        self.coordinates = Coordinates(self.program.terms, self.shapes, self.sizes)
         self.arrays = self.program.index_arrays()
         self.literals: dict[int, ElementType | None] = {}
         self.fibres: dict[int, OfElement | None] = {}
@@ -279,11 +281,18 @@ class Mover:
         It has no more elements than the indices have values, as far as is known; of a function that other
         places read at other elements, up to twice as many. What is cheap gets one of fewer dimensions alone.
         """
-        if self.strict:
+        rows = (row for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+        if self.strict or any(row.equality and row.form.is_linear for row in rows):
             return None
-        found = coordinates_of(term, self.shapes, self.sizes, fewer=not is_candidate(term))
-        rows = [row for choice in place.around if isinstance(choice, Rows) for row in choice.rows]
-        if found is None or any(row.equality and row.form.is_linear for row in rows):
+        # Indices have their ranges, whatever is chosen around the term.
+        key = term.number, self.inside, place.indices
+        if key not in self.boxes:
+            self.boxes[key] = self._of_coordinates(term, place)
+        return self.boxes[key]
+
+    def _of_coordinates(self, term: Term, place: Place) -> Box | None:
+        found = self.coordinates.of(term, fewer=not is_candidate(term))
+        if found is None:
             return None
         order = {index: n for n, index in enumerate(place.indices)}
         # As in the loops around the term: the innermost one last.
@@ -299,7 +308,7 @@ class Mover:
         if elements(shape) > more * most:
             return None
         at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
-        plain = over_coordinates(self.program.terms, term, at, self.sizes)
+        plain = self.coordinates.over(term, at)
         hints = [place.hints[place.indices.index(c.index)] for c in found]
         return Box(list(at), hints, shape, {}, plain, anywhere=True)
 

@@ -39,6 +39,9 @@ EACH = 3
 FOLD = 8
 """So many operations more has a tile where lanes are those of a reduction, to join them."""
 
+LITTLE_MORE = {64: 0.1, 16: 0.05, 8: 0.01}
+"""A body of so many operations or more stands in as few copies as take no more than this share more time."""
+
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
@@ -167,12 +170,34 @@ def _best(
     def costs(candidate: Candidate) -> float:
         return cost(accesses, candidate, found, machine, packs=packs)
 
-    best = min(candidates, key=costs, default=None)
+    best = _worth_its_code(accesses, [(costs(each), each) for each in candidates])
     if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
         # A few elements from anywhere are as soon added one by one.
         plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
         return best if costs(best) < costs(plain) else None
     return best
+
+
+def _worth_its_code(accesses: Accesses, found: Sequence[tuple[float, Candidate]]) -> Candidate | None:
+    """The candidate with the least cost; of a body that makes much code, that with the fewest copies among
+    those of its kind that cost little more."""
+    if not found:
+        return None
+    least, best = min(found, key=lambda each: each[0])
+    code = accesses.body.size * (MASKED if _moves(accesses) else 1)
+    most = least * (1 + next((more for size, more in LITTLE_MORE.items() if code >= size), 0))
+    near = (each for each in found if each[0] <= most and _kind(each[1]) == _kind(best))
+    return min(near, key=lambda each: (_copies(each[1]), each[0]))[1]
+
+
+def _kind(candidate: Candidate) -> tuple[object, ...]:
+    """What copies of a body have in common."""
+    return candidate.width, candidate.lane, candidate.fold, tuple(candidate.leaps)
+
+
+def _copies(candidate: Candidate) -> int:
+    """How often a tile has the body."""
+    return candidate.parts * math.prod(candidate.blocks.values())
 
 
 def _moves(accesses: Accesses) -> bool:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from tadc.passes.maps.map import MapFunction
     from tadc.passes.term_pass import TermPass
 
+#: Values are folded after those that they are made of: else each is looked at again for every change below
+#: it, and a second may go by over choices between choices.
+CLEAN_UP = "canonicalize{top-down=0},cse"
+
 
 @dataclass(frozen=True)
 class Between:
@@ -137,9 +141,9 @@ def lower_to_loops(state: Compilation) -> None:
     fuse(state)
     if state.options.schedule is not None:
         _lower_as_given(state, state.options.schedule)
-        run_pipeline(state, "canonicalize,cse")
+        run_pipeline(state, CLEAN_UP)
     else:
-        run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},canonicalize,cse")
+        run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},{CLEAN_UP}")
 
 
 def _lower_as_given(state: Compilation, schedule: Source) -> None:
@@ -274,7 +278,7 @@ def lower_to_gpu(state: Compilation) -> None:
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
     state.places = _places(state)
-    run_pipeline(state, "canonicalize,cse")
+    run_pipeline(state, CLEAN_UP)
 
 
 def fuse_for_gpu(state: Compilation) -> str:
