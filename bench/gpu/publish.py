@@ -46,9 +46,10 @@ def part_of(found: Mapping[str, Any]) -> str:
 
 
 def main(words: list[str]) -> None:
-    """Write both."""
+    """Write both; of `docs/gpu.json` itself, the table alone."""
     (source,) = words
-    found = reduced(json.loads(Path(source).read_text(encoding="utf-8")))
+    found = json.loads(Path(source).read_text(encoding="utf-8"))
+    found = found if "cells" in found else reduced(found)
     (ROOT / "docs" / "gpu.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     page = ROOT / "docs" / "gpu.md"
     text = replaced(page.read_text(encoding="utf-8"), MARK, part_of(found), COMMAND)

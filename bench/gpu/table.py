@@ -44,7 +44,7 @@ def _times(cells: Mapping[str, Any]) -> Iterator[str]:
 
 def table(cells: Sequence[Mapping[str, Any]], limits: Mapping[str, float]) -> list[str]:
     """A row a workload, in microseconds; `ratio` is the fastest peer of equal precision over tadc."""
-    head = ["workload", "single", "queued", "graph", "any sizes", "host", "least", *PEERS, "ratio"]
+    head = ["workload", "single", "queued", "graph", "any sizes", "host", "least", "model", *PEERS, "ratio"]
     return list(_rows([head, *(_row(cell, limits) for cell in cells)]))
 
 
@@ -58,7 +58,8 @@ def _row(cell: Mapping[str, Any], limits: Mapping[str, float]) -> list[str]:
     peers = [min((times[who] for who in names if who in times), default=None) for names in PEERS.values()]
     equal = [time for title, time in zip(PEERS, peers, strict=True) if time and title not in ("TF32", "bf16")]
     ratio = f"{min(equal) / times['tadc']:.2f}" if equal else ""
-    shown = [*(median(found) if found else None for found in own), cell["host"], least, *peers]
+    bounds = least, cell.get("model")
+    shown = [*(median(found) if found else None for found in own), cell["host"], *bounds, *peers]
     return [name, *map(_microseconds, shown), ratio]
 
 

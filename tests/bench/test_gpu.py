@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tadc
-from bench.gpu import counts, host, publish
+from bench.gpu import counts, host, model, publish
 from bench.gpu.__main__ import main
 from bench.gpu.cases import CASE, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
@@ -23,6 +23,7 @@ from bench.gpu.programs import RECURRENCES
 from bench.gpu.table import table
 from bench.publish import replaced
 from tadc.backend.cuda import driver as drivers
+from tadc.backend.emulator.counts import LaunchCounts
 from tadc.backend.emulator.emulated_device import emulated_device
 from tadc.backend.emulator.library import EmulatedCuda
 from tests.backend.test_cuda import install, kernel_of
@@ -228,3 +229,21 @@ def test_the_page_shows_the_results_beside_it(root: Path) -> None:
         {"machine": found["machine"], "bench": {"ceilings": found["ceilings"], "one": found["cells"][0]}}
     )
     assert again["cells"] == found["cells"][:1]
+
+
+def test_what_a_model_foretells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a small call no launch takes less than from one to the next; of a large one DRAM says how long."""
+    cell = {"workload": "softmax", "dtype": "f32", "small": True}
+    file = tmp_path / "cells.json"
+    file.write_text(json.dumps({"cells": [cell]}))
+    model.main([str(file)])
+    (found,) = json.loads(file.read_text())["cells"]
+    assert found["model"] == model.SPEEDS[90].launch
+    assert "softmax f32 2e-06" in capsys.readouterr().out
+    sectors = np.arange(1000)
+    launch = LaunchCounts("k", (10000, 1, 1), (256, 1, 1), most_blocks=1, loaded=sectors, l2_bytes=32000)
+    bytes_at_least = 10000 * 32000
+    assert model.seconds(launch, bytes_at_least, model.SPEEDS[90]) == pytest.approx(bytes_at_least / 3.35e12)
+    launch.issued["special"] = 10**6
+    each = -(-10000 // 132) * 2 * 10**6 / 1.755e9
+    assert model.seconds(launch, bytes_at_least, model.SPEEDS[90]) == pytest.approx(each)
