@@ -197,6 +197,7 @@ class Reverse:
                 )
             )
             self.sharing.define(adjoint, total)
+            self.algebra.define(adjoint, total)
             if name in self.seen_roots:
                 self.sharing.sources[adjoint] = frozenset()
             cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)

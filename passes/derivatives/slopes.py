@@ -43,6 +43,7 @@ from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.steep_doubts import steep_doubts
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, is_safe
 from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.value_intervals import Values
 from tadc.passes.terms.value_ranges import ValueRanges
 
 KNOWN = 2
@@ -53,7 +54,7 @@ class CotangentAlgebra(Algebra):
     """The algebra of one derivative: `shares` tells whether two terms may depend on the same element of what
     is differentiated by, `partials` are the rules of derivatives. `asked` is whether a cotangent has hung on
     it. `at` is the function whose operands get cotangents, `unresolved` those that pass on what may be 0 *
-    inf.
+    inf. `chosen` are tensors of cotangents that are 0 where a choice by values leaves out what they are of.
     """
 
     def __init__(
@@ -67,15 +68,41 @@ class CotangentAlgebra(Algebra):
         self.partials = partials
         self.shares = shares
         self.points: dict[int, bool] = {}
+        self.choices: dict[int, bool] = {}
+        self.chosen: set[str] = set()
+        self.left_out: dict[int, bool] = {}
         self.asked = False
         self.at: Apply | None = None
         self.unresolved: dict[int, Apply] = {}
+        for definition in values.program.definitions if values.program else ():
+            if definition.cotangent_of:
+                self.define(definition.name, definition.body)
 
     def mul(self, x: Term, y: Term) -> Term:
         """`x * y`, over summands at points."""
-        spread = self._spread(x, lambda part: self.mul(part, y))
-        spread = spread or self._spread(y, lambda part: self.mul(x, part))
-        return spread or super().mul(x, y)
+        spread = self._spread(x, lambda part: self.mul(part, y), y)
+        spread = spread or self._spread(y, lambda part: self.mul(x, part), x)
+        if spread or not self.chosen:
+            return spread or super().mul(x, y)
+        for g, factor in ((x, y), (y, x)):
+            if not self.values.of(factor).finite and self._may_be_left_out(g):
+                return super().safe(g, factor)
+        return super().mul(x, y)
+
+    def _may_be_left_out(self, g: Term) -> bool:
+        """Whether a cotangent may be 0 since a choice leaves out what it is of, even if that is no number."""
+        return bool(self.chosen) and bottom_up(g, self.left_out, self._left_out)
+
+    def _left_out(self, node: Term, below: list[bool]) -> bool:
+        if isinstance(node, Read):
+            return node.tensor in self.chosen
+        return any(below[:1] if isinstance(node, Apply) and node.function == "div" else below)
+
+    def define(self, cotangent: str, body: Term) -> None:
+        """Look at a tensor of cotangents."""
+        choices = (isinstance(t, Select) and chooses_zero(t) for t in reachable([body]))
+        if self._may_be_left_out(body) or any(choices):
+            self.chosen.add(cotangent)
 
     def safe(self, x: Term, y: Term) -> Term:
         """`x * y`, 0 where x is 0, over summands at points."""
@@ -85,18 +112,43 @@ class CotangentAlgebra(Algebra):
 
     def div(self, x: Term, y: Term) -> Term:
         """`x / y`, over summands at points."""
-        return self._spread(x, lambda part: self.div(part, y)) or super().div(x, y)
+        spread = self._spread(x, lambda part: self.div(part, y), y)
+        if not spread and self._may_be_left_out(x) and not self.values.of(y).is_nonzero:
+            return super().safe(x, super().div(self.one, y))
+        return spread or super().div(x, y)
 
-    def _spread(self, term: Term, change: Callable[[Term], Term]) -> Term | None:
-        """A change of each summand of a sum of which one is 0 at a point or beside it: that stays seen."""
-        if not _is_sum(term) or not self.has_points(term):
+    def _spread(self, term: Term, change: Callable[[Term], Term], beside: Term | None = None) -> Term | None:
+        """A change of each summand of a sum of which one is 0 at a point or beside it: that stays seen.
+
+        Of choices by values, too, where what stands `beside` the sum may be no finite number.
+        """
+        if not _is_sum(term):
             return None
+        is_spread = self.has_points(term) or (
+            beside is not None and self.has_choices(term) and not _is_finite(self.values.of(beside))
+        )
+        return self._summed(term, change) if is_spread else None
+
+    def _summed(self, term: Term, change: Callable[[Term], Term]) -> Term:
         parts = [(sign, change(addend)) for sign, addend in addends(term)]
         return reduce(self.add, (self.neg(part) if sign < 0 else part for sign, part in parts))
+
+    def _multiplied_out(self, g: Term) -> Term:
+        """The product over the summands of a factor that is a sum of choices by values."""
+        product = product_of(g)
+        choices = next((t for t in product.over if _is_sum(t) and self.has_choices(t)), None)
+        if choices is None or choices is g:
+            return g
+        rest = Product(product.scale, _without(product.over, [choices]), product.under).term(self)
+        return self._summed(choices, lambda part: self.mul(part, rest))
 
     def has_points(self, term: Term) -> bool:
         """Whether a sum has a summand that is 0 at a point, or beside it."""
         return bottom_up(term, self.points, _has_points)
+
+    def has_choices(self, term: Term) -> bool:
+        """Whether a sum has a summand that is 0 in one branch of a choice by values."""
+        return bottom_up(term, self.choices, _has_choices)
 
     def through(
         self, g: Term, partial: Term, slopes: Callable[[], Sequence[Slope]], operands: Sequence[Term]
@@ -108,6 +160,7 @@ class CotangentAlgebra(Algebra):
             return self.product(g, partial)
         if is_large(g):
             return self.safe(g, partial)
+        g = self._multiplied_out(g)
         if any(chooses_zero(addend) for _, addend in addends(g)):
             found = (self._chosen(part, partial, slopes, operands) for part in self._by_choice(g))
             return reduce(self.add, found)
@@ -151,6 +204,7 @@ class CotangentAlgebra(Algebra):
 
     def by_sign(self, g: Term, y: Term, u: Term) -> Term:
         """`g * sign(u)` for y = abs(u), which is g * u / t with t = y: of y**n it is y**(n - 1) * u."""
+        g = self._multiplied_out(g)
         if any(chooses_zero(addend) for _, addend in addends(g)):
             parts = self._by_choice(g)
             return reduce(self.add, (self._by_sign(part, y, u) for part in parts))
@@ -178,8 +232,15 @@ class CotangentAlgebra(Algebra):
         return any(t in self.nonzero for t in (slope.u, slope.write(1))) and is_const(slope.where[1], 0)
 
     def _is_least(self, slope: Slope) -> bool:
-        """Whether t is a root of what is proven to be no less than 0."""
-        return slope.least and slope.q > 1 and self.values.of(slope.u).is_nonnegative
+        """Whether t is a root of what is proven to be no less than 0, but for factors that are constant."""
+        if not slope.least or slope.q == 1:
+            return False
+        if self.values.of(slope.u).is_nonnegative:
+            return True
+        product = product_of(slope.u)
+        over, under = ([t for t in part if self.shares(t, t)] for part in (product.over, product.under))
+        varying = Product(1, tuple(over), tuple(under))
+        return 0 < varying.length < product.length and self.values.of(varying.term(self)).is_nonnegative
 
     def _least(self, term: Term, slope: Slope) -> Term:
         """`term * slope`, 0 where t is 0."""
@@ -355,6 +416,15 @@ def _has_points(node: Term, below: list[bool]) -> bool:
     if isinstance(node, Select):
         return node.relation == "=" and chooses_zero(node)
     return _is_sum(node) and any(below)
+
+
+def _has_choices(node: Term, below: list[bool]) -> bool:
+    return chooses_zero(node) if isinstance(node, Select) else _is_sum(node) and any(below)
+
+
+def _is_finite(values: Values) -> bool:
+    """Whether these values and their inverses are finite numbers."""
+    return values.finite and values.is_nonzero
 
 
 def addends(term: Term) -> list[tuple[int, Term]]:
