@@ -11,6 +11,7 @@ import copy as copying
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
 from typing import Any, Self
 
 from tadc.dialect.mlir import ir
@@ -22,7 +23,7 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
-from tadc.lattice.polyhedron import is_empty
+from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let, Load
 from tadc.passes.maps.scalar_lowering import Scalars
@@ -35,6 +36,12 @@ from tadc.passes.nest.vector_lanes import extreme
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
+
+MUCH = 16
+"""So many values of a body take much longer than masks."""
+
+FEW = 4
+"""So few steps of a loop have no middle to speak of."""
 
 #: A result with one more element, a value of the block: of that element, the result so far and the copy.
 Combine = Callable[["FoldLoops", Scalars, str, ir.Value, Copy], ir.Value]
@@ -119,6 +126,11 @@ class FoldLoops:
     def is_vector(self) -> bool:
         """Whether the loops carry vectors."""
         return LANE in self.body.depends(self.let.names[0])
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the body stands once, under masks, for these take a small share of its time."""
+        return len(self.value.body.lets) >= MUCH
 
     def moved(self, fold: Fold, context: Context) -> Affine:
         """How far the innermost index is from that of its loop."""
@@ -207,6 +219,19 @@ class FoldLoops:
             return self.innermost(carried, here)
         return (self.one_level if levels[1:] else self.last_loop)(levels, carried, here)
 
+    def stands_once(self, level: Level) -> bool:
+        """Whether the loop over a level has no part without masks, for it has few steps of a body that is not
+        short, as its bounds by other indices of the fold tell."""
+        if 2 * len(self.value.body.lets) < MUCH and self.value.kind != "logsumexp":
+            return False
+        own = {other.name for other in self.nest.levels}
+        spans = (
+            upper.floor() - lower.ceil()
+            for lower, upper in product(level.lower, level.upper)
+            if (upper.form.variables ^ lower.form.variables) <= own
+        )
+        return any(span.variables <= own and implied(FEW - 1 - span, self.rows) for span in spans)
+
     def thin_part(self, levels: Sequence[Level], here: Inside) -> tuple[Affine, Affine] | None:
         """Where the loop over the first of some levels begins and ends to meet an equality at a point of the
         tile, which a choice of the block is made by. None where there is no such choice, or no tile, or where
@@ -262,12 +287,13 @@ class FoldLoops:
         shift = shift_of(level, here.bound, self.moving)
         if shift is not None:
             return self.shifted_loop(shift, levels, carried, here)
-        span = self.span(level, here, here.masked or here.in_part)
+        span = self.span(level, here, here.masked or here.in_part or self.stands_once(level))
         thin = self.thin_part(levels, here) if span.inner is None else None
 
         def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool, *apart: Constraint) -> Made:
             in_part = here.in_part or span.inner is not None or thin is not None
             there = replace(here, masked=masked, in_part=in_part, apart=(*here.apart, *apart))
+            there = replace(there, is_rare=here.is_rare or (thin is not None and not apart))
 
             def inside(index: Affine, values: Made, point: Point) -> Made:
                 return self.loop(levels[1:], values, there.binding(level.name, index, point))

@@ -16,9 +16,6 @@ from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.tile import ACROSS, LANE, PARTS
 
-MUCH = 16
-"""A body of so many values stands once, under masks: they take a small share of its time."""
-
 
 class LaneFold(FoldLoops):
     """A fold whose innermost loop takes some vectors in one step; the tile has its lanes and `PARTS`."""
@@ -76,7 +73,7 @@ class LaneFold(FoldLoops):
             count = self.choose_index("arith.maxsi", low.affine([room], point), low.index(0, point), point)
             return low.affine([first + low.variable(count).floordiv(step) * step], point)
 
-        if until is not None and len(self.value.body.lets) >= MUCH:
+        if until is not None and (self.is_long or here.is_rare):
             return run(span.start, span.stop, carried, True)
         start = span.start
         if span.inner is not None and self.moves(self.ends_of(level, here)[0]):

@@ -35,7 +35,7 @@ class Context:
 
     `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
     `some` is set, one is for each of these; where `any` is, one of all. In a part of a loop (`in_part`) no
-    loop is taken apart again: code would grow with every level.
+    loop is taken apart again: code would grow with every level. What is rare stands once, under masks.
     """
 
     point: Point
@@ -44,6 +44,7 @@ class Context:
     names: tuple[str, ...] = ()
     masks: Mapping[tuple[int, ...], ir.Value] | None = None
     in_part: bool = False
+    is_rare: bool = False
     some: bool = False
     any: bool = False
     steps: Steps | None = None
@@ -317,10 +318,14 @@ class Lockstep:
                 self.flat_choice(name, chosen, rows, context)
             else:
                 self.uniform_choice(name, choice, rows, context)
-        elif choice.otherwise.lets and context.is_in_fold and any(row.equality for row in rows):
+        elif choice.otherwise.lets and self.is_thin(rows, context):
             self.thin_choice(name, choice, rows, context)
         else:
             self.masked_choice(name, choice, rows, context)
+
+    def is_thin(self, rows: Domain, context: Context) -> bool:
+        """Whether few steps of a reduction meet rows, of those here."""
+        return context.is_in_fold and not context.is_rare and any(row.equality for row in rows)
 
     def taken(self, name: str, block: Block, context: Context) -> None:
         """The one branch that all points take here."""

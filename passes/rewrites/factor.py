@@ -59,8 +59,8 @@ MOST_FACTORS = 8
 MOST_SUMS = 40
 #: Sums are taken apart where that saves this part of a tensor's operations: more loops are more code.
 WORTH_PIECES = 16
-#: What counting operations may take for all tensors of a program, as `effort` counts: half a second.
-COUNTED = 600_000
+#: What counting operations may take for all tensors of a program, as `effort` counts: a tenth of a second.
+COUNTED = 100_000
 
 Around = Mapping[str, "Range | None"]
 

@@ -241,7 +241,8 @@ class _Body:
     def key(self, at: int, term: Term) -> Key | None:
         """Equal for terms that one tensor holds."""
         if (at, term.number) not in self.keys:
-            self.keys[at, term.number] = self.mover.key(term, self.places[at])
+            never = self.mover.never_fits(term, self.places[at])
+            self.keys[at, term.number] = None if never else self.mover.key(term, self.places[at])
         return self.keys[at, term.number]
 
     def has_candidate(self, term: Term) -> bool:
@@ -321,6 +322,8 @@ class _Body:
         known = self.held and self.held.find(term, self.places[at])
         if known:
             return known
+        if self.mover.never_fits(term, self.places[at]):
+            return None
         uses = self.worth(at, term)
         if not uses:
             return None

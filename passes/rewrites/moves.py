@@ -142,6 +142,7 @@ class Mover:
         self.largest = max(map(about, self.shapes.values()), default=0)
         self.sizes = frozenset(self.program.sizes)
         self.boxes: dict[tuple[int, str, tuple[str, ...]], Box | None] = {}
+        self.shaped: dict[Shape, bool] = {}
         self.coordinates = Coordinates(self.program.terms, self.shapes, self.sizes)
         self.arrays = self.program.index_arrays()
         self.literals: dict[int, ElementType | None] = {}
@@ -289,6 +290,13 @@ class Mover:
         if key not in self.boxes:
             self.boxes[key] = self._of_coordinates(term, place)
         return self.boxes[key]
+
+    def never_fits(self, term: Term, place: Place) -> bool:
+        """Whether the box around the coordinates of a term may have an extent below 0, as N - 1 may be."""
+        box = None if self.of_fibre(term) else self._coordinates(term, place)
+        if box is not None and box.shape not in self.shaped:
+            self.shaped[box.shape] = self.is_shape(box.shape)
+        return box is not None and not self.shaped[box.shape]
 
     def _of_coordinates(self, term: Term, place: Place) -> Box | None:
         found = self.coordinates.of(term, fewer=not is_candidate(term))

@@ -39,6 +39,9 @@ EACH = 3
 FOLD = 8
 """So many operations more has a tile where lanes are those of a reduction, to join them."""
 
+LONG, HIDE = 32, 4
+"""What steps of loops in a body of fewer than LONG operations wait for, HIDE copies hide."""
+
 LITTLE_MORE = {64: 0.1, 16: 0.05, 8: 0.01}
 """A body of so many operations or more stands in as few copies as take no more than this share more time."""
 
@@ -185,8 +188,11 @@ def _worth_its_code(accesses: Accesses, found: Sequence[tuple[float, Candidate]]
         return None
     least, best = min(found, key=lambda each: each[0])
     code = accesses.body.size * (MASKED if _moves(accesses) else 1)
+    waits = best.fold is None and accesses.body.inner and code < LONG
+    fewest = min(HIDE, _copies(best)) if waits else 1
     most = least * (1 + next((more for size, more in LITTLE_MORE.items() if code >= size), 0))
     near = (each for each in found if each[0] <= most and _kind(each[1]) == _kind(best))
+    near = (each for each in near if _copies(each[1]) >= fewest)
     return min(near, key=lambda each: (_copies(each[1]), each[0]))[1]
 
 
