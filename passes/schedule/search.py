@@ -188,8 +188,11 @@ def _worth_its_code(accesses: Accesses, found: Sequence[tuple[float, Candidate]]
         return None
     least, best = min(found, key=lambda each: each[0])
     code = accesses.body.size * (MASKED if _moves(accesses) else 1)
-    waits = best.fold is None and accesses.body.inner and code < LONG
-    fewest = min(HIDE, _copies(best)) if waits else 1
+    if best.fold is None:
+        fewest = min(HIDE, _copies(best)) if accesses.body.inner and code < LONG else 1
+    else:
+        # Copies share vectors of the reduction, which gains more than the cost tells.
+        fewest = 1 if _moves(accesses) else math.prod(best.blocks.values())
     most = least * (1 + next((more for size, more in LITTLE_MORE.items() if code >= size), 0))
     near = (each for each in found if each[0] <= most and _kind(each[1]) == _kind(best))
     near = (each for each in near if _copies(each[1]) >= fewest)
