@@ -2,8 +2,8 @@
 
 A rule takes the algebra `a`, the cotangent `g`, the result `y` and the operands. Conventions at
 points without a derivative are those of the language: `abs'(0) = 0`, `sign' = floor' = ceil' = 0`,
-ties of max and min split evenly, `relu'(0) = 0`, and a zero cotangent times an infinite partial is 0
-(`safe`, a plain product where the partial is seen to be finite).
+ties of max and min split evenly, `relu'(0) = 0`. What a zero cotangent times an infinite partial is, says
+`slopes.py` (`through`).
 """
 
 from __future__ import annotations
@@ -64,12 +64,17 @@ def goes_to(a: Algebra, each: Term, wins: str, u: Term, v: Term) -> tuple[Term, 
 
 def over_divisor(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
     """`g / v`, for y = u / v."""
-    return a.safe(g, a.div(a.one, v))
+    return _over_power(a, g, y, u, v, a.div(a.one, v), (a.one, -1))
 
 
 def times_quotient(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
     """`g * y / v`, for y = u / v."""
-    return a.safe(g, a.div(y, v))
+    return _over_power(a, g, y, u, v, a.div(y, v), (u, -2))
+
+
+def _over_power(a: Any, g: Term, y: Term, u: Term, v: Term, partial: Term, power: tuple[Term, int]) -> Term:
+    """Through a slope of y = u / v, which is a power of v but for a factor, infinite where v is 0."""
+    return a.through(g, partial, lambda: slope_ends.quotient(a, y, u, v, *power, not a.shares(u, v)), (v,))
 
 
 def _pow(a: Any, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
@@ -83,7 +88,8 @@ def _pow(a: Any, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     elif isinstance(v, Const):
         du = _root(a, g, y, u, fraction(v.value), a.mul(v, power))
     else:
-        du = a.safe(a.mul(g, v), power)  # u**0 is constant near u = 0
+        # u**0 is constant near u = 0.
+        du = a.through(a.mul(g, v), power, lambda: slope_ends.unknown_power(a, y, u), (u,))
     if isinstance(v, Const):
         return (du, a.zero)
     dv = a.mul(y, a.apply("log", u))
@@ -142,7 +148,9 @@ RULES: dict[str, Rule] = {
     "tanh": lambda a, g, y, u: (a.mul(g, a.sub(a.one, _square(a, y))),),
     "asinh": lambda a, g, y, u: (a.safe(g, a.div(a.one, a.apply("sqrt", a.add(a.one, _square(a, u))))),),
     "acosh": lambda a, g, y, u: (_arc(a, g, y, u, a.mul(a.sub(u, a.one), a.add(u, a.one)), _OF_AREA, -1),),
-    "atanh": lambda a, g, y, u: (a.safe(g, a.div(a.one, a.sub(a.one, _square(a, u)))),),
+    "atanh": lambda a, g, y, u: (
+        a.through(g, a.div(a.one, a.sub(a.one, _square(a, u))), lambda: slope_ends.area_tangent(a, u), (u,)),
+    ),
     "erf": lambda a, g, y, u: (_bell(a, g, u),),
     "erfc": lambda a, g, y, u: (a.neg(_bell(a, g, u)),),
     "abs": lambda a, g, y, u: (a.by_sign(g, y, u),),

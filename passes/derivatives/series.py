@@ -14,17 +14,34 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tadc.frontend.terms import Apply, Const, Guard, Read, Reduce, Select, Term, bottom_up, integer_exponent
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    integer_exponent,
+    operands,
+)
+from tadc.passes.derivatives.coefficients import Coefficients, Number, are_near, number
+from tadc.passes.derivatives.literal_values import literal_value
 from tadc.passes.derivatives.series_rewrites import WITH_STEPS, Near, rewritten
 from tadc.passes.terms.algebra import Algebra, is_const
 
 MOST_NODES = 400
 """Of larger terms there is no series: each root in a long formula would look at all of it."""
+
+MOST_OPERATIONS = 2000
+"""With more operations on coefficients that are no numbers there is no series, either."""
 
 
 class Series(NamedTuple):
@@ -44,12 +61,27 @@ class Series(NamedTuple):
         return self.coefficients[k - self.lead] if self.lead <= k < self.end else None
 
 
-class Free:
-    """What does not depend on t."""
+class Apart(Enum):
+    """What is no series: FREE does not depend on t; OUTSIDE is a root of what is negative for t = 0."""
+
+    FREE = 0
+    OUTSIDE = 1
 
 
-FREE = Free()
-Found = Series | Free | None
+FREE, OUTSIDE = Apart.FREE, Apart.OUTSIDE
+Found = Series | Apart | None
+
+#: The values at infinity, and at minus infinity, of functions that come closer to them than any power of
+#: their operand; None for infinity.
+FAR: Mapping[str, tuple[int | None, int | None]] = {
+    "exp": (None, 0),
+    "exp2": (None, 0),
+    "expm1": (None, -1),
+    "tanh": (1, -1),
+    "sigmoid": (1, 0),
+    "erf": (1, -1),
+    "erfc": (0, 2),
+}
 
 #: The derivatives of a function of one operand, by its rule: (algebra, node) -> partial.
 Partials = Callable[[Algebra, Apply], tuple[Term, ...]]
@@ -59,23 +91,31 @@ Partials = Callable[[Algebra, Apply], tuple[Term, ...]]
 class Expansion:
     """Series of terms, from those of some nodes, which are put into `known` by their numbers.
 
-    All have `length` coefficients at first. Where `is_outside`, a root of what is negative for t = 0 was met.
+    All have `length` coefficients at first. If `signed`, t may be less than 0. Terms that are known stay so,
+    for all that are asked for later.
     """
 
     algebra: Algebra
     partials: Partials
     length: int
+    signed: bool = False
     known: dict[int, Found] = field(default_factory=dict[int, Found])
     numbers: dict[int, float | None] = field(default_factory=dict[int, float | None])
-    is_outside: bool = False
+    #: Terms whose series holds for one sign of what an operand begins with, which is not known.
+    assumed: set[int] = field(default_factory=set[int])
+    heights: dict[int, int] = field(default_factory=dict[int, int])
+
+    def __post_init__(self) -> None:
+        self.coefficients = Coefficients(self.algebra)
 
     def of(self, term: Term) -> Found:
         """The series of a term; None where none is known."""
-        return None if is_large(term, self.known) else bottom_up(term, self.known, self._node)
+        self.coefficients.operations = 0
+        return None if is_large(term, self.heights) else bottom_up(term, self.known, self._node)
 
     def constant(self, term: Term) -> Series:
         """A term that does not depend on t; a number where it is one."""
-        value = bottom_up(term, self.numbers, _value)
+        value = bottom_up(term, self.numbers, literal_value)
         return self.made(0, [term if value is None else self._number(value)])
 
     def made(self, lead: int, coefficients: Sequence[Term]) -> Series:
@@ -84,8 +124,14 @@ class Expansion:
         return _trimmed(lead, [*coefficients, *padding][: self.length])
 
     def _node(self, node: Term, below: list[Found]) -> Found:
+        if any(operand.number in self.assumed for operand in operands(node)):
+            self.assumed.add(node.number)
         if all(found is FREE for found in below):
             return FREE
+        if OUTSIDE in below:
+            return OUTSIDE
+        if self.coefficients.operations > MOST_OPERATIONS:
+            return None
         found = None if any(found is None for found in below) else self._known(node, below)
         if found is not None:
             return found
@@ -93,6 +139,8 @@ class Expansion:
         if other is None:
             return None
         found = bottom_up(other, self.known, self._node)
+        if other.number in self.assumed:
+            self.assumed.add(node.number)
         return self.constant(other) if found is FREE else found
 
     def _near(self, node: Term, found: Found) -> Near | None:
@@ -102,7 +150,7 @@ class Expansion:
         if x.lead < 0 or x.end < 1:
             return None
         grown = (c for k in range(1, x.end) if (c := x.at(k)) is not None and not is_const(c, 0))
-        return Near(x.at(0) or self.algebra.zero, next(grown, self.algebra.zero), _sign(x))
+        return Near(x.at(0) or self.algebra.zero, next(grown, self.algebra.zero), self._sign(x))
 
     def _known(self, node: Term, below: list[Found]) -> Found:
         match node:
@@ -143,9 +191,13 @@ class Expansion:
             return self._both(
                 then, otherwise, lambda x, y: self.algebra.select(node.relation, first, zero, x, y)
             )
-        # Where both are equal for t = 0, another branch is taken there than beside it.
-        sign = _sign(apart) if apart.lead == 0 else None
-        return None if sign is None else then if _HOLDS[node.relation](sign, 0) else otherwise
+        sign = self._sign(apart)
+        if sign is None:
+            return None
+        beside = then if _HOLDS[node.relation](sign, 0) else otherwise
+        # Where both are equal for t = 0, another branch may be taken there than beside it.
+        there = then if _HOLDS[node.relation](0, 0) else otherwise
+        return beside if apart.lead <= 0 or _agree(there, beside) else None
 
     def _applied(self, node: Apply, below: list[Series]) -> Found:
         match node.function, below:
@@ -159,7 +211,7 @@ class Expansion:
                 return self.product(x, y)
             case "div", [x, y]:
                 inverse = self.raised(y, Fraction(-1))
-                return inverse and self.product(x, inverse)
+                return self.product(x, inverse) if isinstance(inverse, Series) else inverse
             case "pinv", [x]:
                 return self.raised(x, Fraction(-1))
             case "pow", [x, _] if isinstance(node.operands[1], Const):
@@ -176,62 +228,48 @@ class Expansion:
     def added(self, x: Series, y: Series) -> Series:
         """The sum."""
         end, lead = min(x.end, y.end), min(x.lead, y.lead)
-        return _trimmed(lead, [self._plus(x.at(k), y.at(k)) for k in range(lead, end)])
+        return self._made(
+            lead, [self.coefficients.plus(number(x.at(k)), number(y.at(k))) for k in range(lead, end)]
+        )
 
     def product(self, x: Series, y: Series) -> Series:
         """The product."""
         length = min(len(x.coefficients), len(y.coefficients))
-        found: list[Term] = []
-        for k in range(length):
-            total: Term = self.algebra.zero
-            for j in range(k + 1):
-                total = self._plus(total, self._times(x.coefficients[j], y.coefficients[k - j]))
-            found.append(total)
-        return _trimmed(x.lead + y.lead, found)
+        left, right = _numbers(x), _numbers(y)
+        found = [self.coefficients.convolved(left, right, range(k + 1), k) for k in range(length)]
+        return self._made(x.lead + y.lead, found)
 
-    def raised(self, x: Series, n: Fraction) -> Series | None:
+    def raised(self, x: Series, n: Fraction) -> Found:
         """A power: of x = c * t**m * (1 + b) it is c**n * t**(m*n) * (1 + b)**n, by the binomial series.
 
         The k-th coefficient r[k] of (1 + b)**n is sum{j}_1^k ((n*j - k + j) * b[j] * r[k - j]) / k.
         """
-        if not x.coefficients or (x.lead * n).denominator != 1:
+        if not x.coefficients:
             return None
         first = x.coefficients[0]
-        power = self._power(first, n)
+        if isinstance(first, Const) and first.value < 0 and n.denominator % 2 == 0:
+            return OUTSIDE
+        lead = x.lead * n
+        if lead.denominator != 1 or (self.signed and n.denominator % 2 == 0 and lead % 2):
+            return Series(math.floor(lead), ())
+        do = self.coefficients
+        power = do.power(number(first), n)
         if power is None:
             return None
-        if isinstance(first, Const) or n.denominator == 1:
-            b = [self._over(c, first) for c in x.coefficients]
-        else:
-            under = self.algebra.apply("pinv", first)
-            b = [self.algebra.one, *(self._times(c, under) for c in x.coefficients[1:])]
-        r: list[Term] = [self.algebra.one]
+        under = None if isinstance(first, Const) or n.denominator == 1 else self.algebra.apply("pinv", first)
+        b = [do.times(c, under) if under else do.over(c, number(first)) for c in _numbers(x)]
+        r: list[Number] = [1.0]
         for k in range(1, len(b)):
-            total: Term = self.algebra.zero
-            for j in range(1, k + 1):
-                factor = self._number(float((n * j - k + j) / k))
-                total = self._plus(total, self._times(factor, self._times(b[j], r[k - j])))
-            r.append(total)
-        return _trimmed(int(x.lead * n), [self._times(power, c) for c in r])
-
-    def _power(self, first: Term, n: Fraction) -> Term | None:
-        """`first**n`, where it is a number or the exponent is a half."""
-        if isinstance(first, Const) and first.value < 0 and n.denominator % 2 == 0:
-            self.is_outside = True
-        if isinstance(first, Const) and (first.value > 0 or n.denominator == 1):
-            return self._number(float(first.value) ** float(n))
-        if n.denominator > 2:
-            return None
-        root = first if n.denominator == 1 else self.algebra.apply("sqrt", first)
-        whole = self.algebra.power(root, abs(n.numerator))
-        if n >= 0:
-            return whole
-        one = self.algebra.one
-        return self.algebra.apply("pinv", whole) if n.denominator > 1 else self.algebra.div(one, whole)
+            weights = [float((n * j - k + j) / k) for j in range(k + 1)] if any(b[1 : k + 1]) else []
+            weighted = [do.times(weight, c) for weight, c in zip(weights, b, strict=False)]
+            r.append(do.convolved(weighted, r, range(1, len(weighted)), k))
+        return self._made(int(lead), [do.times(power, c) for c in r])
 
     def _composed(self, node: Apply, x: Series) -> Series | None:
         """f(c + h) for h that vanishes with t, by the Taylor series of f at c and Horner's scheme."""
-        if x.lead < 0 or not x.coefficients:
+        if x.lead < 0:
+            return self._far(node, x)
+        if x.end < 1:
             return None
         center = x.at(0) or self.algebra.zero
         taylor = self._taylor(node.function, center, max(1, math.ceil(x.end / max(1, x.lead))))
@@ -242,7 +280,34 @@ class Expansion:
         found = self.made(0, [taylor[-1]])
         for c in reversed(taylor[:-1]):
             found = self.added(self.product(found, h), self.made(0, [c]))
-        return found
+        return found if found.end <= x.end else Series(found.lead, found.coefficients[: x.end - found.lead])
+
+    def _sign(self, x: Series) -> float | None:
+        """The sign for a small t; None where it is not known."""
+        first = x.coefficients[0] if x.coefficients else None
+        if not isinstance(first, Const) or (self.signed and x.lead % 2):
+            return None
+        return math.copysign(1, first.value)
+
+    def _far(self, node: Apply, x: Series) -> Series | None:
+        """The limit where the operand is infinite for t = 0, with no other term.
+
+        Where the sign is not known, that of a term counts as positive: `tanh(u)` is 1 or -1, so
+        `1 - tanh(u)**2` vanishes. `exp(u)` is 0 or infinite, and counts as 0.
+        """
+        if node.function not in FAR:
+            return None
+        first, sign = x.coefficients[0], self._sign(x)
+        values = self.algebra.values.of(first)
+        if sign is None and not (self.signed and x.lead % 2) and (values.low >= 0 or values.high <= 0):
+            sign = 1 if values.low >= 0 else -1  # of 0 times infinity there is no value
+        if sign is None:
+            self.assumed.add(node.number)
+        limits = FAR[node.function]
+        limit = limits[(sign or self.algebra.split(first)[0]) < 0]
+        if limit is None and sign is None:
+            limit = limits[1]
+        return None if limit is None else self.made(0, [self._number(limit)])
 
     def _taylor(self, function: str, center: Term, count: int) -> list[Term] | None:
         """f(c), f'(c), f''(c) / 2, …; None where one of them is no finite number."""
@@ -254,14 +319,16 @@ class Expansion:
             value = self._at_center(derived, place, center)
             if value is None:
                 return None
-            found.append(self._over(value, self._number(math.factorial(k))))
+            found.append(
+                self.coefficients.term(self.coefficients.times(1 / math.factorial(k), number(value)))
+            )
             derived = self._slope(derived, place)
         return found
 
     def _at_center(self, term: Term, place: Read, center: Term) -> Term | None:
         if isinstance(center, Const):
             known: dict[int, float | None] = {place.number: float(center.value)}
-            value = bottom_up(term, known, _value)
+            value = bottom_up(term, known, literal_value)
             return None if value is None or not math.isfinite(value) else self._number(value)
         rebuild = self.algebra.terms.rebuild
         return bottom_up(term, {place.number: center}, lambda node, below: rebuild(node, below))
@@ -292,27 +359,15 @@ class Expansion:
     def _number(self, value: float) -> Const:
         return self.algebra.const(value)
 
-    def _plus(self, x: Term | None, y: Term | None) -> Term:
-        if isinstance(x, Const) and isinstance(y, Const):
-            return self._number(x.value + y.value)
-        return self.algebra.add(x or self.algebra.zero, y or self.algebra.zero)
-
-    def _times(self, x: Term, y: Term) -> Term:
-        if isinstance(x, Const) and isinstance(y, Const):
-            return self._number(x.value * y.value)
-        return self.algebra.mul(x, y)
-
-    def _over(self, x: Term, y: Term) -> Term:
-        if isinstance(x, Const) and isinstance(y, Const):
-            return self._number(x.value / y.value)
-        if isinstance(y, Const):
-            return self.algebra.mul(self._number(1 / y.value), x)
-        return self.algebra.one if x is y else self.algebra.div(x, y)
+    def _made(self, lead: int, coefficients: Sequence[Number]) -> Series:
+        return _trimmed(lead, [self.coefficients.term(c) for c in coefficients])
 
 
-def is_large(term: Term, known: Collection[int] = ()) -> bool:
-    """Whether a term has too many nodes to look at each, beside those that are known."""
-    seen, stack = set(known), [term]
+def is_large(term: Term, heights: dict[int, int]) -> bool:
+    """Whether a term has too many nodes to look at each; `heights` keeps the longest ways down."""
+    if bottom_up(term, heights, lambda _, below: 1 + max(below, default=0)) > MOST_NODES:
+        return True
+    seen, stack = set[int](), [term]
     while stack and len(seen) <= MOST_NODES:
         node = stack.pop()
         if node.number not in seen:
@@ -321,16 +376,21 @@ def is_large(term: Term, known: Collection[int] = ()) -> bool:
     return len(seen) > MOST_NODES
 
 
+def _numbers(x: Series) -> list[Number]:
+    return [number(c) for c in x.coefficients]
+
+
+def _agree(x: Series, y: Series) -> bool:
+    """Whether series have the same coefficients as far as both are known, those of t**0 among them."""
+    end = min(x.end, y.end)
+    pairs = ((number(x.at(k)), number(y.at(k))) for k in range(min(x.lead, y.lead, 0), end))
+    return end > 0 and all(are_near(a, b) for a, b in pairs)
+
+
 def _trimmed(lead: int, coefficients: Sequence[Term]) -> Series:
     """Without the zeros in front."""
     start = next((k for k, c in enumerate(coefficients) if not is_const(c, 0)), len(coefficients))
     return Series(lead + start, tuple(coefficients[start:]))
-
-
-def _sign(x: Series) -> float | None:
-    """The sign for a small t > 0; None where it is not known."""
-    first = x.coefficients[0] if x.coefficients else None
-    return math.copysign(1, first.value) if isinstance(first, Const) else None
 
 
 def _exponent(node: Apply) -> Fraction:
@@ -357,43 +417,3 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-
-
-def _quotient(x: float, y: float) -> float:
-    return x / y
-
-
-def _safe(x: float, y: float) -> float:
-    return x * y if x else 0.0
-
-
-def _pinv(x: float) -> float:
-    return 1 / x if x else 0.0
-
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x))
-
-
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
-    "div": _quotient,
-    "safe": _safe,
-    "pinv": _pinv,
-    "sigmoid": _sigmoid,
-}
-
-
-def _value(node: Term, below: list[float | None]) -> float | None:
-    """The value of a term of numbers; None where there is none."""
-    if isinstance(node, Const):
-        return float(node.value)
-    function = _OPERATORS.get(node.function) if isinstance(node, Apply) else None
-    function = function or (getattr(math, node.function, None) if isinstance(node, Apply) else None)
-    if function is None or any(x is None for x in below):
-        return None
-    try:
-        found = function(*below)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        return None
-    return found if isinstance(found, float) else None

@@ -10,12 +10,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, Term
 from tadc.passes.terms.algebra import Algebra
 
 LENGTH = 16
 """Coefficients of the series of an inverse function."""
+
+KNOWN = 2
+"""Derivatives of a product that its first terms have right, besides the product itself."""
 
 
 #: Ends (e, y0, s) of the domain of an inverse function: at u = e it has the value y0, near it y0 + s * t.
@@ -26,12 +30,13 @@ Ends = Sequence[tuple[int, float, int]]
 class Slope:
     """Where the slope of a function is infinite, as a series in t, which is 0 there.
 
-    The slope by the operand `u` is `factor * t**exponent / divisor`, and t a root of u of order q. `nodes`
+    The slope by the operand `u` is `factor * t**exponent / divisor`, and t a root of u of order q, or u but
+    for a factor. `nodes`
     are terms that are powers of t, by their numbers: the exponent and a factor in front; `series` those that
     have other coefficients. `write` makes t**k of terms, for k >= 0; `where` are two values that are equal
-    where t is 0. `least`: at the least value of u the slope counts as 0. `zero_wins`: what has the factor 0
-    there counts as 0, as long as nothing better is known, as the value is infinite, too, or the slope is not:
-    it `has_step`.
+    where t is 0. `least`: at the least value of u the slope counts as 0. One that `has_step` is not infinite:
+    what has the factor 0 there is 0. At a `pole` the value is infinite as well.
+    `known` are derivatives of the product that are written. If `signed`, t may be less than 0.
     """
 
     u: Term
@@ -44,8 +49,10 @@ class Slope:
     series: Mapping[int, Sequence[float]] = field(default_factory=dict[int, Sequence[float]])
     divisor: Sequence[float] = (1.0,)
     least: bool = True
-    zero_wins: bool = False
     has_step: bool = False
+    pole: bool = False
+    known: int = KNOWN
+    signed: bool = False
 
 
 def root(a: Algebra, y: Term, u: Term, n: Fraction) -> list[Slope]:
@@ -63,18 +70,9 @@ def root(a: Algebra, y: Term, u: Term, n: Fraction) -> list[Slope]:
     scale, rest = a.split(u)
     if scale > 0 and rest is not u:
         nodes[rest.number] = (q, a.const(1 / scale))
+    below_u = below(u, [0.0] * q + [1.0])
     return [
-        Slope(
-            u,
-            q if p > 0 else 1,
-            a.const(float(n)),
-            p - q,
-            write,
-            (u, a.zero),
-            nodes,
-            below(u, [0.0] * q + [1.0]),
-            zero_wins=p < 0,
-        )
+        Slope(u, q, a.const(float(n)), p - q, write, (u, a.zero), nodes, below_u, least=p > 0, pole=p < 0)
     ]
 
 
@@ -88,14 +86,58 @@ def logarithm(a: Algebra, u: Term, scale: float = 1.0, over: Term | None = None)
     return [Slope(t, 1, a.const(1 / scale), -1, write, (t, a.zero), {t.number: (1, None)})]
 
 
-def quotient(a: Algebra, y: Term, u: Term, v: Term, factor: Term, exponent: int) -> list[Slope]:
-    """The slopes 1 / v and u / v**2 of y = u / v, with t = v."""
+def unknown_power(a: Algebra, y: Term, u: Term) -> list[Slope]:
+    """The slope v * u**(v - 1) of y = u**v but for the factor v, y / u, with t = u."""
 
     def write(k: int) -> Term:
-        return a.power(v, k)
+        return a.power(u, k)
 
-    nodes: dict[int, tuple[int, Term | None]] = {y.number: (-1, u), v.number: (1, None)}
-    return [Slope(v, 1, factor, exponent, write, (v, a.zero), nodes, zero_wins=True)]
+    return [Slope(u, 1, y, -1, write, (u, a.zero), {u.number: (1, None)})]
+
+
+def area_tangent(a: Algebra, u: Term) -> list[Slope]:
+    """The slope 1 / (1 - u**2) of the inverse hyperbolic tangent, with t = 1 - u or 1 + u."""
+    found: list[Slope] = []
+    for e in (1, -1):
+        t = a.sub(a.one, a.mul(a.const(e), u))
+
+        def write(k: int, t: Term = t) -> Term:
+            return a.power(t, k)
+
+        series = {u.number: (float(e), float(-e))}
+        found.append(Slope(u, 1, a.one, -1, write, (u, a.const(e)), series=series, divisor=(2.0, -1.0)))
+    return found
+
+
+def quotient(a: Algebra, y: Term, u: Term, v: Term, factor: Term, exponent: int, apart: bool) -> list[Slope]:
+    """The slopes `factor * v**exponent`, 1 / v and u / v**2, of y = u / v.
+
+    With t = v; if u is `apart` from v, with t = v / u, of which y alone makes no other coefficients than
+    numbers, and both slopes are t**exponent / u.
+    """
+    if not apart or isinstance(u, Const):
+        nodes: dict[int, tuple[int, Term | None]] = {v.number: (1, None)}
+        if apart:
+            nodes[y.number] = (-1, u)
+
+        def write_alone(k: int) -> Term:
+            return _powers(a, (v, k))
+
+        return [Slope(v, 1, factor, exponent, write_alone, (v, a.zero), nodes, pole=True)]
+
+    def write(k: int) -> Term:
+        return _powers(a, (v, k), (u, -k - 1))
+
+    nodes = {y.number: (-1, None), v.number: (1, u)}
+    signed = not a.values.of(u).is_nonnegative
+    return [Slope(v, 1, a.one, exponent, write, (v, a.zero), nodes, pole=True, known=0, signed=signed)]
+
+
+def _powers(a: Algebra, *powers: tuple[Term, int]) -> Term:
+    """A product of powers, those with negative exponents below the line."""
+    over = [a.power(base, n) for base, n in powers if n > 0]
+    under = [a.power(base, -n) for base, n in powers if n < 0]
+    return reduce(a.div, under, reduce(a.mul, over, a.one))
 
 
 def step(a: Algebra, y: Term, u: Term) -> Slope:
@@ -105,7 +147,7 @@ def step(a: Algebra, y: Term, u: Term) -> Slope:
         return a.power(y, k)
 
     nodes: dict[int, tuple[int, Term | None]] = {y.number: (1, None)}
-    return Slope(u, 2, u, -1, write, (u, a.zero), nodes, least=False, zero_wins=True, has_step=True)
+    return Slope(u, 2, u, -1, write, (u, a.zero), nodes, least=False, has_step=True)
 
 
 def arc(a: Algebra, y: Term, u: Term, ends: Ends, square: int) -> list[Slope]:

@@ -12,6 +12,8 @@ and what it should be depends on why g is 0:
   next terms would matter, so no derivative of any order is wrong in silence.
 - no series is known: the product is as it is, NaN where it is 0 * inf.
 
+A quotient is infinite where its slope is; what is made of it may be finite, and is a series in its divisor.
+
 Of what is proven to be no less than 0, such as a sum of squares, 0 is the least value, where its own slope is
 0. There the slope of the root counts as 0: `pinv(t)` is 1 / t and 0 where t is 0, at every order.
 
@@ -38,16 +40,14 @@ from tadc.frontend.terms import (
     integer_exponent,
     reachable,
 )
-from tadc.passes.derivatives.series import FREE, Expansion, Partials, Series, is_large
+from tadc.passes.derivatives.parting import Parting, addends, without
+from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.steep_doubts import steep_doubts
-from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, is_safe
+from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const
 from tadc.passes.terms.products import Product, product_of
 from tadc.passes.terms.value_intervals import Values
 from tadc.passes.terms.value_ranges import ValueRanges
-
-KNOWN = 2
-"""Derivatives of a product that its first terms have right, besides the product itself."""
 
 
 class CotangentAlgebra(Algebra):
@@ -55,6 +55,7 @@ class CotangentAlgebra(Algebra):
     is differentiated by, `partials` are the rules of derivatives. `asked` is whether a cotangent has hung on
     it. `at` is the function whose operands get cotangents, `unresolved` those that pass on what may be 0 *
     inf. `chosen` are tensors of cotangents that are 0 where a choice by values leaves out what they are of.
+    What is `vanishing` is 0 where a slope is infinite, and so is the product, whatever else stands in it.
     """
 
     def __init__(
@@ -74,6 +75,9 @@ class CotangentAlgebra(Algebra):
         self.asked = False
         self.at: Apply | None = None
         self.unresolved: dict[int, Apply] = {}
+        self.expansions: dict[tuple[int, int], Expansion] = {}
+        self.vanishing: set[int] = set()
+        self.heights: dict[int, int] = {}
         for definition in values.program.definitions if values.program else ():
             if definition.cotangent_of:
                 self.define(definition.name, definition.body)
@@ -139,7 +143,7 @@ class CotangentAlgebra(Algebra):
         choices = next((t for t in product.over if _is_sum(t) and self.has_choices(t)), None)
         if choices is None or choices is g:
             return g
-        rest = Product(product.scale, _without(product.over, [choices]), product.under).term(self)
+        rest = Product(product.scale, without(product.over, [choices]), product.under).term(self)
         return self._summed(choices, lambda part: self.mul(part, rest))
 
     def has_points(self, term: Term) -> bool:
@@ -158,9 +162,8 @@ class CotangentAlgebra(Algebra):
             return self.zero
         if self.values.of(partial).finite:
             return self.product(g, partial)
-        if is_large(g):
-            return self.safe(g, partial)
-        g = self._multiplied_out(g)
+        if not is_large(g, self.heights):
+            g = self._multiplied_out(g)
         if any(chooses_zero(addend) for _, addend in addends(g)):
             found = (self._chosen(part, partial, slopes, operands) for part in self._by_choice(g))
             return reduce(self.add, found)
@@ -170,6 +173,9 @@ class CotangentAlgebra(Algebra):
         if not self.shares(ends[0].u, ends[0].u):
             return self.safe(g, partial)
         alone, shared = self._parted(g, operands)
+        if ends[0].pole and not self.values.of(g).is_nonzero and self._vanishes(shared, ends[0]):
+            self.vanishing.add(self.split(g)[1].number)
+            return self.safe(g, partial)
         if is_const(shared, 1):
             found = self._least(self.one, ends[0]) if self._is_least(ends[0]) else partial
         else:
@@ -251,66 +257,61 @@ class CotangentAlgebra(Algebra):
 
     def _parted(self, g: Term, operands: Sequence[Term]) -> tuple[Term, Term]:
         """The factors of a cotangent that do not depend on the operands, and the rest."""
-
         self.asked = True
 
         def is_shared(term: Term) -> bool:
             return any(self.shares(term, operand) for operand in operands)
 
-        if not is_shared(g):
-            return g, self.one
-        product = without_masks(g)
-        alone, shared = product.split(lambda term: not is_shared(term))
-        outer: Term = alone.term(self)
-        over: list[Term] = []
-        for factor in shared.over:
-            common, rest = self._common(factor, is_shared)
-            outer = self.mul(outer, common)
-            over.append(rest)
-        return outer, Product(product.scale, tuple(over), shared.under).term(self)
-
-    def _common(self, term: Term, is_shared: Callable[[Term], bool]) -> tuple[Term, Term]:
-        """The factors that all summands have and that are not shared, and the sum without them."""
-        products = [(sign, without_masks(addend)) for sign, addend in addends(term)]
-        first, *others = (product for _, product in products)
-        common = [t for t in first.over if not is_shared(t) and all(t in p.over for p in others)]
-        if not others or not common:
-            return self.one, term
-        total: Term = self.zero
-        for sign, product in products:
-            part = Product(sign * product.scale, _without(product.over, common), product.under).term(self)
-            total = self.add(total, part)
-        return reduce(self.mul, common), total
+        return Parting(self, is_shared, self.vanishing).parted(g)
 
     # -- factors that do -------------------------------------------------------------------------
 
     def _resolved(self, d: Term, partial: Term, ends: Sequence[Slope]) -> Term:
         """`d * partial` where d depends on what the operand depends on."""
-        found = self.safe(d, partial) if ends[0].zero_wins else self.product(d, partial)
+        found = self.safe(d, partial) if ends[0].has_step else self.product(d, partial)
+        if is_large(d, self.heights):
+            self._note(d, ends[0])
+            return found
         for slope in ends:
             exponent, rest = self._without_powers(d, slope)
-            if exponent >= 0 and len(slope.divisor) == 1:
-                return self.mul(rest, slope.write(exponent))
             series = self._series(rest, slope)
+            is_finite = series is None or series.lead >= 0
+            if exponent >= 0 and len(slope.divisor) == 1 and is_finite:
+                return self.mul(rest, slope.write(exponent))
+            if slope.pole and slope.exponent < exponent and self._expansion(slope).of(rest) is FREE:
+                return self.product(rest, slope.write(exponent))
             limit = series and self._limit(series, exponent, slope, found)
             if limit:
                 found = limit
             elif self._is_least(slope) and not self._has_pole(d, series, exponent, slope):
                 found = self._least(d, slope)
-            elif series is None or self._hides(series, exponent, slope):
+            elif series is None or (not slope.pole and self._hides(series, exponent, slope)):
                 self._note(d, slope)
         return found
 
     def _note(self, d: Term, slope: Slope) -> None:
-        """Note a product that may be 0 * inf: of a finite value, or of a logarithm and what a tensor gets."""
-        told = slope.zero_wins or self._is_least(slope) or self.values.of(d).is_nonzero
-        doubted = slope.q > 1 or (isinstance(d, Read) and isinstance(slope.u, Read))
+        """Note a product that may be 0 * inf: of a finite value, a formula of what has a pole, or a logarithm
+        and what a tensor gets."""
+        told = slope.has_step or self._is_least(slope) or (self.values.of(d).is_nonzero and not slope.pole)
+        doubted = slope.q > 1 or slope.pole or (isinstance(d, Read) and isinstance(slope.u, Read))
         if self.at is not None and doubted and not told:
             self.unresolved[self.at.number] = self.at
 
     def doubts(self, source: Source | None) -> tuple[Diagnostic, ...]:
         """Warnings about what is not known."""
         return steep_doubts(self.unresolved.values(), source)
+
+    def _vanishes(self, d: Term, slope: Slope) -> bool:
+        """Whether d vanishes faster than any power of t or is infinite, by factors that are finite."""
+        exponent, rest = self._without_powers(d, slope)
+        series = self._series(rest, slope)
+        if series is None or series.coefficients or series.lead + exponent < 0:
+            return False
+        expansion = self._expansion(slope)
+        factors = (expansion.of(factor) for factor in product_of(d).over)
+        return d.number in expansion.assumed or all(
+            f is FREE or (isinstance(f, Series) and f.lead >= 0) for f in factors
+        )
 
     def _hides(self, series: Series, exponent: int, slope: Slope) -> bool:
         """Whether the first factor of an infinite power may be 0 where that is."""
@@ -331,8 +332,8 @@ class CotangentAlgebra(Algebra):
             for term in terms:
                 n = integer_exponent(term)
                 base, n = (term, 1) if n is None else (term.below[0], n)
-                if base.number in slope.nodes:
-                    own, factor = slope.nodes[base.number]
+                own, factor = slope.nodes.get(base.number, (0, None))
+                if own and (factor is None or not self.shares(factor, slope.u)):
                     exponent += sign * n * own
                     kept += [] if factor is None else [self.power(factor, n)]
                 else:
@@ -364,18 +365,31 @@ class CotangentAlgebra(Algebra):
 
     def _series(self, term: Term, slope: Slope) -> Series | None:
         """The series in t of a term over the divisor of a slope; outside of its domain an infinite one."""
-        expansion = Expansion(self, self.partials, min(LENGTH, 4 * slope.q + 4 - slope.exponent))
+        expansion = self._expansion(slope)
         for number, (k, factor) in slope.nodes.items():
-            expansion.known[number] = expansion.made(k, [factor or self.one])
+            if factor is None or not self.shares(factor, slope.u):
+                expansion.known[number] = expansion.made(k, [factor or self.one])
         for number, coefficients in slope.series.items():
             expansion.known[number] = expansion.made(0, [self.const(c) for c in coefficients])
         found = expansion.of(term)
-        if expansion.is_outside:
+        if term.number in expansion.assumed and isinstance(found, Series) and found.coefficients:
+            return None
+        if found is OUTSIDE:
             return Series(slope.exponent, (self.one,))
         found = expansion.constant(term) if found is FREE else found
         divisor = expansion.made(0, [self.const(c) for c in slope.divisor])
         inverse = expansion.raised(divisor, Fraction(-1))
-        return expansion.product(found, inverse) if isinstance(found, Series) and inverse else None
+        if isinstance(found, Series) and isinstance(inverse, Series):
+            return expansion.product(found, inverse)
+        return None
+
+    def _expansion(self, slope: Slope) -> Expansion:
+        """The series in t, which are those of other slopes with the same t."""
+        length = min(LENGTH, 4 * slope.q + 4 - slope.exponent)
+        key = (slope.write(1).number, length)
+        if key not in self.expansions:
+            self.expansions[key] = Expansion(self, self.partials, length, slope.signed)
+        return self.expansions[key]
 
     def _limit(self, series: Series, exponent: int, slope: Slope, beside: Term) -> Term | None:
         """The product, by its first terms where t is 0 and `beside` elsewhere; None where it is infinite.
@@ -383,29 +397,41 @@ class CotangentAlgebra(Algebra):
         If the first of them is infinite but for a factor that may be 0, the others are taken where that is 0.
         """
         order = series.lead + exponent
+        if order + len(series.coefficients) < 1:
+            return None
         if order >= 0:
             return self.select("=", *slope.where, self._terms(order, series.coefficients, slope), beside)
-        first, *others = series.coefficients or (self.one,)
+        first, *others = series.coefficients
         if order < -1:
             return None
         if slope.has_step or self._is_least(slope):
             # The infinite term alone counts as 0.
             rest = self._terms(0, others, slope)
             return None if is_const(rest, 0) else self.select("=", *slope.where, rest, beside)
-        if isinstance(first, Const) or self.shares(first, slope.u):
+        if slope.pole or isinstance(first, Const) or self.shares(first, slope.u):
             return None
         there = self.select("=", self.split(first)[1], self.zero, self._terms(0, others, slope), beside)
         return self.select("=", *slope.where, there, beside)
 
     def _terms(self, order: int, coefficients: Sequence[Term], slope: Slope) -> Term:
-        """The first terms of a series, and the power of t that says where they end."""
-        last = KNOWN * slope.q + 1
+        """The first terms of a series, and a power of t that says where they end."""
+        is_long = slope.pole and not all(isinstance(c, Const) for c in coefficients)
+        known = 0 if is_long else slope.known
+        last = min(known * slope.q + 1, order + len(coefficients))
         total: Term = self.zero
         for k, c in enumerate(coefficients, order):
             if k < last and not is_const(c, 0):
                 total = self.add(total, self.mul(c, slope.write(k)))
-        told = slope.q == 1 or slope.has_step or self._is_least(slope)
-        return total if told else self.add(total, slope.write(last))
+        if slope.has_step or self._is_least(slope):
+            return total
+        return self.add(total, self._end(last, slope))
+
+    def _end(self, k: int, slope: Slope) -> Term:
+        """A power of t that is infinite at 0 in the derivative in which t**k matters."""
+        if k % slope.q:
+            return slope.write(k)
+        root = self.apply("sqrt", slope.u)
+        return root if k == 1 else self.mul(self.power(slope.u, k - 1), root)
 
 
 def _is_sum(term: Term) -> bool:
@@ -427,51 +453,10 @@ def _is_finite(values: Values) -> bool:
     return values.finite and values.is_nonzero
 
 
-def addends(term: Term) -> list[tuple[int, Term]]:
-    """What sums and differences add up, with signs."""
-    found: list[tuple[int, Term]] = []
-    stack = [(1, term)]
-    while stack:
-        sign, node = stack.pop()
-        match node:
-            case Apply(function="add", operands=(x, y)):
-                stack += [(sign, y), (sign, x)]
-            case Apply(function="sub", operands=(x, y)):
-                stack += [(-sign, y), (sign, x)]
-            case Apply(function="neg", operands=(x,)):
-                stack.append((-sign, x))
-            case _:
-                found.append((sign, node))
-    return found
-
-
-def without_masks(term: Term) -> Product:
-    """The factors of a product, those of `safe` among them."""
-    product = product_of(term)
-    if not any(is_safe(factor) for factor in product.over):
-        return product
-    scale, over, under = product.scale, list[Term](), list(product.under)
-    for factor in product.over:
-        parts = map(without_masks, factor.operands) if is_safe(factor) else (Product(1, (factor,), ()),)
-        for part in parts:
-            scale *= part.scale
-            over += part.over
-            under += part.under
-    return Product(scale, tuple(over), tuple(under))
-
-
 def choice_of(node: Guard | Select) -> tuple[object, ...]:
     """What a choice asks, and which branch of it is 0."""
     asked = node.conditions if isinstance(node, Guard) else (node.relation, node.lhs.number, node.rhs.number)
     return (asked, is_const(node.otherwise, 0))
-
-
-def _without(terms: Sequence[Term], taken: Sequence[Term]) -> tuple[Term, ...]:
-    """The terms but for one of each that is taken."""
-    left = list(terms)
-    for term in taken:
-        left.remove(term)
-    return tuple(left)
 
 
 def is_pinv(term: Term) -> bool:

@@ -20,7 +20,7 @@ def _doubt(node: Apply, source: Source | None) -> Diagnostic:
         "TAD0412",
         f"the derivative may be NaN where the slope of `{node.function}` is infinite",
         notes=["it is multiplied by something that may be 0 at the same points, and 0 times infinity is NaN"],
-        helps=["write what the product is without the root, or choose the value there by `select`"],
+        helps=["write what the product is without that function, or choose the value there by `select`"],
         severity="warning",
         source=source,
     )
@@ -28,5 +28,5 @@ def _doubt(node: Apply, source: Source | None) -> Diagnostic:
     if isinstance(where, Place):
         where = source.span_at(where) if source and where.file == source.name else None
     if isinstance(where, Span) and source:
-        made.primary = Label(where, "has an infinite slope at the end of its domain")
+        made.primary = Label(where, "has a slope that is infinite somewhere")
     return made

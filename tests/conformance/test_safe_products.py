@@ -22,12 +22,10 @@ PROGRAMS = {
 SAFE = {
     "example: impedance": "quotients by the current",
     "example: kernel_density": "quotients by bandwidths",
-    "example: orbit": "a quotient by a distance",
     "workload: cosines": "the root of a sum of squares, and a quotient by it",
     "workload: coulomb": "a quotient by a distance",
     "workload: causal-guards": "a quotient by a sum",
     "workload: local-attention": "a quotient by a sum",
-    "workload: edit-distance": "the logarithm of a sum",
     "workload: tridiagonal": "quotients by pivots",
     "workload: polynomials": "powers of what may be 0",
     "test_large_sizes: element by element": "a quotient by 2 + y",

@@ -17,7 +17,7 @@ import tadc
 MP: Any = mpmath.mp
 NAMES = {
     name: getattr(MP, name)
-    for name in "sin cos tan sinh cosh tanh asin acos acosh exp log sqrt cbrt pi".split()
+    for name in "sin cos tan sinh cosh tanh asin acos acosh atan exp log sqrt cbrt erf pi".split()
 }
 NAMES |= {"abs": abs, "sigmoid": lambda u: 1 / (1 + MP.exp(-u))}
 NAMES |= {"atan2": MP.atan2, "asinh": MP.asinh, "max": max, "min": min, "relu": lambda u: max(u, 0)}
@@ -50,6 +50,7 @@ FORMULAS = [
     "sqrt(x + x**2)*tanh(sqrt(x + x**2))",
     "exp(log(x) + 2)",
     "exp(2*log(x))*cos(x)",
+    "1/(1/x + 1/3)",
     "sqrt(1 - cos(sqrt(x)))**2",
     "sigmoid(sqrt(x)) * sigmoid(-sqrt(x))",
     "abs(x)**2 + abs(x)**4",
@@ -243,3 +244,72 @@ def check_norm(
         f = tadc.vjp(tadc.jvp(f, wrt="x"), wrt="x")
         found = f(x=zero, x_dot=along, df=0.0, df_dot=1.0, **given)
     np.testing.assert_allclose(found, curvature * along, rtol=1e-9, atol=1e-10, err_msg=formula)
+
+
+#: What is infinite where x is 0.
+POLES = [
+    *("1/x", "2/x", "1/x**2", "x**-2", "1/(x + x**2)", "1/sin(x)", "x**-0.5", "1/sqrt(x)", "1/tanh(x)"),
+    *("(1 + x)/x", "cos(x)/x", "1/x/x", "1/log(1 + x)", "1/(exp(x) - 1)", "1/x**3"),
+]
+#: Functions that are finite, or 0, where their operand is infinite, and others.
+OF_POLES = [
+    *("1/(2 + {})", "tanh({})", "atan({})", "exp(-({}))", "sigmoid({})", "erf({})", "x*({})"),
+    *("1/(1 + ({})**2)", "({})**-2", "1/({})", "sin(1/({}))", "exp(-({})**2)", "sqrt(1 + ({})**2)"),
+]
+
+
+def formula_of_pole(rng: random.Random, depth: int) -> str:
+    """A formula of a pole, and of x."""
+    if depth == 0:
+        return rng.choice([ROOT, ROOT, ROOT, "x", "2"])
+    if rng.random() < 0.6:
+        return rng.choice(OF_POLES).format(formula_of_pole(rng, depth - 1))
+    left, right = formula_of_pole(rng, depth - 1), formula_of_pole(rng, depth - 1)
+    return f"({left} {rng.choice('**+-/')} {right})"
+
+
+@pytest.mark.one_in(25)
+@pytest.mark.parametrize("seed", range(100))
+def test_random_formula_of_a_pole(seed: int) -> None:
+    """Where a quotient is infinite and the formula finite, a derivative is right or not finite."""
+    rng = random.Random(seed)
+    formula = formula_of_pole(rng, rng.choice((2, 3))).replace(ROOT, f"({rng.choice(POLES)})")
+    order = rng.choice((1, 2))
+    modes = rng.choices(("vjp", "jvp"), k=order)
+    f = tadc.function(f"x: f64; f = {formula}")
+    if not np.isfinite(f(x=0.0)):
+        pytest.skip("the formula itself is not finite")
+    known = series(formula, 4, 4 * order + 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tadc.CompileWarning)
+        found = float(derivative(f, {"x": 0.0}, modes))
+    if any(abs(known[k]) > 1e-9 for k in range(1, 4 * order) if k % 4):
+        assert not np.isfinite(found), formula
+    elif np.isfinite(found):
+        wanted = known[4 * order] * float(MP.factorial(order))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=f"{formula}: {modes}")
+
+
+@pytest.mark.parametrize(
+    ("formula", "wanted"),
+    [("1/(1/a + 1/b)", 1.0), ("atan(b/a)", 1 / 3), ("tanh(b/a)", 0.0), ("log(b/a)", -np.inf)],
+)
+def test_quotients_of_two_arguments(formula: str, wanted: float) -> None:
+    f = tadc.vjp(tadc.function(f"a: f64; b: f64; f = {formula}"), wrt="a")
+    np.testing.assert_allclose(f(a=0.0, b=-3.0, df=1.0), wanted, rtol=1e-15)
+
+
+def test_what_a_quotient_gets_from_outside() -> None:
+    """A cotangent of 0, or a mask, leaves nothing of what is infinite."""
+    f = tadc.vjp(tadc.function("a: f64[2]; m: f64[2]; f[i] = m[i] * (tanh(a[i] / 2) / a[i])"), wrt="a")
+    np.testing.assert_array_equal(f(a=np.zeros(2), m=np.ones(2), df=np.zeros(2)), 0.0)
+    np.testing.assert_array_equal(f(a=np.zeros(2), m=np.zeros(2), df=np.ones(2)), 0.0)
+
+
+def test_a_long_formula_is_never_0_in_silence() -> None:
+    """Of long formulas there is no series, but they are no 0 where their factors are not told apart."""
+    text = " + ".join(f"x**{k}/(1 + x/{k}.5)" for k in range(2, 200))
+    f = tadc.function(f"x: f64; f = (sqrt(x) * (1 + {text})) * sqrt(x)")
+    with pytest.warns(tadc.CompileWarning, match="TAD0412"):
+        found = float(derivative(f, {"x": 0.0}, ["vjp"]))
+    assert np.isnan(found) or found == 1.0

@@ -1,0 +1,92 @@
+"""Coefficients of series: numbers where they are literals, else terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+
+from tadc.frontend.terms import Const, Term
+from tadc.passes.terms.algebra import Algebra
+
+#: A coefficient while it is computed with.
+Number = float | Term
+
+
+def number(term: Term | None) -> Number:
+    """A term; of a literal its value, 0 for None."""
+    return 0.0 if term is None else float(term.value) if isinstance(term, Const) else term
+
+
+def are_near(x: Number, y: Number) -> bool:
+    """Whether two are the same term, or numbers that differ by rounding."""
+    if isinstance(x, Term) or isinstance(y, Term):
+        return x is y
+    return math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
+
+
+@dataclass
+class Coefficients:
+    """Arithmetic; `operations` counts those on terms."""
+
+    algebra: Algebra
+    operations: int = 0
+
+    def term(self, x: Number) -> Term:
+        """As a term."""
+        return x if isinstance(x, Term) else self.algebra.const(x)
+
+    def plus(self, x: Number, y: Number) -> Number:
+        """`x + y`."""
+        if not isinstance(x, Term) and not isinstance(y, Term):
+            return x + y
+        self.operations += 1
+        return number(self.algebra.add(self.term(x), self.term(y)))
+
+    def times(self, x: Number, y: Number) -> Number:
+        """`x * y`; of a term and its reciprocal a number."""
+        if not isinstance(x, Term) and not isinstance(y, Term):
+            return x * y
+        if x == 0.0 or y == 0.0:
+            return 0.0
+        self.operations += 1
+        algebra = self.algebra
+        (a, left), (b, right) = algebra.split(self.term(x)), algebra.split(self.term(y))
+        if algebra.div(algebra.one, left) is right or algebra.div(algebra.one, right) is left:
+            return float(a * b)
+        return number(algebra.mul(self.term(x), self.term(y)))
+
+    def over(self, x: Number, y: Number) -> Number:
+        """`x / y`; of two multiples of a term a number."""
+        if not isinstance(y, Term):
+            return self.times(1 / y, x) if isinstance(x, Term) else x / y
+        if x == 0.0:
+            return x
+        (scale, above), (other, below) = self.algebra.split(self.term(x)), self.algebra.split(y)
+        if above is below:
+            return float(scale / other)
+        self.operations += 1
+        return self.algebra.div(self.term(x), y)
+
+    def convolved(self, x: Sequence[Number], y: Sequence[Number], places: Iterable[int], k: int) -> Number:
+        """The sum of x[j] * y[k - j] over the places j."""
+        return reduce(self.plus, (self.times(x[j], y[k - j]) for j in places), 0.0)
+
+    def power(self, x: Number, n: Fraction) -> Number | None:
+        """`x**n` of a number, or of a term with halves or whole numbers as exponents; None where that is no
+        finite number."""
+        if not isinstance(x, Term) and (x > 0 or n.denominator == 1):
+            try:
+                return math.pow(x, n)
+            except OverflowError:
+                return None
+        if n.denominator > 2:
+            return None
+        algebra = self.algebra
+        root = self.term(x) if n.denominator == 1 else algebra.apply("sqrt", self.term(x))
+        whole = algebra.power(root, abs(n.numerator))
+        if n >= 0:
+            return whole
+        return algebra.apply("pinv", whole) if n.denominator > 1 else algebra.div(algebra.one, whole)

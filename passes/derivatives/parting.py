@@ -1,0 +1,113 @@
+"""The factors of a cotangent that do not depend on the operands of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from tadc.frontend.terms import Apply, Term
+from tadc.passes.terms.algebra import Algebra, is_product, is_safe
+from tadc.passes.terms.products import LONGEST, Product, product_of
+
+
+@dataclass
+class Parting:
+    """`is_shared` tells what depends on the operands; what is `vanishing` is 0 by a `safe` that stays."""
+
+    algebra: Algebra
+    is_shared: Callable[[Term], bool]
+    vanishing: Collection[int]
+
+    def parted(self, g: Term) -> tuple[Term, Term]:
+        """The factors that are not shared, and the rest."""
+        if not self.is_shared(g):
+            return g, self.algebra.one
+        product = self._factors(g)
+        alone, shared = product.split(lambda term: not self.is_shared(term))
+        outer: Term = alone.term(self.algebra)
+        over: list[Term] = []
+        for factor in shared.over:
+            common, rest = self._common(factor)
+            outer = self.algebra.mul(outer, common)
+            over.append(rest)
+        return outer, Product(product.scale, tuple(over), shared.under).term(self.algebra)
+
+    def _factors(self, g: Term) -> Product:
+        """The factors of a product; of a long one the first and the rest."""
+        product = self._without_masks(g)
+        if product.length > 1 or not is_product(g):
+            return product
+        return Product(
+            1, (self.algebra.head(g), self.algebra.over(g, "rest", lambda _: self.algebra.one)), ()
+        )
+
+    def _without_masks(self, term: Term) -> Product:
+        """The factors of a product, those of `safe` among them, but for what vanishes."""
+        product = product_of(term)
+        if not any(is_safe(factor) for factor in product.over):
+            return product
+        scale, over, under = product.scale, list[Term](), list(product.under)
+        for factor in product.over:
+            parts = [Product(1, (factor,), ())]
+            if is_safe(factor) and factor.operands[0].number not in self.vanishing:
+                parts = [self._without_masks(operand) for operand in factor.operands]
+            for part in parts:
+                scale *= part.scale
+                over += part.over
+                under += part.under
+        return Product(scale, tuple(over), tuple(under))
+
+    def _common(self, term: Term) -> tuple[Term, Term]:
+        """The factors that all summands have and that are not shared, and the sum without them."""
+        parts = addends(term)
+        if not 1 < len(parts) <= LONGEST:
+            return self.algebra.one, term
+        products = [(sign, self._without_masks(addend)) for sign, addend in parts]
+        first, *others = (product for _, product in products)
+        common = [t for t in first.over if not self.is_shared(t)]
+        for product in others:
+            common = _in_both(common, product.over)
+        if not common:
+            return self.algebra.one, term
+        total: Term = self.algebra.zero
+        for sign, product in products:
+            part = Product(sign * product.scale, without(product.over, common), product.under)
+            total = self.algebra.add(total, part.term(self.algebra))
+        return reduce(self.algebra.mul, common), total
+
+
+def addends(term: Term) -> list[tuple[int, Term]]:
+    """What sums and differences add up, with signs."""
+    found: list[tuple[int, Term]] = []
+    stack = [(1, term)]
+    while stack:
+        sign, node = stack.pop()
+        match node:
+            case Apply(function="add", operands=(x, y)):
+                stack += [(sign, y), (sign, x)]
+            case Apply(function="sub", operands=(x, y)):
+                stack += [(-sign, y), (sign, x)]
+            case Apply(function="neg", operands=(x,)):
+                stack.append((-sign, x))
+            case _:
+                found.append((sign, node))
+    return found
+
+
+def _in_both(terms: Sequence[Term], others: Sequence[Term]) -> list[Term]:
+    """The terms that are among others, too, as often as there."""
+    left, found = list(others), list[Term]()
+    for term in terms:
+        if term in left:
+            left.remove(term)
+            found.append(term)
+    return found
+
+
+def without(terms: Sequence[Term], taken: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms but for one of each that is taken."""
+    left = list(terms)
+    for term in taken:
+        left.remove(term)
+    return tuple(left)
