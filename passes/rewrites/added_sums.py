@@ -15,8 +15,8 @@ from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, holds_reduction, reachable
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.common_factors import CommonFactors
-from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.costs import is_candidate
 from tadc.passes.terms.products import Product, added, product_of, summands, without
 
 MOST_SUMMANDS = 6

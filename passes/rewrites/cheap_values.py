@@ -28,9 +28,9 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine
-from tadc.passes.rewrites.moves import Key, Mover, about, in_order
+from tadc.passes.rewrites.moves import Key, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places
-from tadc.passes.terms.costs import ACCESS, ELEMENT, SCATTERED, Costs, points, weight
+from tadc.passes.terms.costs import ACCESS, ELEMENT, SCATTERED, Costs, about, points, weight
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
@@ -118,17 +118,18 @@ class Sharing:
             return True
         return self.mover.coordinates.of(term) is not None
 
-    def key(self, number: int, at: int, term: Term) -> Key | None:
+    def key(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
         """What is equal for terms that one tensor holds; None where it has no room."""
-        return self.held(number, at, term) if self.may_move(term, self.places[number].places[at]) else None
+        may_move = self.may_move(term, self.places[number].places[at])
+        return self.held(number, at, term, of_elements) if may_move else None
 
-    def held(self, number: int, at: int, term: Term) -> Key | None:
+    def held(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
         """The key, as of `key`, of a term that may move."""
         place, definition = self.places[number].places[at], self.program.definitions[number]
         if definition.order is not None and definition.name in tensors_read([term]):
             return None
         self.mover.enter(definition)
-        key = self.mover.key(term, place)
+        key = self.mover.key(term, place, of_elements)
         if key is None or (self.gathered(term) and len(place.indices) > len(key[1])):
             return key
         return key if about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR else None
@@ -142,13 +143,24 @@ class Sharing:
         return sum(any(True for form in read.indices for _ in form.lookups()) for read in reads)
 
     def survey(self) -> None:
-        """Find out how often each value is evaluated."""
+        """Find out how often each value is evaluated.
+
+        In the order of an index array's values it is one of its own, unless other places have it in another.
+        """
+        ordered: list[tuple[Key, Key, Term, Definition, Place]] = []
         for number, at, term in self.evaluated():
             place = self.places[number].places[at]
             self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
             key = self.key(number, at, term)
-            if key is not None:
+            if key is None:
+                continue
+            same = self.key(number, at, term, of_elements=True) if self.gathered(term) else key
+            if same is None or same == key:
                 self.note(key, term, self.program.definitions[number], place)
+            else:
+                ordered.append((key, same, term, self.program.definitions[number], place))
+        for key, same, term, definition, place in ordered:
+            self.note(same if same in self.values else key, term, definition, place)
 
     def operations(self) -> int:
         """About how many operations there are."""
@@ -242,8 +254,10 @@ class _Walk:
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
-        key, d = self.sharing.key(self.number, at, term), self.definition
-        if key not in self.worth:
+        sharing, name = self.sharing, self.definition.name
+        ways = (way for way in (True, False) if sharing.key(self.number, at, term, way) in self.worth)
+        of_elements = next(ways, None)
+        if of_elements is None:
             return None
-        place = self.sharing.places[self.number].places[at]
-        return self.sharing.mover.move(term, place, d.name, self.new, 0)
+        place = sharing.places[self.number].places[at]
+        return sharing.mover.move(term, place, name, self.new, 0, of_elements=of_elements)

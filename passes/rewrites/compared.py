@@ -39,8 +39,9 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.derivative_table import WINS
-from tadc.passes.rewrites.moves import MANY, Box, Mover, in_order
+from tadc.passes.rewrites.moves import MANY, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places, Rows, Test
+from tadc.passes.rewrites.term_boxes import Box
 from tadc.passes.terms.checked_reads import out_of_range_in
 from tadc.passes.terms.names import Names
 

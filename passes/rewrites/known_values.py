@@ -15,8 +15,8 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.rewrites.places import Place, Rows
+from tadc.passes.terms.costs import is_candidate
 from tadc.passes.terms.element_terms import forms_of, over_elements
 
 

@@ -46,11 +46,21 @@ from tadc.passes.rewrites.copied_tensors import (
     without_copies,
 )
 from tadc.passes.rewrites.known_values import KnownValues
-from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_candidate
+from tadc.passes.rewrites.moves import MANY, Key, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, SCATTERED, Costs, points, width
+from tadc.passes.terms.costs import (
+    ACCESS,
+    CACHED_BYTES,
+    ELEMENT,
+    SCATTERED,
+    Costs,
+    elements,
+    is_candidate,
+    points,
+    width,
+)
 from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.liveness import of_values

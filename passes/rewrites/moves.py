@@ -8,23 +8,19 @@ do not hold R was not evaluated, and may be infinite.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
 from tadc.frontend import source
-from tadc.frontend.extents import Shape, as_form, extent, is_static
-from tadc.frontend.functions import TRANSCENDENTAL
-from tadc.frontend.program import Definition, Program
+from tadc.frontend.extents import Shape, is_static
+from tadc.frontend.program import Definition
 from tadc.frontend.source import Span
 from tadc.frontend.terms import (
-    Apply,
     Const,
     Domain,
     ElementType,
     Guard,
-    Reduce,
     Select,
     Term,
     in_text_order,
@@ -36,70 +32,17 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied, is_empty
-from tadc.passes.rewrites.coordinates import Coordinates
-from tadc.passes.rewrites.everywhere import is_everywhere
 from tadc.passes.rewrites.places import Place, Rows
-from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
-from tadc.passes.terms.algebra import Algebra
+from tadc.passes.rewrites.term_boxes import SPARSE, Box, Boxes
 from tadc.passes.terms.checked_reads import all_proven
-from tadc.passes.terms.costs import ELEMENT, EXPENSIVE, LARGE, points, weight, width
-from tadc.passes.terms.element_terms import OfElement, arrays_at_once, of_fibre
+from tadc.passes.terms.costs import ELEMENT, about, elements, is_candidate, points
 from tadc.passes.terms.guarded_addends import is_idle
-from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
 #: Evaluations of each element that a tensor saves which is larger than all that the program has.
 MANY = 32
 #: Bytes that such a tensor may take.
 LIMIT = 2**30
-#: A tensor of pairs has at most so many times the elements of the index arrays that say which are not 0.
-SPARSE = 8
-
-
-def is_candidate(term: Term) -> bool:
-    """Whether a term may become a tensor of its own: a reduction, or an expensive operation."""
-    if not isinstance(term, Apply) or weight(term) < EXPENSIVE or not (term.type or term.free):
-        return isinstance(term, Reduce)
-    return not (term.function == "div" and isinstance(term.operands[1], Const))
-
-
-def about(shape: Shape) -> int:
-    """About how many elements a tensor has; sizes are large, and alike."""
-    return math.prod(size if isinstance(size, int) else max(0, size.evaluate(_Sizes())) for size in shape)
-
-
-def elements(shape: Shape) -> int:
-    """How many elements a tensor has, to compare with `points`: what is no number is large."""
-    return math.prod(size if isinstance(size, int) else LARGE for size in shape)
-
-
-class _Sizes(dict[str, int]):
-    """Each size."""
-
-    def __missing__(self, name: str) -> int:
-        return LARGE
-
-
-@dataclass(frozen=True)
-class Box:
-    """A term over a box that starts at 0: the element that is its value, outermost dimension first, and the
-    term over `?0`, `?1`, …
-
-    `shift` has the indices that are told by the element, `told` what is known of those that others tell;
-    `place` is where the term stands, if that says of other indices what is said where it was found.
-    `anywhere` says that each element may be evaluated, whatever holds around the term; without `tested`,
-    whatever values compare.
-    """
-
-    at: list[Affine]
-    hints: list[str]
-    shape: Shape
-    shift: dict[str, Affine]
-    term: Term
-    anywhere: bool = False
-    tested: bool = True
-    told: ToldIndices = field(default_factory=ToldIndices)
-    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +58,7 @@ Key = tuple[int, Shape, ElementType]
 
 
 @dataclass
-class Mover:
+class Mover(Boxes):
     """Makes the tensors, each once for all reductions that are equal up to the names of their indices.
 
     `strict`: nothing is evaluated where it was not before because of a comparison of values, for a
@@ -123,30 +66,18 @@ class Mover:
     tensor whose shape has no symbol. Without `inspected`, tensors look up nothing that an inspector makes.
     """
 
-    program: Program
     names: Names
     limit: int | None
-    strict: bool
-    inspected: Arrays | None = None
     made: dict[Key, Moved] = field(default_factory=dict[Key, Moved])
     refused: set[Key] = field(default_factory=set[Key])
-    inside: str = ""  # the definition that is looked at, which cannot read itself
     is_recurrence: bool = False  # whether it does
     span: Span | source.Place | None = None  # where it stands
     literal: ElementType = "f64"  # the type of what is of literals and indices alone in it
 
     def __post_init__(self) -> None:
-        self.algebra = Algebra(self.program.terms)
-        self.size_facts = self.program.size_facts()
-        self.shapes = self.program.shapes()
+        super().__post_init__()
         self.largest = max(map(about, self.shapes.values()), default=0)
-        self.sizes = frozenset(self.program.sizes)
-        self.boxes: dict[tuple[int, str, tuple[str, ...]], Box | None] = {}
-        self.shaped: dict[Shape, bool] = {}
-        self.coordinates = Coordinates(self.program.terms, self.shapes, self.sizes)
-        self.arrays = self.program.index_arrays()
         self.literals: dict[int, ElementType | None] = {}
-        self.fibres: dict[int, OfElement | None] = {}
         # Many terms stand under the same few choices.
         self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
 
@@ -170,12 +101,13 @@ class Mover:
         new: list[Definition],
         uses: int,
         anywhere: bool = False,
+        of_elements: bool = False,
     ) -> Term | None:
         """A read of the tensor that holds a term; what is defined for it is added to `new`.
 
         None where a read is not proven in range, or the tensor would be too large for what is used `uses`
         times an element. `anywhere` is for what may be evaluated, whatever comparisons of values are around
-        it.
+        it; the tensor is `of_elements` as its `key` is.
         """
         type = term.type or self.literal
         if known := self._known_of_fibre(term, place):
@@ -189,7 +121,11 @@ class Mover:
         count = len(box.shape)
         # What is stored wherever the rows hold may be read where a comparison holds too.
         stored = self._guarded(replace(box, tested=False), place, anywhere=True)
-        for wanted in dict.fromkeys((box.term, stored or body, body)):
+        bodies = (box.term, stored or body, body)
+        if of_elements:
+            bodies = tuple(self.over_elements(box, wanted)[1] for wanted in bodies)
+            box, body = self.over_elements(box, body)
+        for wanted in dict.fromkeys(bodies):
             order = _appearing(wanted, count)
             found = self.made.get(self._key(wanted, order, box.shape))
             if found is not None and len(order) == count:
@@ -213,31 +149,6 @@ class Mover:
         new.append(definition)
         return self._read(self.made[key], box.at, order)
 
-    def box(self, term: Term, place: Place, anywhere: bool = False) -> Box | None:
-        """The box around the coordinates of a term, or its indices; None where one of them has no range.
-
-        The values of an element whose fibre it adds up are a coordinate; before a derivative, if it may be
-        evaluated `anywhere`, or is for each element there is.
-        """
-        found = self.of_fibre(term)
-        if found is not None and self.strict and not anywhere:
-            array = self.arrays[found.element.array]
-            found = found if is_everywhere(found, place, array.shape, self.size_facts) else None
-        made = None if found is None else self._fibre(found, place)
-        if made is None:
-            return self._coordinates(term, place) or self._indices(term, place, anywhere)
-        # What other indices tell of it may be far more than the elements are.
-        own = self._indices(term, place, anywhere)
-        return own if own is not None and about(made.shape) > SPARSE * about(own.shape) else made
-
-    def of_fibre(self, term: Term) -> OfElement | None:
-        """A term over the element of an index array whose fibre it adds up, if it is one of it."""
-        if not self.arrays:
-            return None
-        if term.number not in self.fibres:
-            self.fibres[term.number] = of_fibre(self.program.terms, term, self.sizes)
-        return self.fibres[term.number]
-
     def _known_of_fibre(self, term: Term, place: Place) -> Term | None:
         """The element of a tensor that has a value for each of the fibres of an index array."""
         found = self.of_fibre(term)
@@ -250,136 +161,16 @@ class Mover:
             return None
         return self._read(known, box.at, order)
 
-    def _fibre(self, found: OfElement, place: Place) -> Box | None:
-        """The box of the values of an element whose fibre a term adds up; None where one of its other indices
-        has no range, or where it would be that of a sparse matrix with its zeros."""
-        rest = found.term.free - self.sizes - {found.name}
-        own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in rest]
-        ranges = [r for i, _ in own if (r := place.ranges[i]) is not None]
-        if len(ranges) < len(rest):
-            return None
-        starts = [Affine.var(f"?{n}") + r.low for n, r in enumerate(ranges, 1)]
-        shift = {found.name: Affine.var("?0")} | {i: form for (i, _), form in zip(own, starts, strict=True)}
-        plain = self.program.terms.substitute(found.term, shift)
-        lows = [Affine.var(i) - r.low for (i, _), r in zip(own, ranges, strict=True)]
-        at = [Affine.atom(found.element), *lows]
-        arrays = self.inspected or Arrays(self.program)
-        shape = (extent(arrays.fibres(found.element.array)), *(extent(r.extent) for r in ranges))
-        hints = ["", *(h for _, h in own)]
-        if self._is_sparse(found.term, shape, SPARSE):
-            return None
-        return Box(at, hints, shape, {}, plain, anywhere=True)
+    def key(self, term: Term, place: Place, of_elements: bool = False) -> Key | None:
+        """Equal for terms whose tensors are one up to the order of their dimensions.
 
-    def _is_sparse(self, term: Term, shape: Shape, most: int) -> bool:
-        """Whether a shape has more elements, more than `most` times, than there are places where a term is
-        something, as several index arrays say at once; sizes that are no numbers are alike."""
-        stored = [elements(self.arrays[name].shape) for name in arrays_at_once(term)]
-        return bool(stored) and elements(shape) > most * max(stored)
-
-    def _coordinates(self, term: Term, place: Place) -> Box | None:
-        """The box around the coordinates of a term that has them, where no derivative follows.
-
-        It has no more elements than the indices have values, as far as is known; of a function that other
-        places read at other elements, up to twice as many. What is cheap gets one of fewer dimensions alone.
+        With `of_elements`, over the places of an index array, not over these in the order of its values.
         """
-        rows = (row for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
-        if self.strict or any(row.equality and row.form.is_linear for row in rows):
-            return None
-        # Indices have their ranges, whatever is chosen around the term.
-        key = term.number, self.inside, place.indices
-        if key not in self.boxes:
-            self.boxes[key] = self._of_coordinates(term, place)
-        return self.boxes[key]
-
-    def never_fits(self, term: Term, place: Place) -> bool:
-        """Whether the box around the coordinates of a term may have an extent below 0, as N - 1 may be."""
-        box = None if self.of_fibre(term) else self._coordinates(term, place)
-        if box is not None and box.shape not in self.shaped:
-            self.shaped[box.shape] = self.is_shape(box.shape)
-        return box is not None and not self.shaped[box.shape]
-
-    def _of_coordinates(self, term: Term, place: Place) -> Box | None:
-        found = self.coordinates.of(term, fewer=not is_candidate(term))
-        if found is None:
-            return None
-        order = {index: n for n, index in enumerate(place.indices)}
-        # As in the loops around the term: the innermost one last.
-        found.sort(key=lambda c: max(order.get(name, -1) for name in c.form.variables))
-        shape = tuple(extent(c.extent) for c in found)
-        names = term.free - self.sizes
-        is_function = isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL
-        more = 2 if is_function and len(found) == len(names) else 1
-        most = points(place.ranges_of(names))
-        if any(c.form.has_lookups for c in found):
-            # An array may say few places of many.
-            most //= 2
-        if elements(shape) > more * most:
-            return None
-        at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
-        plain = self.coordinates.over(term, at)
-        hints = [place.hints[place.indices.index(c.index)] for c in found]
-        return Box(list(at), hints, shape, {}, plain, anywhere=True)
-
-    def wanted(self, term: Term, place: Place) -> frozenset[str]:
-        """The indices that tell the elements of a tensor for a term."""
-        return term.free
-
-    def _indices(self, term: Term, place: Place, anywhere: bool) -> Box | None:
-        """The box around the indices of a term; None where one of them has no range."""
-        if self.arrays:
-            found = TermAt(term, place, self.program.terms, self.sizes)
-            found = found.over_told_elements(self.wanted, anywhere or not self.strict)
-            term, place = found.term, found.place
-        every = self._with_teller(self.wanted(term, place), place)
-        told = {
-            i: t
-            for i, t in place.told.items()
-            if t.by <= every | self.sizes and (i in every or self._is_owner(t.form))
-        }
-        wanted = every - told.keys()
-        own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
-        if self.arrays:
-            # What an index array says the place of is read from anywhere: in whole rows, if it stands first.
-            said = _in_lookups(term, place)
-            own.sort(key=lambda pair: pair[0] not in said)
-        ranges = [place.ranges[i] for i, _ in own]
-        if None in ranges or any(t.form is None and place.ranges[i] is None for i, t in told.items()):
-            return None
-        lows = [r.low for r in ranges if r]
-        shape = tuple(extent(r.extent) for r in ranges if r)
-        # Dimensions start at 0, and have names that every term of this kind has.
-        start = [Affine.var(f"?{n}") + low for n, low in enumerate(lows)]
-        shift = {i: form for (i, _), form in zip(own, start, strict=True)}
-        known = put_told(told, place, shift, self.algebra, self.inspected)
-        if self.inspected is not None:
-            self.shapes |= {name: array.shape for name, array in self.inspected.made.items()}
-        plain = self.program.terms.substitute(term, shift)
-        at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
-        return Box(at, [h for _, h in own], shape, shift, plain, told=known, place=place)
-
-    def _with_teller(self, names: frozenset[str], place: Place) -> frozenset[str]:
-        """Indices with one that tells several of them, if it has fewer values than these have together."""
-        for name in (name for name in place.ranges if name not in names):
-            told = [i for i, known in place.told.items() if i in names and known.by <= self.sizes | {name}]
-            several = math.prod(width(place.ranges[i]) for i in told)
-            if len(told) > 1 and width(place.ranges[name]) < several:
-                return names | {name}
-        return names
-
-    def _is_owner(self, form: Affine | None) -> bool:
-        """Whether a form is the owner of a place, which may be in no range: then it is one more than any
-        other.
-        """
-        if form is None or form.lookup is None or self.inspected is None:
-            return False
-        return self.inspected.ranges_of(form.lookup.array) is not None
-
-    def key(self, term: Term, place: Place) -> Key | None:
-        """Equal for terms whose tensors are one up to the order of their dimensions."""
         box = self.box(term, place)
         body = box and self._guarded(box, place, not self.strict)
         if box is None or body is None:
             return None
+        box, body = self.over_elements(box, body) if of_elements else (box, body)
         order = _appearing(body, len(box.shape))
         return self._key(body, order, box.shape) if len(order) == len(box.shape) else None
 
@@ -422,10 +213,6 @@ class Mover:
     def in_range(self, definition: Definition) -> Definition | None:
         """A new definition, if all its reads are seen to be in range."""
         return definition if all_proven(self.program, self.shapes, definition) else None
-
-    def is_shape(self, shape: Shape) -> bool:
-        """Whether the extents are none below 0."""
-        return all(implied(as_form(size), self.size_facts) for size in shape)
 
     def _guarded(self, over: Box, place: Place, anywhere: bool) -> Term | None:
         """The reduction, 0 where a choice around it, of its indices alone, is another.
@@ -519,13 +306,6 @@ def _without_choices(term: Term) -> Term:
         last = term.then
         term = term.otherwise if isinstance(last, Const) else last
     return term
-
-
-def _in_lookups(term: Term, place: Place) -> frozenset[str]:
-    """The indices by way of which a term, or a set around it, has elements of index arrays."""
-    around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
-    forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
-    return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))
 
 
 def _is_scattered(place: Place) -> bool:

@@ -31,9 +31,8 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.fibre_values import with_fibre_values
-from tadc.passes.rewrites.moves import about, elements
 from tadc.passes.rewrites.row_products import short_indices
-from tadc.passes.terms.costs import ELEMENT, Costs, points
+from tadc.passes.terms.costs import ELEMENT, Costs, about, elements, points
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
 

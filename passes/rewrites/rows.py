@@ -24,11 +24,10 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint, equals_zero
 from tadc.lattice.polyhedron import is_empty
-from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.rewrites.short_sums import write_out_short_sums
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.costs import Costs, points
+from tadc.passes.terms.costs import Costs, is_candidate, points
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import Product, product_of

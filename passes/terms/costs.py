@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from tadc.frontend.extents import Shape
 from tadc.frontend.functions import APPLIED, REDUCTIONS, TRANSCENDENTAL
 from tadc.frontend.terms import (
     Apply,
@@ -90,6 +91,30 @@ def _about(size: Affine) -> int:
 
 Key = tuple[int, frozenset[tuple[str, Range | None]]]
 """A term and the ranges of the indices that it depends on: another definition may call others the same."""
+
+
+def is_candidate(term: Term) -> bool:
+    """Whether a term may become a tensor of its own: a reduction, or an expensive operation."""
+    if not isinstance(term, Apply) or weight(term) < EXPENSIVE or not (term.type or term.free):
+        return isinstance(term, Reduce)
+    return not (term.function == "div" and isinstance(term.operands[1], Const))
+
+
+def about(shape: Shape) -> int:
+    """About how many elements a tensor has; sizes are large, and alike."""
+    return math.prod(size if isinstance(size, int) else max(0, size.evaluate(_Sizes())) for size in shape)
+
+
+def elements(shape: Shape) -> int:
+    """How many elements a tensor has, to compare with `points`: what is no number is large."""
+    return math.prod(size if isinstance(size, int) else LARGE for size in shape)
+
+
+class _Sizes(dict[str, int]):
+    """Each size."""
+
+    def __missing__(self, name: str) -> int:
+        return LARGE
 
 
 class Costs:

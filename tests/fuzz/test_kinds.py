@@ -29,6 +29,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 FAST = {
     ("f32", 2): (1,),
     ("floors", 2): (2,),
+    ("rows", 1): (0, 1, 2),
+    ("rows", 2): (1,),
     ("tiny", 1): (0, 1),
     ("sized-floors", 1): (0,),
     ("sized-tiny", 1): (0,),

@@ -36,17 +36,21 @@ class Steps:
             return self.form(atom.numerator, at) // atom.denominator
         return int(self.arrays[atom.array][tuple(self.form(form, at) for form in atom.at)])
 
-    def count(self, term: Term, at: dict[str, int]) -> None:
-        """Count the steps of a term at a point."""
+    def count(self, term: Term, at: dict[str, int], seen: set[int] | None = None) -> None:
+        """Count the steps of a term at a point, and not of what was `seen` there: it has its value."""
+        seen = set[int]() if seen is None else seen
+        if term.number in seen:
+            return None
+        seen.add(term.number)
         if isinstance(term, Guard):
             holds = all(
                 (self.form(r.form, at) == 0) if r.equality else self.form(r.form, at) >= 0
                 for r in term.conditions
             )
-            return self.count(term.then if holds else term.otherwise, at)
+            return self.count(term.then if holds else term.otherwise, at, seen)
         if not isinstance(term, Reduce):
             for below in term.below:
-                self.count(below, at)
+                self.count(below, at, seen)
             return None
         return self.walk(term, term.binders, at)
 
