@@ -21,8 +21,7 @@ class SyntaxStop(Exception):
 def reserved_helps(word: str) -> list[str]:
     """Which names are taken, and one that is not."""
     words = " ".join(sorted(RESERVED))
-    why = ["`out=` is where calls take arrays for their results"] if word == "out" else []
-    return [f"`{word}_` is free", *why, f"reserved are {words}"]
+    return [f"`{word}_` is free", f"reserved are {words}"]
 
 
 def describe(token: Token) -> str:

@@ -31,7 +31,7 @@ INDEX, IN, INCREASING = "index", "in", "increasing"
 #: Tells where the elements of a sparse tensor are; elsewhere it is a name like others.
 AT = "at"
 #: Words that name no tensor, size or index.
-RESERVED = KEYWORDS | {*ELEMENT_TYPES, *ALIASES, "out"} | {f.name for f in FUNCTIONS.values() if f.reserved}
+RESERVED = KEYWORDS | {*ELEMENT_TYPES, *ALIASES} | {f.name for f in FUNCTIONS.values() if f.reserved}
 
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 

@@ -21,6 +21,10 @@ from tadc.lattice.affine import Affine, Lookup
 INT64_MAX = 2**63 - 1
 
 
+#: Where calls take arrays for results, so no name of an input.
+OUT = "out"
+
+
 @dataclass(frozen=True)
 class Tensor:
     """An argument, or a definition above; `dims` are the places that give its sizes.
@@ -153,6 +157,8 @@ class Names:
             for _, role, node in nodes:
                 if isinstance(node, syntax.Name) and node.id not in self.sites and role != "at":
                     self.sites[node.id] = Site("size", node.span, "declared", is_stated=False)
+        if OUT in self.sites and OUT not in self.defined:
+            reporter.add(_given_results(self.sites[OUT]))
 
     def resolve(self, name: str, span: Span, scope: Scope) -> Tensor | Size | Index:
         """What a name means at this place.
@@ -300,6 +306,22 @@ def _defined_twice(name: str, span: Span, first: Site) -> Diagnostic:
         "defined again here",
         secondary=[(first.span, f"first {first.verb} here, as a {first.kind}")],
         helps=["choose another name: tensors and sizes share one namespace"],
+    )
+
+
+def _given_results(site: Site) -> Diagnostic:
+    """The error for an argument or a size that calls could not take by name."""
+    kind = "size" if site.kind == "size" else "argument"
+    return error(
+        "TAD0106",
+        f"`{OUT}` is reserved and cannot name {'a' if kind == 'size' else 'an'} {kind}",
+        site.span,
+        "choose another name",
+        helps=[
+            f"`{OUT}_` is free",
+            f"`{OUT}=` is where calls take arrays for their results; an output, a `let` or an index may have"
+            " this name",
+        ],
     )
 
 

@@ -238,7 +238,7 @@ def test_names_of_indices() -> None:
     p, q = Affine.var("?p"), Affine.var("?q")
     rows = [*box(["?p", "?q"], [3, 4])]
     assert text(total(["?p", "?q"], rows, x(p, q))) == "sum{z0}_0^2 (sum{z1}_0^3 (x[z0, z1]))"
-    for taken in ("i", "x", "exp", "sum", "f64", "out", "2p", "\u00e9", "?p", ""):
+    for taken in ("i", "x", "exp", "sum", "f64", "2p", "\u00e9", "?p", ""):
         assert "{z0}" in text(total(["?p"], rows[:2], x(p), hints=[taken]))
     nested = total(["?p"], rows[:2], total(["?q"], rows[2:], x(p, q), hints=["k"]), hints=["k"])
     assert text(nested) == "sum{k}_0^2 (sum{z0}_0^3 (x[k, z0]))"
