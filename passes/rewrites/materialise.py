@@ -340,6 +340,9 @@ class _Body:
         masked = all(choice.is_mask for choice in self.places[at].around if isinstance(choice, Test))
         anywhere = self.derivative and self.activity.passes_on_zero(term, masked)
         anywhere = anywhere or not self.activity.has_derivative(term)
+        if self.derivative and not term.free.isdisjoint(self.places[at].told):
+            # What depends on an index that others tell has a tensor over that alone.
+            term = self.rebuilt(at, term)
         return self.mover.move(term, self.places[at], self.owner, self.new, uses, anywhere)
 
     def may_move(self, at: int, term: Term) -> bool:

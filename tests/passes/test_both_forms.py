@@ -64,6 +64,17 @@ def test_messages(name: str, order: int) -> None:
     assert by_ptr == by_dst
 
 
+def test_what_a_product_over_edges_has_of_the_node() -> None:
+    """It is computed for each node, and not for each edge, where the product's elements are stored, too."""
+    texts = (
+        f"{declared}; s: f64[E]; r: f64[N]; h: f64[K]; "
+        f"y[v: N] = {over.replace('sum', 'prod')} (s[e] * max{{k}} (r[v] * h[k]))"
+        for declared, over in ROWS.values()
+    )
+    by_ptr, by_dst = (steps(text, 1) for text in texts)
+    assert by_ptr == by_dst
+
+
 @pytest.mark.parametrize("name", ["max", "select"])
 @pytest.mark.parametrize("form", ROWS)
 def test_the_gradient_by_nodes_adds_up_that_by_edges(form: str, name: str) -> None:
