@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from math import gcd
 
@@ -50,12 +50,28 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
 
 def follows(form: Affine, facts: Sequence[Constraint]) -> bool:
     """Whether it is proven that `form >= 0`, by what rounding adds to the rationals too: `N // 8 >= 0` where
-    `N >= 0`."""
+    `N >= 0`, and `i // 8 <= p` where `i <= 8*p + 7`."""
     if implied(form, facts):
         return True
-    floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
+    floors = list(dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors()))
     rounded = [Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts)]
+    rows = [*facts, *atom_facts((form, *(row.form for row in facts)))]
+    rounded += (cut for floor in floors for cut in _cuts(floor, rows) if {*cut.form.floors()} <= {*floors})
     return bool(rounded) and implied(form, (*facts, *rounded))
+
+
+def _cuts(floor: Floor, rows: Sequence[Constraint]) -> Iterator[Constraint]:
+    """Bounds of a floor `e // c`: it is at most `u // c` where a row says that e <= u, and at least `l // c`
+    where one says that e >= l."""
+    e = floor.numerator
+    variable = next((atom for atom, k in e.terms if k in (1, -1)), None)
+    k = e.coefficient(variable) if variable is not None else 0
+    for row in rows:
+        factor = row.form.coefficient(variable) if variable is not None else 0
+        if factor == -k:
+            yield Constraint((row.form + e).floordiv(floor.denominator) - Affine.atom(floor))
+        elif factor == k:
+            yield Constraint(Affine.atom(floor) - (e - row.form).floordiv(floor.denominator))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -155,13 +155,13 @@ def test_random_forms_and_conditions_read_back_with_the_same_values(seed: int) -
 
 
 def test_a_place_that_no_range_shows_to_be_there_is_a_condition() -> None:
-    """That `u_0 % 2` is below K bounds no index, though it follows from the bounds by what is even."""
+    """That `(u_0 + 1) % 2` is below K bounds no index."""
     text = (
         "j: index[E] in N\nq: index[K] in M\nu: f64[2*N + K]\ng: f64[M]\n"
-        "y[e: E] = prod{k: K} (g[q[k % 2]] * u[2*j[e] + k])"
+        "y[e: E] = prod{k: K} (g[q[(k + 1) % 2]] * u[2*j[e] + k])"
     )
     gradient = str(tadc.vjp(tadc.vjp(tadc.function(text), wrt="u"), wrt="g"))
-    assert "K > u_0 % 2" in gradient
+    assert "K > (u_0 + 1) % 2" in gradient
     assert str(tadc.function(gradient)) == gradient
 
 
@@ -173,3 +173,29 @@ def test_bounds_that_conditions_further_out_imply_are_left_out() -> None:
     )
     gradient = str(tadc.vjp(tadc.function(text), wrt="x"))
     assert str(tadc.function(gradient)) == gradient
+
+
+#: Channels that are put out in groups: how many groups, of how many channels in and out, also of any number.
+GROUPS = [
+    *(
+        (str(groups), inside, outside)
+        for groups in (1, 2, 8)
+        for inside in (1, 3, 8)
+        for outside in (1, 4, 8)
+    ),
+    *(("G", inside, outside) for inside in (1, 3, 8) for outside in (1, 3, 8)),
+]
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize(("groups", "inside", "outside"), GROUPS)
+def test_gradients_of_grouped_convolutions_read_back(groups: str, inside: int, outside: int) -> None:
+    """To second order: channel o sees those of group o // outside."""
+    f = tadc.function(
+        f"a: f64[N, {inside}*{groups}, X]; w: f64[{outside}*{groups}, {inside}, K]\n"
+        f"y[n, o: {outside}*{groups}, x: X - K + 1] ="
+        f" sum{{c: {inside}, k}} (a[n, {inside}*(o // {outside}) + c, x + k] * w[o, c, k])"
+    )
+    for _ in range(2):
+        f = tadc.vjp(f)
+        assert str(tadc.function(str(f))) == str(f)

@@ -9,6 +9,7 @@ from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_z
 from tadc.lattice.polyhedron import (
     NEVER,
     atom_facts,
+    follows,
     implied,
     irredundant,
     is_empty,
@@ -52,6 +53,33 @@ def test_implied_is_true(form: Affine, facts: list[Constraint]) -> None:
     for constant in (0, 4, 12):
         if implied(form + constant, facts):
             assert isl_implied(form + constant, facts)
+
+
+@pytest.mark.sweep
+@given(forms(NAMES), systems)
+@settings(max_examples=250, deadline=None)
+def test_what_follows_is_true(form: Affine, facts: list[Constraint]) -> None:
+    for constant in (0, 2, 6):
+        if follows(form + constant, facts):
+            assert isl_implied(form + constant, facts)
+
+
+@pytest.mark.parametrize("group", [2, 3, 8, 64])
+@pytest.mark.parametrize("other", [1, 3, 8])
+def test_places_in_groups_follow(group: int, other: int) -> None:
+    """Of j in a group of i: its place from the beginning of the group."""
+    p = i.floordiv(group)
+    rows = [
+        at_least_zero(j - other * p),
+        at_least_zero(other * p + other - 1 - j),
+        at_least_zero(n * other - 1 - j),
+    ]
+    place = i - group * j.floordiv(other)
+    assert follows(place, rows)
+    assert follows(group - 1 - place, rows)
+    assert follows(n - 1 - j.floordiv(other), rows)
+    assert not follows(place - 1, rows)
+    assert not follows(group - 2 - place, rows)
 
 
 @pytest.mark.sweep
