@@ -32,6 +32,7 @@ from tadc.frontend.terms import (
     Apply,
     Const,
     Guard,
+    IndexValue,
     Read,
     Select,
     Term,
@@ -86,12 +87,24 @@ class CotangentAlgebra(Algebra):
         """`x * y`, over summands at points."""
         spread = self._spread(x, lambda part: self.mul(part, y), y)
         spread = spread or self._spread(y, lambda part: self.mul(x, part), x)
-        if spread or not self.chosen:
-            return spread or super().mul(x, y)
+        if spread:
+            return spread
         for g, factor in ((x, y), (y, x)):
-            if not self.values.of(factor).finite and self._may_be_left_out(g):
+            if _is_power(g) and all(isinstance(t, Apply | IndexValue | Const) for t in reachable([factor])):
+                # The slope i * u**(i - 1) is 0 where i is.
+                first, power = g.operands if is_safe(g) else (self.one, g)
+                weight = self.mul(first, factor)
+                if self._is_unlike_product(weight, power):
+                    return super().safe(weight, power)
+        for g, factor in ((x, y), (y, x)) if self.chosen else ():
+            if self._is_unlike_product(g, factor) and self._may_be_left_out(g):
                 return super().safe(g, factor)
         return super().mul(x, y)
+
+    def _is_unlike_product(self, x: Term, y: Term) -> bool:
+        """Whether `safe(x, y)` may be another value than `x * y`."""
+        (_, first), (_, second) = self.split(x), self.split(y)
+        return not self.values.of(second).finite and not self.values.of(first).is_nonzero
 
     def _may_be_left_out(self, g: Term) -> bool:
         """Whether a cotangent may be 0 since a choice leaves out what it is of, even if that is no number."""
@@ -432,6 +445,12 @@ class CotangentAlgebra(Algebra):
             return slope.write(k)
         root = self.apply("sqrt", slope.u)
         return root if k == 1 else self.mul(self.power(slope.u, k - 1), root)
+
+
+def _is_power(term: Term) -> bool:
+    """Whether a term is a power whose exponent is no literal, or 0 by a safe product with one."""
+    power = term.operands[1] if is_safe(term) else term
+    return isinstance(power, Apply) and power.function == "pow" and not isinstance(power.operands[1], Const)
 
 
 def _is_sum(term: Term) -> bool:

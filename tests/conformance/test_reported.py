@@ -163,6 +163,11 @@ def matern(x: Any, scale: Any) -> Any:
     return total
 
 
+def polynomial(c: Any, x: Any) -> Any:
+    """The sum of squares of a polynomial at some places."""
+    return sum((c[0] + sum(a * v**i for i, a in enumerate(c) if i)) ** 2 for v in x)
+
+
 def softmax_of_kept(s: Any, keep: Any, v: Any) -> Any:
     """The square of an average by a row of which something is kept."""
     e = [MP.exp(t) for t, k in zip(s[0], keep[0], strict=True) if k]
@@ -460,6 +465,13 @@ REPORTS = [
         {"z": 1000.0, "y": 1.0, "g": 2.0},
         ("z",),
         order=2,
+    ),
+    Report(
+        "drake 23862, powers with the exponents 0, 1, 2 of 0",
+        "c: f64[4]; x: f64[2]; f = sum{k} (sum{i} (c[i]*x[k]**i)**2)",
+        polynomial,
+        {"c": [1.0, 2, 3, 4], "x": [0.0, -0.5]},
+        ("c", "x"),
     ),
     Report(
         "pytorch 41508, attention with a row of which nothing is kept",
