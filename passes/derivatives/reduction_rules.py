@@ -21,7 +21,10 @@ def _extremum(a: Algebra, g: Term, y: Reduce, e: Term, at: Sequence[str]) -> Ter
     """`g` over the number of elements that are the extremum, for each of them."""
     binders, domain, body = a.terms.open(y)
     ties = a.sum(binders, domain, a.select("=", body, y, a.one, a.zero), y.hints)
-    return a.select("=", e, y, a.div(g, ties), a.zero)
+    a.nonzero.append(ties)
+    each = a.div(g, ties)
+    a.nonzero.pop()
+    return a.select("=", e, y, each, a.zero)
 
 
 def _prod(a: Algebra, g: Term, y: Reduce, e: Term, at: Sequence[str]) -> Term:

@@ -45,7 +45,7 @@ from tadc.passes.derivatives.parting import Parting, addends, without
 from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.steep_doubts import steep_doubts
-from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const
+from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, is_safe
 from tadc.passes.terms.products import Product, product_of
 from tadc.passes.terms.value_intervals import Values
 from tadc.passes.terms.value_ranges import ValueRanges
@@ -130,7 +130,8 @@ class CotangentAlgebra(Algebra):
     def div(self, x: Term, y: Term) -> Term:
         """`x / y`, over summands at points."""
         spread = self._spread(x, lambda part: self.div(part, y), y)
-        if not spread and self._may_be_left_out(x) and not self.values.of(y).is_nonzero:
+        told = y in self.nonzero or self.values.of(y).is_nonzero
+        if not spread and not told and self._may_be_left_out(x):
             return super().safe(x, super().div(self.one, y))
         return spread or super().div(x, y)
 
