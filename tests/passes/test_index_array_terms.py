@@ -18,7 +18,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.maps.kept import keep
 from tadc.passes.maps.read_maps import read_maps
-from tadc.passes.rewrites.coordinates import coordinates_of
+from tadc.passes.rewrites.coordinates import Coordinates
 from tadc.passes.rewrites.fibre_values import with_fibre_values
 from tadc.passes.rewrites.left_out import taken_apart
 from tadc.passes.rewrites.materialise import materialise_program
@@ -53,9 +53,10 @@ def test_elements_of_index_arrays_are_no_coordinates() -> None:
     terms = Terms()
     read = terms.read("x", [SRC.lookup([e])], "f64")
     shapes = {"x": (N,), "src": (E,)}
-    assert coordinates_of(read, shapes, frozenset("EN"), fewer=False) is None
+    coordinates = Coordinates(terms, shapes, frozenset("EN"))
+    assert coordinates.of(read, fewer=False) is None
     plain = terms.read("x", [e], "f64")
-    assert coordinates_of(plain, shapes, frozenset("EN"), fewer=False) is not None
+    assert coordinates.of(plain, fewer=False) is not None
 
 
 def test_a_piece_of_a_sum_asks_that_elements_are_there() -> None:
