@@ -55,7 +55,8 @@ class LaneFold(FoldLoops):
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
         across = self.changed(moving=self.moving | ACROSS)
         index = Affine.var(level.name)
-        until = None if guarded else (Constraint(low.variable(span.stop) - 1 - index),)
+        alike = not guarded and not self.moves_at(level, here)
+        until = (Constraint(low.variable(span.stop) - 1 - index),) if alike else None
 
         def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool) -> Made:
             there = replace(here, in_part=True, masked=masked)
