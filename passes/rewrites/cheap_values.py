@@ -119,20 +119,34 @@ class Sharing:
         return self.mover.coordinates.of(term) is not None
 
     def key(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
-        """What is equal for terms that one tensor holds; None where it has no room."""
-        may_move = self.may_move(term, self.places[number].places[at])
-        return self.held(number, at, term, of_elements) if may_move else None
+        """What is equal for terms that one tensor holds; None where it has no room and none reads it
+        elsewhere.
+        """
+        if not self.may_move(term, self.places[number].places[at]):
+            return None
+        return (
+            self.of_any_size(number, at, term, of_elements)
+            if self.has_arrays
+            else self.held(number, at, term)
+        )
 
-    def held(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
-        """The key, as of `key`, of a term that may move."""
+    def held(self, number: int, at: int, term: Term) -> Key | None:
+        """The key of a term that may move, if its tensor has room."""
+        key = self.of_any_size(number, at, term)
+        return key if key and self.has_room(key, term, self.places[number].places[at]) else None
+
+    def has_room(self, key: Key, term: Term, place: Place) -> bool:
+        """Whether a tensor stays in the nearest cache, or spares reads of elements that are anywhere."""
+        is_gathered = self.gathered(term) and len(place.indices) > len(key[1])
+        return bool(is_gathered) or about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR
+
+    def of_any_size(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
+        """The key of a term that may move, whether its tensor has room or not."""
         place, definition = self.places[number].places[at], self.program.definitions[number]
         if definition.order is not None and definition.name in tensors_read([term]):
             return None
         self.mover.enter(definition)
-        key = self.mover.key(term, place, of_elements)
-        if key is None or (self.gathered(term) and len(place.indices) > len(key[1])):
-            return key
-        return key if about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR else None
+        return self.mover.key(term, place, of_elements)
 
     def gathered(self, term: Term) -> int:
         """How many elements that a term reads are where index arrays say: a tensor of such values is read in
@@ -146,21 +160,29 @@ class Sharing:
         """Find out how often each value is evaluated.
 
         In the order of an index array's values it is one of its own, unless other places have it in another.
+        What has no room is worth a tensor where others gather it, which have room for it.
         """
         ordered: list[tuple[Key, Key, Term, Definition, Place]] = []
+        large: list[tuple[Key, Term, Definition, Place]] = []
         for number, at, term in self.evaluated():
-            place = self.places[number].places[at]
+            place, definition = self.places[number].places[at], self.program.definitions[number]
             self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
             key = self.key(number, at, term)
             if key is None:
                 continue
             same = self.key(number, at, term, of_elements=True) if self.gathered(term) else key
-            if same is None or same == key:
-                self.note(key, term, self.program.definitions[number], place)
+            if not self.has_room(key, term, place):
+                large.append((key, term, definition, place))
+            elif same is None or same == key:
+                self.note(key, term, definition, place)
             else:
-                ordered.append((key, same, term, self.program.definitions[number], place))
+                ordered.append((key, same, term, definition, place))
+        known = self.values.keys() | {key for key, *_ in large}
         for key, same, term, definition, place in ordered:
-            self.note(same if same in self.values else key, term, definition, place)
+            self.note(same if same in known else key, term, definition, place)
+        for key, term, definition, place in large:
+            if key in self.values:
+                self.note(key, term, definition, place)
 
     def operations(self) -> int:
         """About how many operations there are."""
