@@ -364,7 +364,11 @@ class _Body:
         known = term.free | self.sizes
         # An index that others tell is a dimension of its own where the term does not depend on these.
         own = [place.ranges[i] for i in place.indices if i in term.free and not self.is_told(i, place, known)]
-        count = math.prod(map(width, ranges.values())) if has_fibres(term) else points(ranges)
+        count = (
+            math.prod(map(width, ranges.values()))
+            if self.mover.arrays and has_fibres(term)
+            else points(ranges)
+        )
         again = count // max(math.prod(map(width, own)), 1)
         if self.mover.of_fibre(term) and (needed or not self.derivative):
             # Whatever the average says: a fibre may have nearly all of the elements.

@@ -65,6 +65,21 @@ def test_counting_operations_ends() -> None:
     assert count <= ONCE + EACH * length
 
 
+@pytest.mark.sweep
+def test_functions_in_functions_are_each_looked_at_once() -> None:
+    """Which coordinates a term has is told by what it is made of."""
+
+    def nested(depth: int) -> str:
+        body = "x[i] - x[i + 1]"
+        for n in range(depth):
+            body = f"sin({body}) + x[i]*{n}.5"
+        return f"x: f64[N + 1]; f[i: N] = {body}"
+
+    calls(nested(2), 0)
+    (few, _), (many, _) = calls(nested(50), 0), calls(nested(400), 0)
+    assert many <= 16 * few
+
+
 def test_more_calls_are_an_error() -> None:
     with pytest.raises(Excess, match="more than 1,000 calls"), counted(1000):
         loops("x: f64[3]; f[i] = x[i]**2", 0)

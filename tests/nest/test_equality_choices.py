@@ -63,6 +63,27 @@ def test_most_of_a_loop_has_no_masks_and_shares_what_copies_share() -> None:
         assert part.count("arith.divf") <= 5 * vectors
 
 
+def test_parts_where_a_choice_cannot_hold_have_no_code() -> None:
+    """No row is before the first, and the first row itself, which is rare, is worth one loop."""
+    text = "x: f64[N, M]; f = sum{i, j} (if {i = 0 and j = 0} then (0) else (log(x[i, j])))"
+    f = tadc.function(text)
+    assert f.lower().as_text("loops").count("math.log") <= 16  # with four copies of vectors
+    x = np.random.default_rng(0).random((5, 19)) + 0.5
+    np.testing.assert_allclose(f(x), np.log(x).sum() - np.log(x[0, 0]), rtol=1e-13)
+
+
+def test_elements_that_are_read_under_conditions_cost_no_jump() -> None:
+    text = """x: f64[N, M]; f = sum{i, j} (log((if {i >= 1 and j >= 1} then (x[i - 1, j - 1]) else (0))
+        + if {j >= 1} then (x[i, j - 1]) else (0) + x[i, j]))"""
+    f = tadc.function(text)
+    assert f.lower().as_text("loops").count("scf.if") <= 2  # where there is a row, and where a column
+    x = np.random.default_rng(0).random((5, 19)) + 0.5
+    near = x.copy()
+    near[:, 1:] += x[:, :-1]
+    near[1:, 1:] += x[:-1, :-1]
+    np.testing.assert_allclose(f(x), np.log(near).sum(), rtol=1e-13)
+
+
 def test_energies_and_forces_of_charges() -> None:
     f = tadc.value_and_vjp(tadc.function(ENERGY))
     random = np.random.default_rng(1)
