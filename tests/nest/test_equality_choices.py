@@ -84,6 +84,17 @@ def test_elements_that_are_read_under_conditions_cost_no_jump() -> None:
     np.testing.assert_allclose(f(x), np.log(near).sum(), rtol=1e-13)
 
 
+@pytest.mark.parametrize("n", [1, 5, 23])
+def test_rows_of_a_tile_that_begin_and_end_apart(n: int) -> None:
+    f = tadc.vjp(
+        tadc.function("m: f64[N]; d: f64[N, N]; e = sum{i} (sum{j}_0^(i - 1) (m[i]*m[j]/d[i, j]))"), "m"
+    )
+    random = np.random.default_rng(0)
+    m, d = random.random(n), random.random((n, n)) + 0.5
+    below = np.tril(1 / d, -1)
+    np.testing.assert_allclose(f(m, d, 1.0), (below + below.T) @ m, rtol=1e-12)
+
+
 def test_energies_and_forces_of_charges() -> None:
     f = tadc.value_and_vjp(tadc.function(ENERGY))
     random = np.random.default_rng(1)
