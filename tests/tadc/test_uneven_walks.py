@@ -13,7 +13,7 @@ CASES = {
     f"{GRAPH} y[n: N] = sum{{e: d[e] = n}} (x[e] * z[s[e]])": ((), ()),
     f"{GRAPH} y[n: N] = z[n] * sum{{e: d[e] = n}} (sum{{g: d[g] = n}} (sin(x[e]*z[s[g]])))": (
         (f"y_0: {PAIRS}",),
-        (f"y_0_0: {PAIRS}", f"dx: {PAIRS}"),
+        (f"y_1: {PAIRS}", f"dx: {PAIRS}"),
     ),
     f"ptr: index[N + 1] in E + 1 increasing; {ROWS}": ((), ()),
     f"ptr: index[N + 1] in E + 1; {ROWS}": ((), ("dv: for each element all places of `ptr`",)),
