@@ -211,7 +211,7 @@ def _one_by_one(a: Algebra, node: Reduce) -> Term | None:
 
 def _range(binder: str, node: Reduce) -> range:
     """The values of a binder between bounds that are numbers; empty where there are none."""
-    rows = [form for row in node.domain for form in row.inequalities if form.variables == {binder}]
+    rows = [form for row in node.domain for form in row.inequalities if form.variables == frozenset({binder})]
     lows = [-form.constant for form in rows if form.coefficient(binder) == 1]
     highs = [form.constant for form in rows if form.coefficient(binder) == -1]
     return range(max(lows), min(highs) + 1) if lows and highs else range(0)

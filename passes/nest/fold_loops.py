@@ -465,8 +465,8 @@ class FoldLoops:
         moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
 
         def take(point: Point) -> Made:
-            there = replace(inside.moved(point), is_met=here.is_met and len(moving) == 1)
-            return self.under(moving, carried, there) if here.masked else self.take(carried, there)
+            there, is_met = inside.moved(point), here.is_met and len(moving) == 1
+            return self.under(moving, carried, there, is_met) if here.masked else self.take(carried, there)
 
         checked = here.masked or self.body.may_be_beyond(still, inside)
         return self.where(still, take, carried, here.point, checked=checked)
@@ -494,8 +494,11 @@ class FoldLoops:
         self.body.in_turns(self.value.body, context, self.carried, then, self.left_out)
         return results
 
-    def under(self, rows: Domain, carried: Made, context: Inside) -> Made:
-        """The results with one more element at points where rows hold, as they are at others."""
+    def under(self, rows: Domain, carried: Made, context: Context, is_met: bool = False) -> Made:
+        """The results with one more element at points where rows hold, as they are at others.
+
+        That they hold at some point `is_met` says, where it is known.
+        """
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
         conditions = body.conditions(rows, context)
@@ -510,7 +513,7 @@ class FoldLoops:
             # Not by the whole mask, which may differ between lanes where the results do not.
             return [body.lanes.select(c, x, y, inside) for c, x, y in zip(each, found, carried, strict=True)]
 
-        if context.is_met:
+        if is_met:
             return then(point)
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda inside: carried, point)
