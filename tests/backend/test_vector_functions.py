@@ -47,7 +47,7 @@ def on_vectors(operation: str, operands: int, kind: str, lanes: int) -> str:
     return text.replace("LANES", str(lanes)).replace("TYPE", kind)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", UNARY)
 def test_lanes_equal_scalars(name: str, kind: str) -> None:

@@ -59,6 +59,7 @@ def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "8 of 8 cases agree" in (folder / "gpu-the-emulator.md").read_text()
 
 
+@pytest.mark.sweep
 def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(folder / "test" / "matmul-f64", tmp_path / "test" / "matmul-f64")
     path = tmp_path / "test" / "matmul-f64" / CASE
@@ -69,6 +70,7 @@ def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.Cap
     assert "WRONG matmul-f64" in capsys.readouterr().out
 
 
+@pytest.mark.sweep
 def test_what_fails_is_a_result(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever a case raises is told, and the others run; what was begun and not finished has failed."""
     for name in ("fir-f32", "matmul-f32", "matmul-f64"):
@@ -85,6 +87,7 @@ def test_what_fails_is_a_result(folder: Path, tmp_path: Path, capsys: pytest.Cap
     assert [found[name]["ok"] for name in sorted(found)] == [False, False, True]
 
 
+@pytest.mark.sweep
 def test_results_of_a_driver_are_compared_by_their_bits(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,7 +90,7 @@ def test_random_programs(seed: int) -> None:
     compare(g, given, [n for n in g.inputs if random.random() < 0.7], tolerance)
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("seed", range(28))
 def test_random_recurrences(seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -136,7 +136,7 @@ def test_random_sizes(seed: int) -> None:
             )
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path: Path) -> None:
     f = tadc.load(path)

@@ -68,7 +68,7 @@ BINARY: list[tuple[str, Callable[..., np.ndarray], Scalar, float]] = [
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1e-300, -1e-300, 1e-9, 20.0, -20.0, 700.5, 1e300, inf, -inf, nan]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(
     ("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS]
 )

@@ -88,7 +88,7 @@ def test_programs_of_the_conformance_tests(case: Case) -> None:
     check(tadc.value_and_vjp(tadc.function(case.program)), case.inputs())
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("case", test_sizes.CASES.found, ids=lambda case: case.name)
 def test_programs_of_any_size(case: SizedCase) -> None:
     g = tadc.value_and_vjp(tadc.function(case.program))

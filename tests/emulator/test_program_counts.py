@@ -153,6 +153,7 @@ def test_long_sums_of_unknown_sizes_read_rows_of_lanes(text: str, shape: tuple[i
     assert not sum(c.lanes["divide"] for c in launches)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", AT_BENCHMARK)
 def test_launches_at_the_size_of_the_benchmark(name: str) -> None:
     """Counted from the launches alone, without running them."""

@@ -142,7 +142,7 @@ def test_random_readers(seed: int, way: str) -> None:
     check(case.text, case.inputs, way, 1e-9)
 
 
-@pytest.mark.one_in(24)
+@pytest.mark.one_in(48)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_ptxas_takes_it(case: Case, way: str) -> None:

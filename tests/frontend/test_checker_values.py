@@ -231,6 +231,7 @@ def test_deep_nesting() -> None:
     assert checked("x: f64[4]\nf[i] = " + "exp(" * MAX_REGIONS + "-x[i]" + ")" * MAX_REGIONS)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("part", ["x[k] + ", "x[k] - k % 2 * ", "x[k] % "])
 def test_long_chains(part: str) -> None:
     body = definition(f"x: f64[4]\nf = sum{{k}} ({part * 3000}x[k])").body

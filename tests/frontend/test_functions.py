@@ -134,6 +134,7 @@ print(json.dumps(said))
 """
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("what", "name", "modules"),
     [

@@ -278,7 +278,7 @@ def test_the_number_of_errors_is_limited() -> None:
     assert len(errors("f = 3x\n" * 100)) == MAX_ERRORS
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize(
     "unit", ["(", "-", "a**", "exp ", "exp(", "x[", "sum{k} (", "if {i = (", "select(a > (", "2*("]
 )

@@ -39,7 +39,7 @@ def jacobian(flow: Flow, f: tadc.Function) -> Any:
     return of
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", FLOWS)
 def test_products(name: str) -> None:
     flow = FLOWS[name]

@@ -34,7 +34,7 @@ def bytes_in_between(f: tadc.Function) -> int:
     return workspace(on_host(f.compiled().kernel).temporaries).bytes
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", STEPS)
 def test_gradients(name: str) -> None:
     f = tadc.function(STEPS[name])

@@ -85,6 +85,7 @@ def test_long_fibres() -> None:
     alike(both(MESSAGES), both(plain))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("axes", [(None, None, 0, None), (0, None, 0, None), (0, 0, None, 0)])
 def test_batches_of_floats_and_of_indices(axes: Any) -> None:
     shapes = [(E,), (E,), (N, 3), (E,)]
@@ -308,6 +309,7 @@ def test_programs_and_their_gradients(name: str) -> None:
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("text", "arrays", "kind"),
     [

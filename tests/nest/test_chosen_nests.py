@@ -93,7 +93,7 @@ def chosen(function: MapFunction, machine: CpuMachine) -> Iterator[tuple[Map, Ne
         yield item, plain, nest, steps
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SMALL)
 def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
     function = maps_of_program(SMALL[name])
@@ -103,7 +103,7 @@ def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
             arrays |= assert_same_in_parts(plain, nest, steps, item, arrays, {}, reads_more=False)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_chosen_nests_of_examples_are_right(name: str) -> None:
     """For all sizes, and for all ranges of threads."""
@@ -131,6 +131,7 @@ SIZES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SIZES)
 def test_ranges_of_threads_make_up_all_elements(name: str) -> None:
     function, sizes = maps_of_program(PROGRAMS[name]), SIZES[name]

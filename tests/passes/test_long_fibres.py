@@ -94,6 +94,7 @@ def arguments(f: tadc.Function) -> dict[str, Any]:
     return {name: given[name] for name in f.inputs if name in given} | ({"N": N} if "row" in f.inputs else {})
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", REFERENCES)
 def test_ranges_of_pairs_and_of_what_asks(name: str) -> None:
     """Which body and range may depend on, with as many parts of ranges that overlap as there are at most."""

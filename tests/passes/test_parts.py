@@ -44,6 +44,7 @@ def maps(text: str, wanted: str = "", gpu: bool = False) -> list[tuple[int, ...]
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_size(kind: str) -> None:
     """One index, whose number of values is no multiple of anything, or of everything, or 0."""

@@ -87,7 +87,7 @@ SEEDS = [
 ]
 
 
-@pytest.mark.one_in(16)
+@pytest.mark.one_in(32)
 @pytest.mark.parametrize(("name", "seed"), SEEDS)
 def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any schedule that fits may be chosen."""
@@ -145,6 +145,7 @@ def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytes
         np.testing.assert_allclose(value, expected[key], rtol=tolerance, atol=tolerance * 10)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("terms", [0, 1, 300])
 def test_blocks_of_a_sum_whose_size_is_known_late(terms: int) -> None:
     """A sum in blocks is stored once at least, also where it has no terms."""
@@ -166,6 +167,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_panels_on_threads(name: str) -> None:
     """Products large enough for panels in blocks are right, and the same on any number of threads."""

@@ -171,6 +171,7 @@ def bytes_in_between(f: tadc.Function) -> int:
     return workspace(on_host(f.compiled().kernel).temporaries).bytes
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("limit", ["64M", "16M", "8M"])
 def test_gradients_of_heat_stay_within_a_limit(limit: str) -> None:
     """States of N = 100,000 after 4,096 steps would take 3.3 GB."""

@@ -129,6 +129,7 @@ def test_gradient(name: str, sizes: bool) -> None:
         np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_fewer_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = gradients(name, True).lower().as_text("hoist").count("\n")
@@ -190,6 +191,7 @@ y = sum{i: N} (sum{k}_0^(i - 1) (m*w[k] / z[i]) - m)""",
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("name", EMPTY)
 def test_sums_over_no_point(name: str, known: bool) -> None:

@@ -89,6 +89,7 @@ ONCE_OTHER_BITS = (
 )  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("number", "steps"), ONCE_OTHER_BITS)
 def test_code_of_given_steps_has_the_same_bits(number: int, steps: str) -> None:
     f = tadc.function(PROGRAMS[number])

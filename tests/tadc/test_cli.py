@@ -65,6 +65,7 @@ def test_prints_derivatives_as_programs(capsys, paper):
     assert run(capsys, again)[1] == out
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("stage", [s.name for s in STAGES if s.name != "cubin"])
 def test_every_stage(capsys, paper, stage):
     target = {"gpu": "cuda:sm_90", "nvvm": "cuda:sm_90", "ptx": "cuda:sm_90", "rocdl": "rocm:gfx942"}

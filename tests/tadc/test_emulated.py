@@ -87,7 +87,7 @@ def drawn(argument: Argument, rng: np.random.Generator) -> np.ndarray:
     return rng.uniform(0.1, 0.9, shape).astype({"f32": np.float32, "f64": np.float64}[argument.type])
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path: Path) -> None:
     """Value and gradients, for sizes as declared or small ones."""

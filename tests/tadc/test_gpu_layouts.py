@@ -55,12 +55,13 @@ def test_layouts(name: str) -> None:
     compare(PROGRAMS[name])
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", [name for name, one in PROGRAMS.items() if one.sizes])
 def test_layouts_of_known_sizes(name: str) -> None:
     compare(PROGRAMS[name], sizes=PROGRAMS[name].sizes)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["windows of several rows", "what rows share", "softmax"])
 def test_layouts_of_a_gpu_that_few_threads_keep_busy(name: str) -> None:
     """A thread computes several rows, which share what they read."""
