@@ -31,7 +31,7 @@ class DeviceArray:
     `numpy.asarray(a)` copies it to the host.
     """
 
-    __slots__ = ("__weakref__", "allocation", "dtype", "offset", "shape")
+    __slots__ = ("__weakref__", "allocation", "dtype", "offset", "shape", "writes")
 
     def __init__(
         self, allocation: Allocation, shape: Sequence[int], dtype: np.dtype[Any], offset: int = 0
@@ -41,10 +41,18 @@ class DeviceArray:
         self.shape = tuple(shape)
         self.dtype = dtype
         self.offset = offset
+        #: How often kernels wrote to it; None where others know its address, who may write to it, too.
+        self.writes: int | None = 0
 
     @property
     def address(self) -> int:
-        """Of the first element."""
+        """Of the first element, to be told to others."""
+        self.writes = None
+        return self.start
+
+    @property
+    def start(self) -> int:
+        """The address, for kernels of ours."""
         return self.allocation.address + self.offset
 
     @property
@@ -114,7 +122,7 @@ class DeviceArray:
         made = device.allocate(self.nbytes, stream)
         if self.nbytes:
             with device.current() as driver:
-                driver.copy_within(made.address, self.address, self.nbytes, stream)
+                driver.copy_within(made.address, self.start, self.nbytes, stream)
         return DeviceArray(made, self.shape, self.dtype)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -127,7 +135,7 @@ class DeviceArray:
         if made.nbytes:
             with self.allocation.device.current() as driver:
                 stream = self.allocation.stream
-                driver.copy_out(made.ctypes.data, self.address, made.nbytes, stream)
+                driver.copy_out(made.ctypes.data, self.start, made.nbytes, stream)
                 driver.synchronize(stream)
         return made if dtype is None else made.astype(dtype)
 
@@ -181,7 +189,7 @@ def view_of(value: Any) -> View:
         memory = value.allocation
         stream = memory.stream or LEGACY_STREAM
         return View(
-            value.address, value.shape, value.dtype, True, memory.device.number, value, None, stream
+            value.start, value.shape, value.dtype, True, memory.device.number, value, None, stream
         )  # fmt: skip
     framework = framework_of(value)
     if framework is not None:

@@ -109,7 +109,7 @@ class DeviceInspector:
         made = self._new(*array.shape)
         if made.nbytes:
             with self.device.current() as driver:
-                driver.copy_within(made.address, array.address, made.nbytes, self.stream)
+                driver.copy_within(made.start, _start(array), made.nbytes, self.stream)
         return made
 
     def sorted_places(
@@ -223,7 +223,11 @@ class DeviceInspector:
         if not threads:
             return
         function = self.device.function(kernels(), name)
-        arguments = [*(array.address for array in arrays), *sizes, threads, *more]
+        arguments = [*map(_start, arrays), *sizes, threads, *more]
         with self.device.current() as driver:
             grid = (-(-threads // _BLOCK), 1, 1)
             driver.launch(function, grid, (_BLOCK, 1, 1), arguments, self.stream)
+
+
+def _start(array: Placed) -> int:
+    return array.start if isinstance(array, DeviceArray) else array.address

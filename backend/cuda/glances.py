@@ -22,7 +22,7 @@ Glance = Callable[[Any], tuple[int, Any]]
 
 def _at_ours(value: DeviceArray) -> tuple[int, Any]:
     memory = value.allocation
-    return memory.address + value.offset, (value.shape, value.dtype, memory.stream, memory.device)
+    return value.start, (value.shape, value.dtype, memory.stream, memory.device)
 
 
 def _at_number(value: float) -> tuple[int, Any]:

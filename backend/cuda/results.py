@@ -82,6 +82,8 @@ def was_written(value: Any) -> None:
     framework = framework_of(value)
     if framework is not None:
         framework.was_written(value)
+    elif isinstance(value, DeviceArray) and value.writes is not None:
+        value.writes += 1
 
 
 def finished(call: Call, results: Sequence[Result]) -> list[Any]:

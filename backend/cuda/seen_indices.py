@@ -2,7 +2,8 @@
 
 To check and sort them takes tens of launches, and waits. What was made serves again while the memory is that
 of the same array and its library has counted no write to it, as PyTorch counts them for autograd; JAX writes
-to none. Arrays of other libraries are compared with a copy, in a launch each and one wait.
+to none, and to arrays of ours others do when they know the address. Arrays of other libraries are compared
+with a copy, in a launch each and one wait.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ def told_of(values: Sequence[Any]) -> Told | None:
     """What relations and libraries of arrays tell; None where one does not tell."""
     found: list[tuple[Any, Hashable]] = []
     for value in values:
-        if value.__class__ is Relation:
-            found.append((value.kept, 0))
+        if isinstance(value, Relation | DeviceArray):
+            own = (value.kept, 0) if isinstance(value, Relation) else (value, value.writes)
+            if own[1] is None:
+                return None
+            found.append(own)
             continue
         framework = framework_of(value)
         writes = framework.writes_of(value) if framework is not None else None
