@@ -140,7 +140,7 @@ def test_gradients(name: str) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_of_gradients(name: str, order: int) -> None:
     check_gradients(name, order)
