@@ -23,7 +23,7 @@ test: .venv/test.stamp
 
 # What `make test` leaves out: long tests, and most of many that are alike.
 sweep: .venv/test.stamp
-	@echo "the sweep: ten to fifteen minutes on two cores"
+	@echo "the sweep: about fifteen minutes on two cores"
 	$(PYTEST) -m 'sweep and not slow' --durations=5
 
 # Tests of threads, forks and caches, fifty times each in random order; `make stress STRESS=tests/native` others.
