@@ -139,6 +139,7 @@ def test_everyday_programs_agree(name: str) -> None:
     assert {"tadc", "JAX"} <= set(made) <= {"tadc", *workload.peers}
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", [w.name for w in SPARSE])
 def test_programs_with_index_arrays_agree(name: str) -> None:

@@ -117,6 +117,7 @@ def test_long_sums(way: str) -> None:
     check(volterra, {name: random.uniform(-0.1, 0.1, 40) for name in "xw"}, way)
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", WAYS[:2])
 def test_orbit(way: str) -> None:

@@ -42,6 +42,7 @@ def test_some(first: int, count: int, order: int) -> None:
     assert not failures(first, count, order)
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("first", "count", "order"), [(0, 4, 1), (10, 8, 0), (20, 2, 2), (30, 8, 1)])
 def test_the_same_bits_by_any_number_of_threads_and_in_every_run(first: int, count: int, order: int) -> None:

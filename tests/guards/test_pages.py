@@ -31,6 +31,7 @@ ctypes.string_at(fenced.address, 4001)
     assert (done.stdout, done.returncode) == ("so far\n", -signal.SIGSEGV), done.stderr
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("source", ["hand", "lookups"])
 @pytest.mark.parametrize(("machine", "dtype"), [("avx512", "f32"), ("avx2", "f64")])

@@ -186,6 +186,7 @@ def test_training() -> None:
     np.testing.assert_allclose(found, jax.grad(likelihood)(w), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(32)
 @pytest.mark.parametrize("seed", range(32))
 def test_random_flows(seed: int) -> None:

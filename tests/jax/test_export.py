@@ -60,6 +60,7 @@ def test_a_gradient(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, [[float(expected.sum())], [float(second)]], rtol=1e-12)
 
 
+@pytest.mark.sweep
 def test_all_sizes(tmp_path: Path) -> None:
     (n,) = jax.export.symbolic_shape("n")
     shapes = [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in ((n + 2,), (2,))]

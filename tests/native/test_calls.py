@@ -98,6 +98,7 @@ def check(f: tadc.Function, sizes: Mapping[str, int], rtol: float = 1e-12) -> No
                 np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-12 if rtol < 1e-9 else 1e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("source", "sizes"),

@@ -104,6 +104,7 @@ def test_tables_that_are_kept(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, np.cos(0.1 * np.outer(k, k)) @ x, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sweep
 def test_functions_err_by_few_units(tmp_path: Path) -> None:
     """Without fused products and sums, those that need them are made of others: 4 units in the last place."""
     arity = {name: 2 if name in ("pow", "atan2") else 1 for name in sorted(DEFINED - {"fmod", "remainder"})}

@@ -123,6 +123,7 @@ y[i] = sum{j} (d[i, j]*x[j])"""
     np.testing.assert_allclose(tadc.function(text)(x), d @ x, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_bands(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ def alignment(s: jax.Array, g: jax.Array) -> jax.Array:
     return sum((cell**2 for row in h[1:] for cell in row[1:]), jnp.zeros(()))
 
 
+@pytest.mark.sweep
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("shape", [(9, 12)])
 @pytest.mark.parametrize("known", [True, False])
