@@ -1,4 +1,4 @@
-"""`python -m bench.gpu.model CELLS.json`: what a model foretells of each cell, before it is measured.
+"""`python -m bench.gpu.model FOLDER`: what a model foretells of bundles, for the kit to show.
 
 The emulator runs some blocks of each launch and counts (`backend/emulator/counts.py`). A launch then takes
 as long as the busiest part of the GPU: the issue of instructions, a pipe of them, shared memory, the second
@@ -12,11 +12,12 @@ import argparse
 import json
 import math
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.gpu.cases import WORK
 from bench.gpu.sizes import TIMED, sizes_of
 from tadc.backend.emulator.counts import LaunchCounts
 
@@ -99,25 +100,28 @@ def within(patience: float, *words: Any) -> float | None:
     return None if queue.empty() else queue.get()
 
 
-def cells_of(found: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """The cells of results (`bench/results`), or of what is published (`docs/gpu.json`)."""
+def cells_of(found: Any) -> Sequence[dict[str, Any]]:
+    """What is foretold of: a bundle's work, the cells of results, or of what is published."""
+    if "workload" in found:
+        return [found]
     if "cells" in found:
         return found["cells"]
     return [cell for name, cell in found["bench"].items() if name != "ceilings"]
 
 
 def main(words: list[str] | None = None) -> None:
-    """Write into each cell what is foretold."""
+    """Write into each cell what is foretold, of the bundles of a folder into what stands beside them."""
     parser = argparse.ArgumentParser(prog="python -m bench.gpu.model", description=__doc__)
-    parser.add_argument("file", type=Path, help="results of `bench`, or docs/gpu.json")
+    parser.add_argument("file", type=Path, help="a folder of bundles, results, or docs/gpu.json")
     parser.add_argument("--patience", type=float, default=PATIENCE, help=f"seconds a cell ({PATIENCE:.0f})")
     a = parser.parse_args(words)
-    found = json.loads(a.file.read_text(encoding="utf-8"))
-    for cell in cells_of(found):
-        told = within(a.patience, cell["workload"], cell["dtype"], cell["small"])
-        cell["model"] = None if told is None else float(f"{told:.3g}")
-        print(cell["workload"], cell["dtype"], cell["model"], flush=True)
-        a.file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for file in sorted((a.file / "bench").glob(f"*/{WORK}")) if a.file.is_dir() else [a.file]:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        for cell in cells_of(found):
+            told = within(a.patience, cell["workload"], cell["dtype"], cell["small"])
+            cell["model"] = None if told is None else float(f"{told:.3g}")
+            print(cell["workload"], cell["dtype"], cell["model"], flush=True)
+            file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,7 @@ def _own(path: Path, target: str, clock: Clock) -> Cell:
     cell: Cell = {
         "workload": workload.name, "dtype": work["dtype"], "small": small,
         "sizes": dict(sizes_of(workload, small)), "operations": work["operations"],
+        "model": work.get("model"),
         "seconds": {}, "flushed": {}, "graph": {}, "any": {}, "host": None, "errors": {}, "skipped": {},
     }  # fmt: skip
     inputs, expected = _task(workload.name, small, work["dtype"])

@@ -16,7 +16,7 @@ import pytest
 import tadc
 from bench.gpu import counts, host, model, publish
 from bench.gpu.__main__ import main
-from bench.gpu.cases import CASE, Case
+from bench.gpu.cases import CASE, WORK, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
 from bench.gpu.check import BEGUN, check, check_apart
 from bench.gpu.programs import RECURRENCES
@@ -237,11 +237,11 @@ def test_the_page_shows_the_results_beside_it(root: Path) -> None:
 def test_what_a_model_foretells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a small call no launch takes less than from one to the next; of a large one DRAM says how long."""
     cell = {"workload": "softmax", "dtype": "f32", "small": True}
-    file = tmp_path / "cells.json"
-    file.write_text(json.dumps({"cells": [cell]}))
-    model.main([str(file)])
-    (found,) = json.loads(file.read_text())["cells"]
-    assert found["model"] == model.SPEEDS[90].launch
+    file = tmp_path / "bench" / "softmax-f32" / WORK
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(cell))
+    model.main([str(tmp_path)])
+    assert json.loads(file.read_text())["model"] == model.SPEEDS[90].launch
     assert "softmax f32 2e-06" in capsys.readouterr().out
     sectors = np.arange(1000)
     launch = LaunchCounts("k", (10000, 1, 1), (256, 1, 1), most_blocks=1, loaded=sectors, l2_bytes=32000)
