@@ -121,6 +121,21 @@ def test_tiles_for_large_sizes_are_right_at_small_ones() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("row", ["k <= i + j", "k >= i"])
+def test_sums_whose_ends_are_in_a_block_that_is_shared(row: str) -> None:
+    """The schedule of large matrices at small sizes: some steps of a copied block have no element."""
+    text = f"a: f32[N, N]; b: f32[N, N]; c[i, j] = sum{{k: {row}}} (a[i, k]*b[k, j])"
+    f = tadc.function(text)
+    steps = f.at({"N": 1024}).lower(target="emulated:sm_90").schedule
+    assert "share" in steps
+    a, b = np.random.default_rng(1).standard_normal((2, 70, 70)).astype("f4")
+    found = tadc.compile(f.at({"N": 70}), target="emulated:sm_90", schedule=steps)(a, b)
+    i, j, k = np.ogrid[:70, :70, :70]
+    kept = k <= i + j if row == "k <= i + j" else (k >= i) & (j >= 0)
+    expected = np.where(kept, a[:, None, :].astype("f8") * b.T[None], 0).sum(axis=2)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("program", "steps", "at", "words"),
