@@ -125,8 +125,8 @@ def _operands(term: Term) -> tuple[Term, ...]:
             return ()
 
 
-def reachable(roots: Iterable[Term]) -> Iterator[Term]:
-    """Every node at and below the roots, once."""
+def reachable(roots: Iterable[Term], below: Callable[[Term], Sequence[Term]] = operands) -> Iterator[Term]:
+    """Every node at the roots and that `below` leads to, once."""
     seen: set[int] = set()
     stack = list(roots)
     while stack:
@@ -134,7 +134,7 @@ def reachable(roots: Iterable[Term]) -> Iterator[Term]:
         if term.number not in seen:
             seen.add(term.number)
             yield term
-            stack += operands(term)
+            stack += below(term)
 
 
 def in_text_order(root: Term, below: Callable[[Term], Sequence[Term]] = operands) -> Iterator[Term]:

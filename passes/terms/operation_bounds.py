@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.terms import Guard, Reduce, Term, operands
+from tadc.frontend.terms import Guard, Reduce, Term, operands, reachable
 from tadc.lattice.intervals import Interval, interval_of
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.terms.work_regions import NOTHING, Work, amount, work, work_of
@@ -25,6 +25,11 @@ def bound_of(roots: Iterable[Term], stored: Work, shape: Mapping[str, int]) -> W
     return replace((found + stored) * points, exact=False)
 
 
+def _in_region(term: Term) -> tuple[Term, ...]:
+    """What is evaluated with a term as often as it is."""
+    return () if isinstance(term, Guard | Reduce) else operands(term)
+
+
 @dataclass
 class _Bounds:
     """Bounds of reductions and guards by their numbers and the intervals of the indices in them."""
@@ -36,18 +41,8 @@ class _Bounds:
     def region(self, roots: Iterable[Term], within: Intervals) -> Work:
         """What terms come to that are evaluated together."""
         total = NOTHING
-        seen: set[int] = set()
-        stack = list(roots)
-        while stack:
-            node = stack.pop()
-            if node.number in seen:
-                continue
-            seen.add(node.number)
-            if isinstance(node, Guard | Reduce):
-                total += self.once(node, within)
-            else:
-                total += work_of(node)
-                stack += operands(node)
+        for node in reachable(roots, _in_region):
+            total += self.once(node, within) if isinstance(node, Guard | Reduce) else work_of(node)
         return total
 
     def once(self, node: Guard | Reduce, within: Intervals) -> Work:
