@@ -178,14 +178,12 @@ class GpuKernel:
         for n in self._places:
             if isinstance(given[n], View):
                 given[n] = self._on_host(given[n])
-        found = placed(indices.found(given), device, handle)
+        found = indices.found(given)
         for n in self._places:
             # What is on the GPU already stays there.
-            if not isinstance(arrays[n], View):
-                given[n] = found[self.inputs[n].name]
-            else:
-                given[n] = arrays[n]
-        return [*given, *(found[p.name] for p in self.made)]
+            on_gpu = isinstance(arrays[n], View)
+            given[n] = arrays[n] if on_gpu else placed(found[self.inputs[n].name], device, handle)
+        return [*given, *(placed(found[p.name], device, handle) for p in self.made)]
 
     def _on_host(self, view: View) -> Array:
         made = np.empty(view.shape, view.dtype)
@@ -227,7 +225,6 @@ class GpuKernel:
                         call.held.append((position, array.keepalive.allocation))
                     elif position >= len(self.inputs):
                         call.made.append(array.keepalive.allocation)
-                        call.kept.append(array)
             else:
                 made = copied_in(array, device, handle)
                 call.read(made.address, made.bytes)

@@ -9,7 +9,7 @@ with a copy, in a launch each and one wait.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_in, view_of
@@ -55,14 +55,14 @@ def told_of(values: Sequence[Any]) -> Told | None:
     return Told(tuple(owner for owner, _ in found), tuple(count for _, count in found))
 
 
-def on_device(array: IndexArray, device: Device, stream: int) -> DeviceArray:
-    """An index array of the host on a device, where it stays as long as it is there."""
+def placed(array: IndexArray, device: Device, stream: int) -> View:
+    """An index array of the host as kernels on a device read it, where it stays as long as it is there."""
     key = "on", device, stream
     found = array.made.get(key)
     if found is None:
         host = array.array
         found = array.keep(key, DeviceArray(copied_in(host, device, stream), host.shape, host.dtype))
-    return found
+    return view_of(found)
 
 
 class _Seen(NamedTuple):
@@ -121,8 +121,3 @@ def _key(told: Told | None, views: Sequence[View], on: DeviceInspector) -> Hasha
     if told is None:
         return on.device, on.stream, shapes
     return on.device, on.stream, shapes, tuple(view.address for view in views), told.facts
-
-
-def placed(arrays: Mapping[str, IndexArray], device: Device, stream: int) -> dict[str, View]:
-    """Index arrays of the host as a kernel on a device reads them."""
-    return {name: view_of(on_device(array, device, stream)) for name, array in arrays.items()}
