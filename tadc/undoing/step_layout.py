@@ -80,15 +80,22 @@ def layouts(recurrence: Definition, shape: tuple[int, ...]) -> list[Layout]:
         back = _distances(recurrence, axis, 1 if sign > 0 else -1)
         if back is None or not 0 < max(back) <= min(_DEPTH, shape[axis] - 1):
             continue
-        others = [n for n in range(len(shape)) if n != axis and shape[n] <= MOST_PARTS]
-        split = tuple(n for n in others if _is_split(recurrence, n, shape[n]))
-        while prod(shape[n] for n in split) > MOST_PARTS:
-            largest = max(split, key=lambda n: shape[n])
-            split = tuple(n for n in split if n != largest)
-        for chosen in dict.fromkeys(((), split)):
+        known = [n for n in range(len(shape)) if n != axis and _is_split(recurrence, n, shape[n])]
+        for chosen in _splits(known, shape):
             parts = tuple(product(*(range(shape[n]) for n in chosen)))
             found.append(Layout(recurrence.name, shape, axis, sign < 0, max(back), chosen, parts))
     return found
+
+
+def _splits(dimensions: Sequence[int], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All choices of dimensions that make few parts, of fewer dimensions first.
+
+    Not the largest alone: only the plan of a step tells along which of them its parts are undone in turn.
+    """
+    found: list[tuple[int, ...]] = [()]
+    for n in dimensions:
+        found += [(*split, n) for split in found if prod(shape[m] for m in (*split, n)) <= MOST_PARTS]
+    return sorted(found, key=len)
 
 
 def _distances(recurrence: Definition, axis: int, sign: int) -> set[int] | None:

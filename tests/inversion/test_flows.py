@@ -150,6 +150,21 @@ def test_cost_of_steps() -> None:
     assert costs == [299 * 128, 2 * 299 * 128, 2 * 299 * 128]
 
 
+@pytest.mark.parametrize("n", [3, 4])
+def test_order_of_parts(n: int) -> None:
+    """Parts change places and are undone from the last to the first, however many elements each has."""
+    f = tadc.function(f"""
+    x: f64[3, {n}]
+    let scan{{3*t + c}} u[t: 4, c: 3, i: {n}] = if {{t = 0}} then (x[c, i]) else (
+        if {{c = 0}} then (3*u[t - 1, 0, i] + sin(u[t - 1, 2, (i + 2) % {n}])) else (
+            if {{c = 1}} then (3*u[t - 1, 2, i] + sin(u[t, 0, (i + 1) % {n}])) else (
+                3*u[t - 1, 1, i] + sin(u[t, 0, (i + 1) % {n}]))))
+    y[c: 3, i: {n}] = u[3, c, i]""")
+    inverse = tadc.inverse(f, "x")
+    assert list(inverse.plan.kinds) == ["3 steps, each diagonal"]
+    np.testing.assert_allclose(inverse.logabsdet(np.ones((3, n))), 9 * n * np.log(3), rtol=1e-12)
+
+
 TRAINED = """
 x: f64[6, 2, 3]; w: f64[4, 2, 3, 3]
 let scan{t} u[t: 5, b: 6, c: 2, i: 3] = if {t = 0} then (x[b, c, i]) else (if {c = 0} then (u[t - 1, b, 1, i])
