@@ -139,7 +139,7 @@ PROGRAMS = {
     "a recurrence in between": (
         "x: f64[3]; let scan{t} h[t: 5, i: 3] = if {t = 0} then (x[i])"
         "else (h[t - 1, i] + .1*h[t - 1, 2 - i]**2); y[i: 3] = h[4, i]",
-        "dense",
+        "4 steps, each block-diagonal, 4 of 2x2 and diagonal",
         "x",
     ),
 }
