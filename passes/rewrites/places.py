@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, operands
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import together
 from tadc.passes.terms.index_ranges import (
@@ -55,7 +55,8 @@ class Told:
 class Place:
     """Where a term is evaluated: under indices, outermost first, with their ranges and user's names.
 
-    `increasing` are the index arrays that are.
+    `increasing` are the index arrays that are. `over` keeps what `told_indices` makes of the place: by an
+    element the index that stands for it, the place under it, and terms over it by number.
     """
 
     indices: tuple[str, ...]
@@ -63,6 +64,12 @@ class Place:
     ranges: Ranges
     around: tuple[Rows | Test, ...] = ()
     increasing: Collection[str] = frozenset()
+    over: dict[Lookup, tuple[str, Place, dict[int, Term]]] = field(
+        default_factory=dict[Lookup, "tuple[str, Place, dict[int, Term]]"],
+        init=False,
+        repr=False,
+        compare=False,
+    )
 
     @cached_property
     def told(self) -> dict[str, Told]:

@@ -62,20 +62,31 @@ class TermAt:
         rows = (r for c in self.place.around if isinstance(c, Rows) and c.holds for r in c.rows)
         found = (a for row in rows for a in row.form.lookups() if a.at and a.variables <= known)
         for element in dict.fromkeys(found):
-            name = self.terms.fresh("t")
-            made = self.with_index(element, name)
+            made, name = self.with_index(element)
             left = wanted(made.term, made.place) - {name}
-            told, gone = made.place.told.get(name), known - left - self.sizes
-            if gone and told is not None and told.by <= left | self.sizes:
+            gone = known - left - self.sizes
+            if gone and (told := made.place.told.get(name)) is not None and told.by <= left | self.sizes:
                 term = made.term if everywhere else self.where_some(made.term, gone)
                 return replace(made, term=term).over_told_elements(wanted, everywhere)
         return self
 
-    def with_index(self, element: Lookup, name: str) -> TermAt:
-        """The same over an index in the place of an element."""
+    def with_index(self, element: Lookup) -> tuple[TermAt, str]:
+        """The same over an index in the place of an element, and the index: of one place the same for all
+        terms.
+        """
 
         def put(form: Affine) -> Affine:
             return form.replace(lambda atom: Affine.var(name) if atom == element else None)
+
+        if element not in self.place.over:
+            name = self.terms.fresh("t")
+            self.place.over[element] = name, self._place(element, name, put), {}
+        name, place, known = self.place.over[element]
+        term = self.terms.rewrite_forms(self.term, element.variables, put, known)
+        return replace(self, term=term, place=place), name
+
+    def _place(self, element: Lookup, name: str, put: Callable[[Affine], Affine]) -> Place:
+        """The place under an index that stands for an element."""
 
         def choice(old: Rows | Test) -> Rows | Test:
             if isinstance(old, Rows):
@@ -86,14 +97,13 @@ class TermAt:
             made = self.terms.select(old.select.relation, lhs, rhs, old.select.then, old.select.otherwise)
             return replace(old, select=made)
 
-        place = replace(
+        return replace(
             self.place,
             indices=(*self.place.indices, name),
             hints=(*self.place.hints, ""),
             ranges={**self.place.ranges, name: Range(ZERO, element.below - 1)},
             around=tuple(map(choice, self.place.around)),
         )
-        return replace(self, term=self.terms.rewrite_forms(self.term, element.variables, put), place=place)
 
     def where_some(self, term: Term, gone: frozenset[str]) -> Term:
         """A term that does not depend on indices where these have a value, and 0 elsewhere."""

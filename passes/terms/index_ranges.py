@@ -134,17 +134,22 @@ def ranges_between_neighbours(
 
     `k * low <= e` and `e < k * high` say it of `e // k`.
     """
+    known: dict[Affine, list[Constraint]] = {}  # rows by their forms without constants
+    for row in rows:
+        if not row.equality:
+            known.setdefault(row.form - row.form.constant, []).append(row)
     for row in rows:
         for low, k in row.form.terms:
             if row.equality or k > 0 or not isinstance(low, Lookup) or low.array not in increasing:
                 continue
             value, high = row.form - Affine.atom(low) * k, replace(low, at=(low.at[0] + 1,))
-            for other in rows:
-                less = other.form - (Affine.atom(high) * -k - 1 - value)
-                if not other.equality and less.is_constant and less.constant <= 0:
+            least = Affine.atom(high) * -k - 1 - value
+            for other in known.get(least - least.constant, ()):
+                less = other.form.constant - least.constant
+                if less <= 0:
                     # Of what is between, what a row begins or ends with.
-                    shown = value if value.constant == 0 else value - less.constant
-                    yield BetweenNeighbours(low, shown.floordiv(-k), (row, other), not less.constant)
+                    shown = value if value.constant == 0 else value - less
+                    yield BetweenNeighbours(low, shown.floordiv(-k), (row, other), not less)
 
 
 def between_neighbours(name: str, forms: Sequence[Affine]) -> Lookup | None:

@@ -66,6 +66,18 @@ def test_counting_operations_ends() -> None:
 
 
 @pytest.mark.sweep
+def test_places_are_looked_at_once_for_all_their_terms() -> None:
+    """Of sums over the stored elements of two matrices: which indices others tell is known of a place."""
+    matrices = (
+        "r: index[E] in N; c: index[E] in N; q: index[F] in N; d: index[F] in N; "
+        "A: f64[N, N] at (r, c); B: f64[N, N] at (q, d)"
+    )
+    text = f"{matrices}; z[i] = sum{{j, k}} ((A[i, j]/(2 + sin(B[i, k])))**2*(A[i, j]*B[i, k]))"
+    count, length = calls(text, 1)
+    assert count <= 5 * EACH * length
+
+
+@pytest.mark.sweep
 def test_functions_in_functions_are_each_looked_at_once() -> None:
     """Which coordinates a term has is told by what it is made of."""
 
