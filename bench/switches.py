@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
-from tadc.passes.nest.steps import Interleave, Prefetch, Step, Stream
+from tadc.passes.nest.steps import Interleave, Prefetch, Step, Stream, Transpose
 from tadc.passes.schedule.splits import WHOLE
 
 #: What a function or class is without a mechanism, made of what it is with it.
@@ -243,7 +243,7 @@ SWITCHES = [
         "transposed reads",
         "reads of columns are transposed in registers",
         {
-            "nest.lockstep:copies_of_square": _always(None),
+            "cpu.loop_functions:steps_of_plan": _without(Transpose),
             "schedule.candidate:Candidate.squares": _always(False),
         },
         "transpose %",
@@ -251,7 +251,7 @@ SWITCHES = [
     Switch(
         "interleaved stores",
         "vectors that are apart in memory are interleaved",
-        {"cpu.loop_functions:steps_of_plan": _without(Interleave), "nest.emit:_is_residue": _always(False)},
+        {"cpu.loop_functions:steps_of_plan": _without(Interleave)},
         "interleave",
     ),
     Switch(

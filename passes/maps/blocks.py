@@ -102,8 +102,8 @@ class Renaming:
                 return value
             case IndexNumber(form, type):
                 return IndexNumber(self.form(form), type)
-            case Load(tensor, at, type):
-                return Load(self.tensors.get(tensor, tensor), tuple(map(self.form, at)), type)
+            case Load(tensor, at, type, along):
+                return Load(self.tensors.get(tensor, tensor), tuple(map(self.form, at)), type, along)
             case Apply(function, operands, type, exponent):
                 return Apply(function, tuple(map(self.name, operands)), type, exponent)
             case Choice(rows, then, otherwise, type):

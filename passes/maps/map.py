@@ -48,11 +48,13 @@ class IndexNumber:
 
 @dataclass(frozen=True)
 class Load:
-    """An element of a tensor."""
+    """An element of a tensor; of vectors `along` a loop or the index of a reduction, transposed in
+    registers."""
 
     tensor: str
     at: tuple[Affine, ...]
     type: Type
+    along: str = ""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from tadc.passes.nest.nest import (
     Statement,
 )
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
-from tadc.passes.nest.tile import ACROSS, LANE, PARTS, Copy, Dependence, Tile, Values
+from tadc.passes.nest.tile import ACROSS, LANE, PARTS, Copy, Dependence, Tile, Values, copies_of
 from tadc.passes.nest.vector_lanes import Lanes
 
 ALIGNMENT = 64
@@ -57,7 +57,8 @@ class Target:
         """The stores of a computation."""
         context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
         lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
-        return TileStores(lanes, tile, places, context, compute.interleaves, (*rows, *scope.only))
+        along = copies_of(compute.interleaved)
+        return TileStores(lanes, tile, places, context, along, (*rows, *scope.only))
 
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
@@ -284,7 +285,7 @@ def _in_tile(loop: For, scope: Scope) -> Scope:
     values, tile = trips(loop), scope.tile
     if len(values) == 1:
         return scope.naming(loop.index, Affine.const(values.start))
-    variable = LANE if loop.kind == "lane" else f"@{loop.index}"
+    variable = LANE if loop.kind == "lane" else copies_of(loop.index)
     made = replace(tile, width=len(values))
     if loop.kind != "lane":
         made = replace(tile, copies={**tile.copies, variable: len(values)})
@@ -292,11 +293,11 @@ def _in_tile(loop: For, scope: Scope) -> Scope:
 
 
 def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
-    """The body for each value; where lanes are as many apart as there are values, their stores are
-    interleaved."""
+    """The body for each value; stores that are interleaved along the loop, where lanes are as many apart as
+    there are values, are stored together."""
     scopes = [scope.naming(loop.index, Affine.const(value)) for value in trips(loop)]
     found = [_only_compute(loop.body, low, inner) for inner in scopes]
-    inside = [(compute, inner) for compute, inner in found if compute is not None]
+    inside = [(c, inner) for c, inner in found if c is not None and c.interleaved == loop.index]
     if len(inside) < len(scopes):
         for inner in scopes:
             emit_body(loop.body, low, inner)

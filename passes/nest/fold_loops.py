@@ -30,7 +30,7 @@ from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.moving_bounds import Shift, shift_of
-from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_beside, has_squares
+from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_side_by_side, is_transposable
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
 
@@ -263,23 +263,27 @@ class FoldLoops:
         return carried
 
     def few_steps(self, level: Level, here: Inside) -> Steps | None:
-        """The steps of a loop, if they are few and the same for all points, and a read has elements of them
-        side by side where lanes are far apart."""
+        """The steps of a loop, if they are few and the same for all points, and all reads that are transposed
+        along it have elements of them side by side where lanes are far apart."""
         lets, name, index = self.value.body.lets, level.name, self.value.indices[-1]
+        loads = [let.value for let in lets if isinstance(let.value, Load) and let.value.along == index]
+        if not loads:
+            return None
         (first, *more), (end, *others) = self.ends_of(level, here)
         count = end - first
         if here.masked or here.masks or self.nest.inside or self.body.beyond or more or others:
             return None
-        if not (count.is_constant and FEWEST <= count.constant <= TOGETHER and has_squares(self.body.tile)):
+        is_wide = is_transposable(self.body.tile.width)
+        if not (is_wide and count.is_constant and FEWEST <= count.constant <= TOGETHER):
             return None
         form = self.own[index].substitute({**here.bound, name: Affine.var(name) + first})
         steps, forms = (
             Steps(index, form, name, first, count.constant),
             {**here.forms, **self.indices(here.bound)},
         )
-        loads = [steps.forms(let.value.at, forms) for let in lets if isinstance(let.value, Load)]
-        asks = any(isinstance(let.value, Ask) for let in lets)
-        return steps if not asks and any(found and are_beside(found, name) for found in loads) else None
+        if any(isinstance(let.value, Ask) for let in lets):
+            return None
+        return steps if all(are_side_by_side(steps.forms(x.at, forms), name) for x in loads) else None
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The loop over the first of some levels, in parts where its bounds move with the tile."""

@@ -20,8 +20,8 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.squares import Squares, Steps, copies_of_square
-from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at
+from tadc.passes.nest.squares import Squares, Steps, has_square
+from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at, copies_of
 from tadc.passes.nest.vector_lanes import Lanes, extreme, last_stride
 from tadc.passes.terms.costs import WEIGHTS
 
@@ -231,15 +231,12 @@ class Lockstep:
             return self.lanes.held(buffer, forms, self.tile, point)
         if self.beyond and load.tensor in self.shapes:
             return self.nearest(buffer, forms, self.shapes[load.tensor], context)
-        if context.masks is None:
-            square = copies_of_square(forms, self.tile)
-            if square is not None:
-                return Squares(self.lanes, buffer, forms, square, point).vector
-            steps = context.steps
-            if steps is not None and (
-                made := steps.vector(self.lanes, buffer, steps.forms(load.at, context.forms), point)
-            ):
-                return made
+        if context.masks is None and load.along:
+            copies, steps = copies_of(load.along), context.steps
+            if has_square(forms, self.tile, copies):
+                return Squares(self.lanes, buffer, forms, (copies, self.tile.copies[copies]), point).vector
+            if steps is not None and steps.index == load.along:
+                return steps.vector(self.lanes, buffer, steps.forms(load.at, context.forms), point)
         # An element that an active point reads too.
         moving = {LANE, *(self.tile.ranges if context.any and not context.some else ())}
         still = (context.some or context.any) and not any(moving & form.variables for form in forms)

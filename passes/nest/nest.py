@@ -124,7 +124,8 @@ class Store:
 
 @dataclass(frozen=True)
 class Compute:
-    """Evaluates a block, then stores values of it; where stores are scattered, it `interleaves` vectors.
+    """Evaluates a block, then stores values of it; those of the values of a loop, which are side by side in
+    memory, together where they are `interleaved` along it.
 
     Only where the rows `within` hold: elsewhere in a tile what is next to an element is read, nothing stored.
     What the loads called `shared` read, the threads of a block copy first to memory that they share.
@@ -132,7 +133,7 @@ class Compute:
 
     block: Block
     stores: tuple[Store, ...]
-    interleaves: bool = False
+    interleaved: str = ""
     within: Domain = ()
     shared: tuple[str, ...] = ()
 

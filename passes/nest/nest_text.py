@@ -62,13 +62,13 @@ PATTERNS: dict[type, str] = {
     At: "at {index} = {value}",
     Know: "know {rows}",
     Stage: "stage {tensor} in {space}",
-    Compute: "compute[[ interleaved{interleaves}]][[ within {within}]][[ shared {shared:values}]]",
+    Compute: "compute[[ interleaved {interleaved}]][[ within {within}]][[ shared {shared:values}]]",
     Extreme: "{which:extreme}({forms})",
     Either: "if {rows} then {then} else {otherwise}",
     Store: "{tensor:tensor}[{at}] = {value:used}[[ joins {joins:reduction}]]"
     "[[ unless {fresh}]][[ streams{streams}]]",
     IndexNumber: "index({form})",
-    Load: "{tensor:tensor}[{at}]",
+    Load: "{tensor:tensor}[{at}][[ along {along}]]",
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ where {rows@indices=}]]{takes} {body}",
     Takes: "[[ lanes {lanes}]][[ parts {parts}]][[ leap {leap}]][[ threads {threads}]][[ warp {warp}]]"

@@ -38,7 +38,7 @@ class Squares:
         copies: tuple[str, int],
         point: Point,
     ) -> None:
-        """`copies` are their variable and number, as `copies_of_square` finds it."""
+        """`copies` are their variable and number."""
         self.lanes, self.buffer, self.forms, self.point = lanes, buffer, forms, point
         self.name, self.count = copies
         is_square = self.count == lanes.width
@@ -90,43 +90,33 @@ class Steps:
 
     def vector(
         self, lanes: Lanes, buffer: ir.Value, forms: tuple[Affine, ...], point: Point
-    ) -> Callable[[Copy], ir.Value] | None:
-        """A function that gives the vector of this step in a copy, where elements of all steps are side by
-        side; else None."""
-        if not are_beside(forms, self.name):
-            return None
+    ) -> Callable[[Copy], ir.Value]:
+        """A function that gives the vector of this step in a copy; elements of all steps are side by side."""
         square = self.made.setdefault(
             (buffer, forms), Squares(lanes, buffer, forms, (self.name, self.count), point)
         )
         return lambda copy: square.vector({**copy, self.name: self.step})
 
 
-def copies_of_square(forms: Sequence[Affine], tile: Tile) -> tuple[str, int] | None:
-    """The variable and the number of copies that are side by side in memory where lanes are not, as many as
-    there are lanes, or a few."""
-    if not has_squares(tile):
-        return None
-    name = along_copies(forms, tile, FEWEST)
-    return None if name is None else (name, tile.copies[name])
+def has_square(forms: Sequence[Affine], tile: Tile, name: str) -> bool:
+    """Whether copies along a variable are side by side in memory where lanes are not, as many as there are
+    lanes, or a few."""
+    is_wide = is_transposable(tile.width) and tile.copies.get(name, 1) >= FEWEST
+    return is_wide and are_side_by_side(forms, name)
 
 
-def has_squares(tile: Tile) -> bool:
-    """Whether short vectors of lanes may be transposed: shuffles do that for powers of two."""
-    return tile.width >= TOGETHER and not tile.width & (tile.width - 1)
+def is_transposable(width: int) -> bool:
+    """Whether short vectors of so many lanes may be transposed: shuffles do that for powers of two."""
+    return width >= TOGETHER and not width & (width - 1)
 
 
-def along_copies(forms: Sequence[Affine], tile: Tile, least: int) -> str | None:
-    """The variable of at least so many copies that are side by side in memory where lanes are not."""
-    return next((n for n, count in tile.copies.items() if count >= least and are_beside(forms, n)), None)
-
-
-def are_beside(forms: Sequence[Affine], name: str) -> bool:
-    """Whether elements are side by side in memory along a variable, where lanes are further apart than short
-    vectors are long."""
+def are_side_by_side(forms: Sequence[Affine], name: str, lane: str = LANE) -> bool:
+    """Whether elements are side by side in memory along a variable, where those along the lanes are further
+    apart than short vectors are long."""
     if not forms:
         return False
     *others, last = forms
     names = frozenset[str]().union(*(form.variables for form in others))
-    are_apart = LANE in names or abs(last.coefficient(LANE)) > TOGETHER
-    rest = last - Affine.var(name) - Affine.var(LANE) * last.coefficient(LANE)
-    return are_apart and name not in names and rest.variables.isdisjoint({name, LANE})
+    are_apart = lane in names or abs(last.coefficient(lane)) > TOGETHER
+    rest = last - Affine.var(name) - Affine.var(lane) * last.coefficient(lane)
+    return are_apart and name not in names and rest.variables.isdisjoint({name, lane})

@@ -266,8 +266,8 @@ class Share:
 
 @dataclass(frozen=True)
 class Transpose:
-    """The vectors of a read, whose lanes are far apart, are read along the loop `index` of as many copies,
-    and transposed in registers."""
+    """The vectors of a read, whose lanes are far apart, are read along `index`, a loop of a few copies or the
+    innermost index of a reduction of a few steps, and transposed in registers."""
 
     TEXT = "transpose {read:value} {index}"
     read: str

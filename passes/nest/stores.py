@@ -21,7 +21,7 @@ from tadc.passes.nest.caches import LINE, element_bytes
 from tadc.passes.nest.joins import JOIN, Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
-from tadc.passes.nest.squares import FEWEST, TOGETHER, along_copies
+from tadc.passes.nest.squares import FEWEST, TOGETHER, are_side_by_side
 from tadc.passes.nest.tile import LANE, Copy, Tile, at
 from tadc.passes.nest.vector_lanes import Lanes
 
@@ -46,7 +46,8 @@ class TileStores:
     tile: Tile
     places: Sequence[Place]
     context: Context
-    interleaves: bool = False
+    along: str = ""
+    """The variable of copies along which vectors are interleaved."""
     within: Domain = ()
     waiting: list[Elements] = field(default_factory=list[Elements])
 
@@ -54,9 +55,8 @@ class TileStores:
         self.low = self.lanes.low
         self.point = self.context.point
         self.joins = any(place.store.joins for place in self.places)
-        self.along: str | None = None
-        if self.interleaves and self.tile.width >= TOGETHER:
-            self.along = along_copies(self.places[0].forms, self.tile, FEWEST)
+        is_wide = self.tile.width >= TOGETHER and self.tile.copies.get(self.along, 1) >= FEWEST
+        self.interleaves = is_wide and are_side_by_side(self.places[0].forms, self.along)
 
     def targets(self) -> Iterator[tuple[int, Place, ir.Value]]:
         """Each buffer that a value goes to, with the number of the value."""
@@ -64,7 +64,7 @@ class TileStores:
 
     def add(self, elements: Elements) -> None:
         """Take in the values of the next copy, or of the next copies where none are interleaved."""
-        if self.along is None and not self.joins:
+        if not self.interleaves and not self.joins:
             self.store(elements)
             return
         self.waiting.append(elements)
@@ -73,7 +73,7 @@ class TileStores:
 
     def interleave_waiting(self, least: int = TOGETHER) -> None:
         """Store copies together, if enough wait."""
-        if self.along is not None and len(self.waiting) >= least:
+        if self.interleaves and len(self.waiting) >= least:
             self.interleave(self.waiting[:TOGETHER])
             self.waiting = self.waiting[TOGETHER:]
 

@@ -110,6 +110,11 @@ class Values:
         return Values(self.tile, dict(self.kept), dict(self.found))
 
 
+def copies_of(index: str) -> str:
+    """The variable of the copies that the values of a loop are."""
+    return f"@{index}"
+
+
 def bound_name(index: str) -> str:
     """The variable in forms of an index that a fold binds: no loop or tile has its name."""
     return f"?{index}"

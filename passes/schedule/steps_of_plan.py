@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.closest_bounds import closest_bounds
-from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
+from tadc.passes.maps.map import Choice, Fold, Map, MapFunction
 from tadc.passes.nest.plain import going_down
-from tadc.passes.nest.squares import FEWEST, TOGETHER
+from tadc.passes.nest.squares import TOGETHER
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -38,6 +37,7 @@ from tadc.passes.schedule.joined_maps import as_joined
 from tadc.passes.schedule.packing import Panels, along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
+from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import Division
 from tadc.passes.schedule.tiling import Tiling
@@ -370,35 +370,20 @@ class _Steps:
     def registers(self) -> None:
         """Vectors that are transposed or interleaved."""
         tiling, lanes = self.tiling, self.tiling.lanes
+        factors = {name: part.factor for name, part in self.parts.items()}
+        copied = tiling.packed.copied if tiling.packed else frozenset[str]()
+        for read, index in transposed_reads(self.map.body, tiling, factors):
+            if read not in copied:
+                loop = self.loops[index].copies if index in self.loops else index
+                self.steps.append(Transpose(read, loop))
         if lanes is None:
             return
-        copied = tiling.packed.copied if tiling.packed else frozenset[str]()
-        for let in self.map.body.all_lets():
-            if isinstance(let.value, Load) and let.names[0] not in copied:
-                index = self.beside(let.value.at) if tiling.width >= TOGETHER else None
-                if index is not None:
-                    self.steps.append(Transpose(let.names[0], self.loops[index].copies))
         if self.loops[lanes].residue and lanes == self.map.indices[-1]:
             self.steps.append(Interleave(self.loops[lanes].residue))
         elif tiling.interleaves and tiling.width >= TOGETHER:
-            own = [Affine.var(name) * self.parts[name].factor for name in self.map.indices]
-            index = self.beside(own)
+            index = beside([Affine.var(name) for name in self.map.indices], tiling, factors)
             if index is not None:
                 self.steps.append(Interleave(self.loops[index].copies))
-
-    def beside(self, forms: Sequence[Affine]) -> str | None:
-        """The index of a few copies that are side by side in memory where lanes are not."""
-        if not forms:
-            return None
-        *others, last = forms
-        names = frozenset[str]().union(*(form.variables for form in others))
-        lanes = self.tiling.lanes
-        if lanes not in names or lanes in last.variables:
-            return None
-        for name, count in self.tiling.blocks.items():
-            if count >= FEWEST and name not in names and last.coefficient(name) == 1:
-                return name if name not in (last - Affine.var(name)).variables else None
-        return None
 
     def memory(self) -> None:
         """What is asked for ahead, and what is stored past the caches."""

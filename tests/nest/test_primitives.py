@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.map import Fold
+from tadc.passes.maps.map import Fold, Load
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.nest_reader import read_nest
@@ -35,6 +35,7 @@ from tadc.passes.nest.steps import (
     Stage,
     Step,
     Stream,
+    Transpose,
 )
 from tests.nest.random_nests import Sample, assert_same, random_sample
 
@@ -109,8 +110,15 @@ def _reverse(sample: Sample, rng: random.Random) -> list[Step]:
 
 
 def _stores(sample: Sample, rng: random.Random) -> list[Step]:
-    first = sample.map.indices[:1]
-    return [Stream(tuple(tensor.name for tensor in sample.map.tensors)), *(Interleave(i) for i in first)]
+    streamed, found = Stream(tuple(tensor.name for tensor in sample.map.tensors)), _known(sample)[:1]
+    return [streamed, *(step for i, _ in found for step in (Bind("unroll", (i,)), Interleave(i)))]
+
+
+def _transposed(sample: Sample, rng: random.Random) -> list[Step]:
+    loads = [let.names[0] for let in sample.map.body.all_lets() if isinstance(let.value, Load)]
+    (index, _), *_ = _known(sample) or [("", 0)]
+    tiles: list[Step] = [Split(index, 2, "rest", f"{index}_a", f"{index}_b"), Bind("jam", (f"{index}_b",))]
+    return [*tiles, Transpose(rng.choice(loads), f"{index}_b")] if index and loads else []
 
 
 def _prefetch(sample: Sample, rng: random.Random) -> list[Step]:
@@ -129,7 +137,7 @@ def _extents(sample: Sample) -> list[tuple[str, Affine]]:
 
 EXACT: dict[str, Choose] = {
     "split": _split, "lockstep": _lockstep, "peel": _peel, "residues": _residues, "reorder": _reorder,
-    "reverse": _reverse, "stores": _stores, "prefetch": _prefetch, "fits": _fits,
+    "reverse": _reverse, "stores": _stores, "transposed": _transposed, "prefetch": _prefetch, "fits": _fits,
 }  # fmt: skip
 
 
@@ -152,7 +160,7 @@ def test_same_bits_and_accesses(name: str) -> None:
         if made is not None:
             tried += 1
             # A tile that is moved back computes again what another one has.
-            assert_same(sample, made, reads_more=name in ("split", "lockstep"))
+            assert_same(sample, made, reads_more=name in ("split", "lockstep", "transposed"))
     assert tried >= 3
 
 

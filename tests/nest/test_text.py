@@ -47,7 +47,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
                     give %5, %2
                 }
                 %6 = sum {
-                    %7 = a[i, j]
+                    %7 = a[i, j] along j
                     %8 = %7 ** -3
                     give %8
                 }
@@ -60,7 +60,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
                 d[] = %0 joins max
             }
         }
-        compute interleaved {
+        compute interleaved i {
             %12: f64 = 0.5
             %11: f32 = convert(%12)
             c[i, 0] = %11

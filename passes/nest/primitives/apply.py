@@ -57,8 +57,7 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.Prefetch: prefetch.prefetch,
     # The plain nest is made so.
     st.With: lambda nest, step: nest,
-    # Where loads can be transposed, code is made so.
-    st.Transpose: lambda nest, step: nest,
+    st.Transpose: memory_use.transpose,
 }
 """The primitive for each step that needs nothing but the nest."""
 

@@ -6,15 +6,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tadc.passes.maps.map import Fold, Let, Load
-from tadc.passes.nest.nest import Nest, Store
+from tadc.passes.nest.nest import Body, For, Nest, Store
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     computes_in,
+    lets_in,
+    load_of,
     rewrite_computes,
     rewrite_folds,
     rewrite_stores,
+    rewrite_values,
+    with_loops,
 )
-from tadc.passes.nest.steps import Interleave, Share, Stream
+from tadc.passes.nest.steps import Interleave, Share, Stream, Transpose
+
+WRITTEN_OUT = ("jam", "unroll")
+"""The kinds of loops whose values stand side by side in code."""
 
 
 def stream(nest: Nest, step: Stream) -> Nest:
@@ -33,8 +40,34 @@ def stream(nest: Nest, step: Stream) -> Nest:
 
 
 def interleave(nest: Nest, step: Interleave) -> Nest:
-    """Vectors of copies are interleaved in registers where lanes are stored far apart."""
-    return replace(nest, body=rewrite_computes(nest.body, lambda c: replace(c, interleaves=True)))
+    """Vectors of the values of a loop are interleaved in registers where lanes are stored far apart."""
+
+    def inside(loop: For) -> Body:
+        if loop.kind not in WRITTEN_OUT:
+            raise DoesNotFit(f"the values of `{loop.index}` are neither copies nor written out")
+        body = rewrite_computes(loop.body, lambda c: replace(c, interleaved=loop.index))
+        return (replace(loop, body=body),)
+
+    return with_loops(nest, step.index, inside)
+
+
+def transpose(nest: Nest, step: Transpose) -> Nest:
+    """A read is made along a loop of copies, or a reduction's index, and transposed in registers."""
+
+    def one(let: Let) -> Let:
+        is_it = step.read in let.names and isinstance(let.value, Load)
+        return replace(let, value=replace(let.value, along=step.index)) if is_it else let
+
+    def inside(loop: For) -> Body:
+        if loop.kind != "jam":
+            raise DoesNotFit(f"the values of `{loop.index}` are no copies")
+        _check_loads([step.read], lets_in(loop.body))
+        return (replace(loop, body=rewrite_values(loop.body, one)),)
+
+    folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
+    if any(step.index == fold.indices[-1] and load_of(fold, step.read) for fold in folds):
+        return replace(nest, body=rewrite_values(nest.body, one))
+    return with_loops(nest, step.index, inside)
 
 
 def share(nest: Nest, step: Share) -> Nest:

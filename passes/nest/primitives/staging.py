@@ -228,7 +228,9 @@ class _Staging:
         """The indices in the loops that copy."""
         return {axis.index: Affine.var(self.fresh(axis.index)) for axis in self.axes}
 
-    def copy(self, renamed: Mapping[str, Affine], at: tuple[Affine, ...] | None = None) -> Compute:
+    def copy(
+        self, renamed: Mapping[str, Affine], at: tuple[Affine, ...] | None = None, along: str = ""
+    ) -> Compute:
         """The copy of one element, where indices have other names, to its place."""
         # Indices of the reduction that loops outside of the panel run over.
         fixed = {
@@ -238,7 +240,7 @@ class _Staging:
         }
         names = {**fixed, **renamed}
         forms = tuple(form.substitute(self.values).substitute(names) for form in self.load.at)
-        block = Block((Let(("%0",), Load(self.load.tensor, forms, self.load.type)),), ("%0",))
+        block = Block((Let(("%0",), Load(self.load.tensor, forms, self.load.type, along)),), ("%0",))
         return Compute(block, (Store(self.name, self.place(renamed) if at is None else at, "%0"),))
 
     def filled(self) -> Body:
@@ -255,10 +257,10 @@ class _Staging:
             body = (For(self.fresh(axis.index), axis.start, axis.stop, axis.step, axis.kind, body),)
         return body
 
-    def element(self, number: Affine, more: Mapping[str, Affine]) -> Compute:
+    def element(self, number: Affine, more: Mapping[str, Affine], along: str = "") -> Compute:
         """The copy of an element by its number among those of the lanes."""
         lanes = {axis.index: ZERO for axis in self.across[:-1]} | {self.across[-1].index: number}
-        return self.copy({**self.renamed(), **lanes, **more})
+        return self.copy({**self.renamed(), **lanes, **more}, along=along)
 
     def gathered(self) -> Body:
         """Copies lane by lane, a few lanes at a time: those far apart may share one set of the cache."""
@@ -290,7 +292,8 @@ class _Staging:
         if fits and span.constant % width:
             names = (At(f"{square}_at", Extreme("min", (first, stop - width))),)
             first = Affine.var(f"{square}_at")
-        copied = self.element(Affine.var(group) + Affine.var(lane), {along.index: first + Affine.var(copy)})
+        place = {along.index: first + Affine.var(copy)}
+        copied = self.element(Affine.var(group) + Affine.var(lane), place, along=copy)
         body: Body = (_from_zero(lane, width, 1, "lane", (copied,)),)
         squares = For(square, start, middle, width, "seq", (*names, _from_zero(copy, width, 1, "jam", body)))
         inner = self.loops(others, (squares,))
