@@ -9,7 +9,7 @@ from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.cpu.loop_functions import lower_to_loops
+from tadc.passes.cpu.loop_functions import Scheduled, lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.fibres import with_fibres
@@ -687,12 +687,15 @@ class ToLoops(Pass):
 
     def __post_init__(self) -> None:
         self.given: Given = {}
+        self.is_shown = False
+        self.scheduled: list[list[Scheduled]] = []
 
     def run(self, module: Any) -> None:
         """Lower every function."""
         machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
         for function in tad_functions(module):
-            lower_to_loops(module, function, machine, self.given)
+            made = lower_to_loops(module, function, machine, self.given, is_shown=self.is_shown)
+            self.scheduled.append(made)
 
 
 @register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")

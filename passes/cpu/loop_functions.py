@@ -55,17 +55,34 @@ from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.work_counts import operations_of
 
 
+@dataclass(frozen=True)
+class Scheduled:
+    """The steps for the map that computes some tensors, and the nest that code is made of."""
+
+    tensors: tuple[str, ...]
+    steps: ScheduleSteps
+    nest: Nest
+
+
 def lower_to_loops(
-    module: ir.Module, function: ir.Operation, machine: CpuMachine, given: Given | None = None
-) -> None:
+    module: ir.Module,
+    function: ir.Operation,
+    machine: CpuMachine,
+    given: Given | None = None,
+    *,
+    is_shown: bool = False,
+) -> list[Scheduled]:
     """Replace a `tad` function by one over buffers, without results, and one for each of its maps.
 
-    Maps whose steps are `given` get these.
+    Maps whose steps are `given` get these. Gives what code was made of, map by map; of equal maps, which have
+    it in common, where that `is_shown`.
     """
     context = module.context
     with context, ir.Location.unknown(context):
-        _Loops(function, machine, given or {}).lower()
+        loops = _Loops(function, machine, given or {}, is_shown)
+        loops.lower()
     function.erase()
+    return [loops.scheduled[number] for number in sorted(loops.scheduled)]
 
 
 def operations_in(op: ir.Operation) -> int:
@@ -127,8 +144,8 @@ class Calls:
 class _Loops:
     """A function on its way to loops."""
 
-    def __init__(self, function: ir.Operation, machine: CpuMachine, given: Given) -> None:
-        self.function, self.machine, self.given = function, machine, given
+    def __init__(self, function: ir.Operation, machine: CpuMachine, given: Given, is_shown: bool) -> None:
+        self.function, self.machine, self.given, self.is_shown = function, machine, given, is_shown
         self.maps, self.names = read_maps_and_names(function)
         self.memory, self.buffers = memory_of(self.maps), buffers_of(self.maps, self.names)
         self.locations = [op.location for op in maps_of(function)]
@@ -140,6 +157,7 @@ class _Loops:
         self.made: dict[tuple[Key, Shifts, ScheduleSteps | None], Made] = {}
         self.splits: set[str] = set()
         self.tapes: dict[int, tuple[TapeLoops, ir.Value]] = {}
+        self.scheduled: dict[int, Scheduled] = {}
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
@@ -239,6 +257,8 @@ class _Loops:
             places, planned = self.map(number, name, plan(), near)
             seen, _ = as_joined(item, self.maps, planned.joins)
             made = self.made[key] = Made(name, places, planned, this, seen)
+        elif self.is_shown:
+            self.nest(number, made.plan.of_equal(plan()), near)
         return made, this
 
     def places_of(self, made: Made, item: Renamed) -> list[int]:
@@ -445,7 +465,7 @@ class _Loops:
         forms |= ranges.forms(given[last:], low, point)
         buffers = {self.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
         known = (*low.known, *ranges.facts(forms))
-        nest, shapes_of = self.nest(item, plan, near), self.maps.tensors()
+        nest, shapes_of = self.nest(number, plan, near), self.maps.tensors()
         for tensor in nest.tensors if plan.joins else ():
             if tensor.shape != shapes_of[tensor.name].shape:
                 shape = [extent.substitute(forms) for extent in tensor.shape]
@@ -460,12 +480,16 @@ class _Loops:
         low.create("func.return", [], [], point)
         return block.owner
 
-    def nest(self, item: Map, plan: Plan, near: Mapping[str, int] | None) -> Nest:
+    def nest(self, number: int, plan: Plan, near: Mapping[str, int] | None) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
+        item = self.maps.maps[number]
         steps = steps_of_plan(item, self.maps, plan, self.machine)
-        nest = apply_steps(nest_with(self.maps, item, steps), steps)
-        nest = windowed(nest, self.maps.windows)
-        return shifted(nest, near, SHIFT[0]) if near else nest
+        nest = windowed(apply_steps(nest_with(self.maps, item, steps), steps), self.maps.windows)
+        if near:
+            first = Affine.var(ROW_RANGE[0]) * (item.marks.rows // at_once(item))
+            nest = shifted(nest, near, SHIFT[0], first)
+        self.scheduled[number] = Scheduled(tuple(tensor.name for tensor in item.tensors), steps, nest)
+        return nest
 
     def define(
         self,

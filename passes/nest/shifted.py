@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Let, Load
 from tadc.passes.nest.nest import Nest, Store
 from tadc.passes.nest.primitives.rewriting import rewrite_stores, rewrite_values
@@ -14,9 +14,9 @@ from tadc.passes.nest.primitives.rewriting import rewrite_stores, rewrite_values
 Access = TypeVar("Access", Load, Store)
 
 
-def shifted(nest: Nest, tensors: Mapping[str, int], shift: str) -> Nest:
+def shifted(nest: Nest, tensors: Mapping[str, int], shift: str, first: Affine) -> Nest:
     """The nest where row i of some tensors is at the place i - `shift`, an index argument, in the dimension
-    that rows are."""
+    that rows are. It is no more than the `first` row that the nest computes."""
 
     def moved(of: Access) -> Access:
         row = tensors.get(of.tensor)
@@ -28,4 +28,5 @@ def shifted(nest: Nest, tensors: Mapping[str, int], shift: str) -> Nest:
         return replace(let, value=moved(let.value)) if isinstance(let.value, Load) else let
 
     body = rewrite_stores(rewrite_values(nest.body, read), moved)
-    return replace(nest, ranges=(*nest.ranges, shift), body=body)
+    known = (*nest.known, Constraint(Affine.var(shift)), Constraint(first - Affine.var(shift)))
+    return replace(nest, ranges=(*nest.ranges, shift), known=known, body=body)

@@ -1,4 +1,4 @@
-"""The schedule that is chosen for the maps of a function."""
+"""The plans that are chosen for the maps of a function, and which maps run together."""
 
 from __future__ import annotations
 
@@ -26,34 +26,9 @@ from tadc.passes.schedule.plans import (
     row_product_plan,
     scattered_plan,
 )
-from tadc.passes.schedule.steps_of_plan import steps_of_plan
-from tadc.passes.schedule.text import MapSchedule, Schedule
 
 Together = Sequence[tuple[int, Plan | None]]
 """The numbers of maps that run together and their plans; without one where a map runs by itself."""
-
-
-def chosen_schedule(function: MapFunction, machine: CpuMachine) -> Schedule:
-    """The steps for each map, in order, but for those that run along with others."""
-    plans = plans_of(function, machine)
-    found = [
-        MapSchedule(
-            tuple(tensor.name for tensor in item.tensors), steps_of_plan(item, function, plan, machine)
-        )
-        for item, plan in zip(function.maps, plans, strict=True)
-    ]
-    along = {step.tensors for made in found for step in made.steps if isinstance(step, With)}
-    return tuple(made for made in found if made.tensors not in along)
-
-
-def plans_of(function: MapFunction, machine: CpuMachine, given: Given | None = None) -> list[Plan]:
-    """The plan of each map, where those of a chain run row by row if they can."""
-    found = {
-        number: plan or plan_alone(function.maps[number], function, machine, given or {})
-        for together in runs_together(function, machine, given or {})
-        for number, plan in together
-    }
-    return [found[number] for number in range(len(function.maps))]
 
 
 def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> Iterator[Together]:

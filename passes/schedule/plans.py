@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import product
 
 from tadc.lattice.affine import Affine
@@ -66,6 +67,8 @@ class Plan:
     divided: str | None = None
     given: Steps | None = None
     joins: tuple[Join, ...] = ()
+    too_long: tuple[int, ...] = ()
+    """The operations of code that there were with each plan before: more than is worth compiling."""
 
     def with_steps(self, steps: Steps) -> Plan:
         """A plan with given steps, which say too what is divided among threads."""
@@ -84,10 +87,14 @@ class Plan:
         """A plan with less code than so many operations, which are more than is worth compiling."""
         assert self.work is not None
         tiling = self.tiling and self.tiling.smaller(_worthwhile(self.work) / code)
+        made = replace(self, tiling=tiling, too_long=(*self.too_long, code))
         if tiling is not None:
-            return replace(self, tiling=tiling)
-        parts = (WHOLE,) * len(self.parts)
-        return replace(self, parts=parts, tiling=None, is_small=True)
+            return made
+        return replace(made, parts=(WHOLE,) * len(self.parts), is_small=True)
+
+    def of_equal(self, first: Plan) -> Plan:
+        """This plan for an equal map, whose first plan is this one's."""
+        return reduce(Plan.smaller, self.too_long, first)
 
 
 def is_worth(code: int, work: int | None) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tadc.frontend.syntax import Module
     from tadc.lattice.amounts import Counted
     from tadc.passes.catalogue import Cut, LayOut
+    from tadc.passes.cpu.loop_functions import Scheduled
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
     from tadc.passes.gpu.launch import Launch
@@ -138,26 +139,30 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
 
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for the target; notes the function's symbol and its temporaries."""
-    fuse(state)
     if state.options.schedule is not None:
-        _lower_as_given(state, state.options.schedule)
+        scheduled_loops(state, is_shown=False)
         run_pipeline(state, CLEAN_UP)
     else:
+        fuse(state)
         run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},{CLEAN_UP}")
 
 
-def _lower_as_given(state: Compilation, schedule: Source) -> None:
-    """The maps to loops, by the steps of a schedule where it has them."""
+def scheduled_loops(state: Compilation, *, is_shown: bool = True) -> list[list[Scheduled]]:
+    """The `tad` dialect to loops, by the steps of a schedule for maps that it has; what code of each function
+    was made of."""
     from tadc.compiler.run_passes import run_pass_objects
     from tadc.dialect.program_reader import tad_functions
     from tadc.passes.catalogue import ToLoops
     from tadc.passes.maps.read_maps import read_maps
     from tadc.passes.schedule.given import given_schedule
 
+    fuse(state)
     functions = [read_maps(function) for function in tad_functions(state.module.operation)]
     to_loops = ToLoops(**machine_facts(state))
-    to_loops.given = given_schedule(schedule, functions)
+    to_loops.is_shown = is_shown
+    to_loops.given = given_schedule(state.options.schedule, functions)
     run_pass_objects(state.module, [to_loops], state.source)
+    return to_loops.scheduled
 
 
 def _machine(state: Compilation) -> str:

@@ -13,11 +13,10 @@ from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.steps import Cut, Rows, Step
-from tadc.passes.schedule.choose import plans_of
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tests.nest.in_parts import assert_same_in_parts, random_arrays
-from tests.nest.programs import PROGRAMS, maps_of_program
+from tests.nest.programs import PROGRAMS, maps_of_program, plans_of
 from tests.pages import ROOT
 
 MACHINES = {"AVX-512": CpuMachine(64, 28), "AVX2": CpuMachine(32, 14)}

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
-from tadc.passes.schedule.choose import chosen_schedule
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.text import schedule_text
-from tests.nest.programs import maps_of_program
+from tests.nest.programs import chosen_schedule, maps_of_program
 
 PROGRAMS = {
     "matmul": "a: f32[512, 512]\nb: f32[512, 512]\nc[i, j] = sum{k} (a[i, k] * b[k, j])",

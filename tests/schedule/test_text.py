@@ -12,11 +12,10 @@ import pytest
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
 from tadc.passes.nest.steps import Split, Stage, Step
-from tadc.passes.schedule.choose import chosen_schedule
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.reader import WORDS, read_schedule
 from tadc.passes.schedule.text import MapSchedule, Schedule, schedule_text
-from tests.nest.programs import PROGRAMS, maps_of_program
+from tests.nest.programs import PROGRAMS, chosen_schedule, maps_of_program
 
 DOCS = Path(__file__).parents[2] / "docs" / "schedules.md"
 
