@@ -1,7 +1,8 @@
 """`python -m bench mechanisms`: what each mechanism of the code generator buys, by switching it off.
 
-Each program of `bench` and `bench everyday`, value and all gradients, f32, on one thread. Where its loops are
-others without a mechanism, both kernels are timed by turns. `docs/performance.md` has the table.
+Each program of `bench`, `bench everyday` and `bench sparse`, value and all gradients, f32, on one thread.
+Where its loops are others without a mechanism, both kernels are timed by turns. `docs/performance.md` has the
+table.
 
     python -m bench mechanisms [MECHANISM …] [PROGRAM …] [--write]
 """
@@ -24,6 +25,7 @@ from bench.everyday import EVERYDAY
 from bench.machine import describe, headline
 from bench.measure import TOLERANCE, worst_error
 from bench.publish import replaced
+from bench.sparse import SPARSE
 from bench.switches import SWITCHES, Switch
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
@@ -67,7 +69,8 @@ def main(words: list[str]) -> None:
     # A kernel on disk is of the whole code generator.
     os.environ["TADC_CACHE"] = "0"
     named = set(words)
-    programs = [w for w in (*WORKLOADS, *EVERYDAY) if w.name in named] or [*WORKLOADS, *EVERYDAY]
+    every = [*WORKLOADS, *EVERYDAY, *SPARSE]
+    programs = [w for w in every if w.name in named] or every
     switches = [s for s in SWITCHES if s.name in named] or SWITCHES
     findings = [Finding(switch) for switch in switches]
     before = tadc.get_num_threads()

@@ -190,6 +190,85 @@ SWITCHES = [
         "what is known late for a few elements is added last",
         {"maps.chains:late_addends": _always(NOTHING)},
     ),
+    Switch("tapes", "steps of a recurrence run again for gradients", {"catalogue:with_tapes": _unchanged}),
+    Switch(
+        "sums over steps",
+        "they are added up as the steps are made",
+        {"catalogue:with_sums_over_steps": _unchanged},
+    ),
+    Switch(
+        "compared values",
+        "what a derivative compares is stored",
+        {
+            "catalogue:store_compared": _unchanged,
+            "catalogue:store_compared_of_recurrences": _unchanged,
+        },
+    ),
+    Switch(
+        "equal tensors", "two tensors that are equal are one", {"catalogue:merge_equal_tensors": _unchanged}
+    ),
+    Switch("rows last", "columns that loops run along are rows", {"catalogue:with_rows_last": _unchanged}),
+    Switch(
+        "copied tensors",
+        "a tensor that is a copy of another is that",
+        {
+            "rewrites.materialise:without_copies": _unchanged,
+            "rewrites.materialise:without_copied_results": _unchanged,
+        },
+    ),
+    Switch(
+        "zeros between",
+        "no tensor is stored where it is 0 for all arguments",
+        {"catalogue:without_zeros_between": _unchanged},
+    ),
+    Switch("owners", "conditions between neighbours are fibres", {"catalogue:with_owners": _unchanged}),
+    Switch(
+        "element values",
+        "what sums compute of elements of index arrays is a tensor",
+        {"catalogue:over_elements": _unchanged},
+    ),
+    Switch(
+        "other factors",
+        "products over a fibre but one are products before and after it",
+        {"catalogue:with_other_factors": _unchanged},
+    ),
+    Switch(
+        "fibre values",
+        "what is the same on a fibre is computed once",
+        {
+            "rewrites.recomputed:with_fibre_values": _unchanged,
+            "rewrites.packed_lookups:with_fibre_values": _unchanged,
+        },
+    ),
+    Switch(
+        "entries in order",
+        "what sums over fibres read is in their order",
+        {"rewrites.packed_lookups:with_entries_in_order": _unchanged},
+    ),
+    Switch(
+        "packed lookups",
+        "elements of index arrays are read in the order of loops",
+        {"catalogue:packed_program": _unchanged},
+    ),
+    Switch(
+        "scattered sums",
+        "sums over fibres are added up in blocks",
+        {"catalogue:with_scattered_sums": _unchanged},
+        "scatter",
+    ),
+    Switch(
+        "sparse products",
+        "rows of products of sparse matrices are computed in a buffer",
+        {"catalogue:with_sparse_products": _unchanged},
+        "buffer",
+    ),
+    Switch(
+        "entries along",
+        "maps over entries run in the loop over those of a row",
+        {"schedule.choose:pairs_along": _always({}), "maps.memory_of_tensors:pairs_along": _always({})},
+        "with",
+    ),
+    Switch("long fibres", "they have parts of a fixed length", {"catalogue:cut_fibres": _unchanged}),
     Switch("windows", "of a recurrence the last steps are kept", {"catalogue:with_windows": _unchanged}),
     Switch(
         "threads in steps",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +13,7 @@ from bench import mechanisms
 from bench.mechanisms import Finding
 from bench.switches import SWITCHES
 from bench.workloads import MATMUL
+from tadc.passes import catalogue
 
 SIZES = {"N": 48, "K": 64, "M": 48}
 
@@ -19,6 +22,26 @@ SIZES = {"N": 48, "K": 64, "M": 48}
 def test_each_is_there_to_be_switched_off(switch: mechanisms.Switch) -> None:
     with switch.off():
         pass
+
+
+#: What programs are not right, or have no end, without: derivatives and their normal form, the marks of what
+#: was decided, the kernels of a GPU.
+NEEDED = {
+    "active_tensors", "forward_program", "reverse_program", "jacobian_program", "by_tangents",
+    "cancel_program", "with_fibres", "simplify_program", "renewed", "materialise_program", "factor_program",
+    "mark_maps", "blocks", "chained_in_blocks", "is_of_elements", "lower_to_loops",
+    "operations_of", "gpu_of",
+}  # fmt: skip
+
+
+def test_every_pass_of_the_catalogue_can_be_switched_off() -> None:
+    switched = {name for switch in SWITCHES for name in switch.without}
+    functions = {
+        name
+        for name, found in vars(catalogue).items()
+        if inspect.isfunction(found) and re.search(r"\.passes\.\w+\.", found.__module__)
+    }
+    assert {name for name in functions if f"catalogue:{name}" not in switched} == NEEDED
 
 
 def test_a_program_that_one_changes_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
