@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
+from tadc.frontend.limits import MAX_TERMS
 from tadc.frontend.terms import Const, Term
-from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.algebra import Algebra, choice_of, chooses_zero, is_const
+
+MOST_OPERATIONS = 2000
+"""More operations on terms are not done for a series."""
+
+MOST_TERMS = 40_000
+"""Nor are they where they have made more terms, for a product of two sums of choices is a sum over all pairs,
+or where there is half of all that a program may have."""
 
 #: A coefficient while it is computed with.
 Number = float | Term
@@ -27,12 +35,27 @@ def are_near(x: Number, y: Number) -> bool:
     return math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
 
 
+class TooLong(Exception):
+    """More operations than a series is worth."""
+
+
 @dataclass
 class Coefficients:
-    """Arithmetic; `operations` counts those on terms."""
+    """Arithmetic; `operations` counts those on terms, of which there were `before`."""
 
     algebra: Algebra
     operations: int = 0
+    before: int = 0
+
+    def start(self) -> None:
+        """Count from here on."""
+        self.operations, self.before = 0, self.algebra.terms.count
+
+    def _count(self) -> None:
+        self.operations += 1
+        most = min(self.before + MOST_TERMS, MAX_TERMS // 2)
+        if self.operations > MOST_OPERATIONS or self.algebra.terms.count > most:
+            raise TooLong
 
     def term(self, x: Number) -> Term:
         """As a term."""
@@ -42,8 +65,8 @@ class Coefficients:
         """`x + y`."""
         if not isinstance(x, Term) and not isinstance(y, Term):
             return x + y
-        self.operations += 1
-        return number(self.algebra.add(self.term(x), self.term(y)))
+        chosen = self._both(x, y, self.plus)
+        return number(self.algebra.add(self.term(x), self.term(y))) if chosen is None else chosen
 
     def times(self, x: Number, y: Number) -> Number:
         """`x * y`; of a term and its reciprocal a number."""
@@ -51,7 +74,9 @@ class Coefficients:
             return x * y
         if x == 0.0 or y == 0.0:
             return 0.0
-        self.operations += 1
+        chosen = self._both(x, y, self.times)
+        if chosen is not None:
+            return chosen
         algebra = self.algebra
         (a, left), (b, right) = algebra.split(self.term(x)), algebra.split(self.term(y))
         if algebra.div(algebra.one, left) is right or algebra.div(algebra.one, right) is left:
@@ -67,8 +92,18 @@ class Coefficients:
         (scale, above), (other, below) = self.algebra.split(self.term(x)), self.algebra.split(y)
         if above is below:
             return float(scale / other)
-        self.operations += 1
+        self._count()
         return self.algebra.div(self.term(x), y)
+
+    def _both(self, x: Number, y: Number, operation: Callable[[Number, Number], Number]) -> Number | None:
+        """An operation on what stands in one branch of the same choice, of which the other is 0, in that."""
+        self._count()
+        if not (isinstance(x, Term) and isinstance(y, Term) and chooses_zero(x) and chooses_zero(y)):
+            return None
+        if choice_of(x) != choice_of(y):
+            return None
+        other = number(y.then if is_const(y.otherwise, 0) else y.otherwise)
+        return number(self.algebra.inside(x, lambda inner: self.term(operation(number(inner), other))))
 
     def convolved(self, x: Sequence[Number], y: Sequence[Number], places: Iterable[int], k: int) -> Number:
         """The sum of x[j] * y[k - j] over the places j."""

@@ -32,16 +32,13 @@ from tadc.frontend.terms import (
     integer_exponent,
     operands,
 )
-from tadc.passes.derivatives.coefficients import Coefficients, Number, are_near, number
+from tadc.passes.derivatives.coefficients import Coefficients, Number, TooLong, are_near, number
 from tadc.passes.derivatives.literal_values import literal_value
 from tadc.passes.derivatives.series_rewrites import WITH_STEPS, Near, rewritten
 from tadc.passes.terms.algebra import Algebra, is_const
 
 MOST_NODES = 400
 """Of larger terms there is no series: each root in a long formula would look at all of it."""
-
-MOST_OPERATIONS = 2000
-"""With more operations on coefficients that are no numbers there is no series, either."""
 
 
 class Series(NamedTuple):
@@ -110,8 +107,14 @@ class Expansion:
 
     def of(self, term: Term) -> Found:
         """The series of a term; None where none is known."""
-        self.coefficients.operations = 0
-        return None if is_large(term, self.heights) else bottom_up(term, self.known, self._node)
+        if is_large(term, self.heights):
+            return None
+        self.coefficients.start()
+        try:
+            return bottom_up(term, self.known, self._node)
+        except TooLong:
+            self.known[term.number] = None
+            return None
 
     def constant(self, term: Term) -> Series:
         """A term that does not depend on t; a number where it is one."""
@@ -130,8 +133,6 @@ class Expansion:
             return FREE
         if OUTSIDE in below:
             return OUTSIDE
-        if self.coefficients.operations > MOST_OPERATIONS:
-            return None
         found = None if any(found is None for found in below) else self._known(node, below)
         if found is not None:
             return found
@@ -238,6 +239,17 @@ class Expansion:
         left, right = _numbers(x), _numbers(y)
         found = [self.coefficients.convolved(left, right, range(k + 1), k) for k in range(length)]
         return self._made(x.lead + y.lead, found)
+
+    def over(self, x: Found, divisor: Sequence[float]) -> Series | None:
+        """A series over a polynomial of numbers."""
+        inverse = self.raised(self.made(0, list(map(self._number, divisor))), Fraction(-1))
+        if not isinstance(x, Series) or not isinstance(inverse, Series):
+            return None
+        self.coefficients.start()
+        try:
+            return self.product(x, inverse)
+        except TooLong:
+            return None
 
     def raised(self, x: Series, n: Fraction) -> Found:
         """A power: of x = c * t**m * (1 + b) it is c**n * t**(m*n) * (1 + b)**n, by the binomial series.

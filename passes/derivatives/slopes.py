@@ -23,7 +23,6 @@ Of what is proven to be no less than 0, such as a sum of squares, 0 is the least
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import reduce
 
 from tadc.frontend.diagnostics import Diagnostic
@@ -31,7 +30,6 @@ from tadc.frontend.source import Source
 from tadc.frontend.terms import (
     Apply,
     Const,
-    Guard,
     IndexValue,
     Read,
     Select,
@@ -45,7 +43,7 @@ from tadc.passes.derivatives.parting import Parting, addends, without
 from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.steep_doubts import steep_doubts
-from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, is_safe
+from tadc.passes.terms.algebra import Algebra, choice_of, chooses_zero, is_const, is_safe
 from tadc.passes.terms.products import Product, product_of
 from tadc.passes.terms.value_intervals import Values
 from tadc.passes.terms.value_ranges import ValueRanges
@@ -390,12 +388,7 @@ class CotangentAlgebra(Algebra):
             return None
         if found is OUTSIDE:
             return Series(slope.exponent, (self.one,))
-        found = expansion.constant(term) if found is FREE else found
-        divisor = expansion.made(0, [self.const(c) for c in slope.divisor])
-        inverse = expansion.raised(divisor, Fraction(-1))
-        if isinstance(found, Series) and isinstance(inverse, Series):
-            return expansion.product(found, inverse)
-        return None
+        return expansion.over(expansion.constant(term) if found is FREE else found, slope.divisor)
 
     def _expansion(self, slope: Slope) -> Expansion:
         """The series in t, which are those of other slopes with the same t."""
@@ -471,12 +464,6 @@ def _has_choices(node: Term, below: list[bool]) -> bool:
 def _is_finite(values: Values) -> bool:
     """Whether these values and their inverses are finite numbers."""
     return values.finite and values.is_nonzero
-
-
-def choice_of(node: Guard | Select) -> tuple[object, ...]:
-    """What a choice asks, and which branch of it is 0."""
-    asked = node.conditions if isinstance(node, Guard) else (node.relation, node.lhs.number, node.rhs.number)
-    return (asked, is_const(node.otherwise, 0))
 
 
 def is_pinv(term: Term) -> bool:

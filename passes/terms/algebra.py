@@ -320,6 +320,12 @@ def chooses_zero(term: Term) -> TypeGuard[Guard | Select]:
     return isinstance(term, Guard | Select) and (is_const(term.otherwise, 0) or is_const(term.then, 0))
 
 
+def choice_of(node: Guard | Select) -> tuple[object, ...]:
+    """What a choice asks, and which branch of it is 0."""
+    asked = node.conditions if isinstance(node, Guard) else (node.relation, node.lhs.number, node.rhs.number)
+    return (asked, is_const(node.otherwise, 0))
+
+
 def is_product(term: Term) -> TypeGuard[Apply]:
     """Whether a term is a product or a quotient."""
     return isinstance(term, Apply) and term.function in ("mul", "div")

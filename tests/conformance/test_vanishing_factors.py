@@ -313,3 +313,11 @@ def test_a_long_formula_is_never_0_in_silence() -> None:
     with pytest.warns(tadc.CompileWarning, match="TAD0412"):
         found = float(derivative(f, {"x": 0.0}, ["vjp"]))
     assert np.isnan(found) or found == 1.0
+
+
+def test_choices_in_series_stay_one_choice() -> None:
+    """Coefficients that are one choice by values each are no sums of products of choices: these explode."""
+    f = tadc.function("x: f64; y: f64; f = tanh(select(y > 0.1, x, (sqrt(x*x) + x)**2))")
+    wanted = [float(MP.diff(lambda x: MP.tanh(4 * x**2), 0.5, n)) for n in (1, 2)]
+    found = [float(derivative(f, {"x": 0.5, "y": 0.0}, ["vjp"] * n)) for n in (1, 2)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
