@@ -45,6 +45,9 @@ def check(state: Compilation, sm: int, spills: bool = False) -> None:
 #: a transition matrix some of its tile.
 SPILLING = {"coulomb", "markov"}
 
+#: Kernels that spill on one architecture alone: of 64 registers a thread in blocks of 1,024, and of 128.
+SPILLING_ON = {(70, "gravity"), (70, "springs"), (120, "local")}
+
 
 @pytest.mark.one_in(24)
 @pytest.mark.parametrize("workload", [*WORKLOADS, *EVERYDAY], ids=lambda w: w.name)
@@ -52,7 +55,8 @@ SPILLING = {"coulomb", "markov"}
 def test_no_workload_spills(workload, sm):
     """Value and gradients of the benchmark, at its sizes."""
     program = workload.derivative("f32", workload.sizes).program
-    check(compiled(program, sm), sm, spills=workload.name in SPILLING)
+    spills = workload.name in SPILLING or (sm, workload.name) in SPILLING_ON
+    check(compiled(program, sm), sm, spills=spills)
 
 
 @pytest.mark.one_in(2)

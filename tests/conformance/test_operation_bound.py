@@ -60,6 +60,10 @@ STEPS = (
     "sums of 3 to 5 guarded reads, at different points: a guard costs an addition also where it adds 0, "
     "and what two of them share is computed in each (15 times)"
 )
+EXPONENTIALS = (
+    "of two reductions under guards each sum over what a guard leaves computes the exponentials of its terms "
+    "again (12.4 times)"
+)
 SCANS = (
     "a step of the program is one comparison; of four recurrences and three gradients each compares anew, "
     "and half of them halve ties (13.3 times)"
@@ -80,6 +84,8 @@ ABOVE_TWICE = {
         "over a window with stride", "over a triangle")},
     "test_index_maps: several reads of one argument": FACTORS,
     "test_quasi_affine: not a multiple": STEPS,
+    "test_quasi_affine: remainder and quotient": STEPS,
+    "test_reductions: logsumexp in a guard, a guard in it": EXPONENTIALS,
     "test_scan: the largest so far": SCANS,
 }  # fmt: skip
 
