@@ -264,6 +264,11 @@ class Calculus:
         unsure = ~x.exact & (np.abs(x.value.astype(float)) < CLOSE)
         return x.made(x.parts * slope(x.sign)).marked(unsure)
 
+    def absolute(self, x: Jet) -> Jet:
+        """|x|; where x is 0, its slope tells no second derivatives, as |x|**2 is x**2."""
+        kinks = x.active & (x.value == 0).astype(bool) & (x.order > 1)
+        return self.turning(x, lambda sign: sign).marked(kinks)
+
     def signum(self, x: Jet) -> Jet:
         """The sign."""
         unsure = ~x.exact & (np.abs(x.value.astype(float)) < CLOSE)
@@ -307,7 +312,7 @@ class Calculus:
             "atan2": self.atan2,
             "cbrt": self.cbrt,
             "sign": self.signum,
-            "abs": lambda x: self.turning(x, lambda sign: sign),
+            "abs": self.absolute,
             "relu": lambda x: self.turning(x, lambda sign: sign > 0),
             "floor": lambda x: self.rounded(np.floor, x),
             "ceil": lambda x: self.rounded(np.ceil, x),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -167,3 +168,13 @@ def test_a_point_without_all_derivatives_is_skipped() -> None:
         else:
             outcomes.add("compared")
     assert outcomes == {"skipped", "compared"}
+
+
+def test_a_kink_has_no_second_derivatives_of_its_own() -> None:
+    """That of abs(x)**2 at 0 is 2, which no slope of abs at 0 tells."""
+    body = Apply("mul", (absolute := Apply("abs", (Read("x", ()),)), absolute))
+    program = Program({"x": ()}, (Definition("f", (), (), body, True),))
+    for modes in (["vjp"], ["vjp", "jvp"]):
+        for point in range(12):
+            with suppress(Skipped):
+                compare(program, modes, point)
