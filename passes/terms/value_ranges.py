@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from tadc.frontend.conditions import NEGATED
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied, negation
+from tadc.lattice.polyhedron import implied, is_empty, negation
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.value_intervals import ANY, BINARY, FINITE, NONNEGATIVE, UNARY, Values, exactly, power
 
@@ -28,6 +29,9 @@ _KEPT = (
     Values(0, math.inf, nonzero=True),
     NONNEGATIVE,
 )
+
+#: Of more addends, or in more ways, no conditions of a sum are tried to fail.
+MOST_ADDENDS, MOST_WAYS = 8, 16
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,10 @@ class _Walk:
             case Read():
                 return self.read(node, facts)
             case Apply():
-                return _applied(node, [self.known[t.number, facts] for t in node.operands])
+                found = _applied(node, [self.known[t.number, facts] for t in node.operands])
+                if found.is_nonnegative and not found.is_nonzero and self.is_never_left_out(node, facts):
+                    return found._replace(nonzero=True)
+                return found
             case Select():
                 lhs, rhs, then, otherwise = (self.known[t.number, facts] for t in operands(node))
                 if node.then is node.lhs:
@@ -141,13 +148,33 @@ class _Walk:
                 return then.joined(otherwise)
             case Guard():
                 then = self.visit(node.then, facts + node.conditions)
-                return then.joined(self.visit(node.otherwise, facts + negation(node.conditions, facts)))
+                return then.joined(self.visit(node.otherwise, facts + outside(node.conditions, facts)))
             case Reduce():
                 body = self.visit(node.body, facts + node.domain)
                 matters = body.has_sign if node.kind == "sum" else node.kind != "prod"
                 return _reduced(node.kind, body, matters and self.has_points(node, facts))
             case _:
                 return ANY
+
+    def is_never_left_out(self, node: Apply, facts: Domain) -> bool:
+        """Whether of numbers that are added where conditions hold, and are positive there, one always is."""
+        parts = _added(node)
+        if not 1 < len(parts) <= MOST_ADDENDS or not all(
+            self.visit(part, facts).is_nonnegative for part in parts
+        ):
+            return False
+        fail = [
+            [
+                Constraint(-form - 1)
+                for row in part.conditions
+                for form in row.inequalities
+                if not implied(form, facts)
+            ]
+            for part in parts
+            if isinstance(part, Guard) and self.visit(part.then, facts + part.conditions).is_positive
+        ]
+        ways = math.prod(map(len, fail))
+        return 0 < len(fail) and ways <= MOST_WAYS and all(is_empty((*facts, *f)) for f in product(*fail))
 
     def number(self, form: Affine, facts: Domain) -> Values:
         """The values of an index form."""
@@ -184,6 +211,25 @@ class _Walk:
             self.rows.update(dict.fromkeys(left))
             return True
         return not left
+
+
+def _added(term: Term) -> list[Term]:
+    """What a chain of additions adds up, if that is not more than is looked at."""
+    parts, stack = list[Term](), [term]
+    while stack and len(parts) <= MOST_ADDENDS:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.function == "add":
+            stack += node.operands
+        else:
+            parts.append(node)
+    return parts
+
+
+def outside(rows: Domain, facts: Domain) -> Domain:
+    """What holds where rows do not all hold: the sum of numbers that are never below 0 is at least 1."""
+    if len(rows) < 2 or not all(row.equality and implied(row.form, facts) for row in rows):
+        return negation(rows, facts)
+    return (Constraint(sum((row.form for row in rows), Affine.const(-1))),)
 
 
 def _compared(x: Values, relation: str, y: Values) -> Values:

@@ -139,6 +139,18 @@ def test_programs() -> None:
     assert not ranges.tensor("root").filled[1].finite
 
 
+@pytest.mark.parametrize(("other", "positive"), [("j >= 1", True), ("j >= 2", False)])
+def test_sums_under_conditions(other: str, positive: bool) -> None:
+    """What is added up where conditions hold is positive if one of them always does."""
+    program = tadc.function(f"""r: f64[N, M]; size W
+    let t[i: N, j: M] = if {{i - j <= W and j - i <= W}} then (if {{i = 0 and j = 0}} then (1) else (
+      if {{i >= 1 and i - 1 - j <= W and j - i + 1 <= W}} then (exp(r[i - 1, j])) else (0)
+      + if {{j >= 1 and i - j + 1 <= W and j - 1 - i <= W}} then (exp(r[i, j - 1])) else (0)
+      + if {{i >= 1 and {other}}} then (exp(r[i - 1, j - 1])) else (0))) else (1)
+    f = sum{{i, j}} (log(t[i, j]))""").program
+    assert ValueRanges(program).tensor("t").values.is_positive == positive
+
+
 def test_sizes_where_a_tensor_is_read() -> None:
     """A sum over j < M is read under indices below M: there it has a point."""
     program = tadc.function(
