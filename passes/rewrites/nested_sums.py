@@ -8,7 +8,7 @@ then the points are no box. And a factor that is 0 but under conditions bounds t
 
     sum{p: 3} (w[p] * if {i + p >= 1} then (x[i + p - 1]) else (0))
 
-has `p >= 1 - i` in its domain: no step tests anything.
+has `p >= 1 - i` in its domain: no step tests anything. So do the conditions of all that is added up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _bounded(terms: Terms, node: Reduce) -> Term:
     """A sum over the points where what is multiplied is not a literal 0."""
     if node.kind != "sum":
         return node
-    rows, body = _product(terms, node.body)
+    rows, body = _under(terms, node.body)
     if not rows:
         return node
     own = set(node.binders)
@@ -49,17 +49,30 @@ def _bounded(terms: Terms, node: Reduce) -> Term:
     )
 
 
-def _product(terms: Terms, term: Term) -> tuple[Domain, Term]:
-    """The conditions under which no factor of a product is a literal 0, and the product where they hold."""
+def _under(terms: Terms, term: Term) -> tuple[Domain, Term]:
+    """Conditions without which a term is 0 by literals, and the term where they hold."""
     match term:
         case Apply(function="mul", operands=(left, right)):
-            (rows, first), (more, second) = _product(terms, left), _product(terms, right)
+            (rows, first), (more, second) = _under(terms, left), _under(terms, right)
             return (*rows, *more), terms.apply("mul", [first, second], term.span) if rows or more else term
+        case Apply(function="add" | "sub" as function, operands=(left, right)):
+            (rows, first), (more, second) = _under(terms, left), _under(terms, right)
+            both = tuple(row for row in rows if row in more)
+            if not both:
+                return (), term
+            parts = [_besides(terms, both, *part) for part in ((rows, first), (more, second))]
+            return both, terms.apply(function, parts, term.span)
         case Guard(conditions=conditions, then=then, otherwise=otherwise) if is_const(otherwise, 0):
-            rows, inside = _product(terms, then)
+            rows, inside = _under(terms, then)
             return (*conditions, *rows), inside
         case _:
             return (), term
+
+
+def _besides(terms: Terms, known: Domain, rows: Domain, term: Term) -> Term:
+    """A term under the rows that are not known."""
+    left = [row for row in rows if row not in known]
+    return terms.guard(left, term, terms.const(0)) if left else term
 
 
 def _joined(terms: Terms, outer: Reduce) -> Term:
