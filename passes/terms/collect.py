@@ -1,6 +1,7 @@
 """The contributions to one gradient, collected: equal domains and guards once, disjoint guards as a tree.
 
     sum{D} f + sum{D} g                                     is  sum{D} (f + g)
+    sum{D, t = 0} f + sum{D, t >= 1} f                      is  sum{D} f   where t >= 0
     (if C then f else 0) + (if C then g else 0)             is  if C then (f + g) else 0
     (if b = 0 then f else 0) + (if b = 1 then g else 0)     is  if b >= 1 then (if b = 1 …) else (if b = 0 …)
 
@@ -10,11 +11,12 @@ No read leaves its guard. The order of the additions changes, and depends on the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.algebra import Algebra, is_const
 
 #: Fewer cases than this are tested one after the other.
@@ -137,7 +139,8 @@ def _added(algebra: Algebra, parts: Iterable[tuple[bool, Term]], start: Term | N
 
 
 def _sums(algebra: Algebra, parts: Sequence[Part]) -> list[tuple[bool, Term]]:
-    """The parts, sums over equal domains as one."""
+    """The parts, sums over equal domains as one, and sums of one term over sets that make up another."""
+    parts = _over_unions(algebra, parts)
     groups: dict[object, list[Part]] = {}
     for position, part in enumerate(parts):
         groups.setdefault(_domain_key(part.term) or position, []).append(part)
@@ -145,6 +148,44 @@ def _sums(algebra: Algebra, parts: Sequence[Part]) -> list[tuple[bool, Term]]:
         (group[0].negative, group[0].term) if len(group) == 1 else (False, _merged(algebra, group))
         for group in groups.values()
     ]
+
+
+def _over_unions(algebra: Algebra, parts: Sequence[Part]) -> list[Part]:
+    """The parts, of which none are sums of one term over the two sets that a row divides another in."""
+    found: list[Part] = []
+    of_term: dict[object, list[int]] = {}
+    for part in parts:
+        term, same = part.term, list[int]()
+        if isinstance(term, Reduce) and term.kind == "sum":
+            body = algebra.terms.substitute(term.body, _by_place(term)).number
+            same = of_term.setdefault((part.negative, body, len(term.binders)), [])
+        unions = ((n, _union(algebra.terms, found[n].term, term)) for n in same)
+        n, union = next((each for each in unions if each[1] is not None), (len(found), term))
+        assert union is not None
+        same.append(n)
+        found[n : n + 1] = [replace(part, term=union)]
+    return found if len(found) == len(parts) else _over_unions(algebra, found)
+
+
+def _union(terms: Terms, x: Term, y: Term) -> Term | None:
+    """A sum over what two sums of one term are over; None where no row of each divides that in these two."""
+    assert isinstance(x, Reduce)
+    assert isinstance(y, Reduce)
+    binders, domain, body = terms.open(x)
+    others = [row.substitute(dict(zip(y.binders, map(Affine.var, binders), strict=True))) for row in y.domain]
+    both = [row for row in domain if row in others]
+    own, other = ([row for row in rows if row not in both] for rows in (domain, others))
+    if len(own) != 1 or len(other) != 1 or not _divide(own[0], other[0], both):
+        return None
+    return terms.reduce(binders, both, body, hints=x.hints, span=x.span)
+
+
+def _divide(x: Constraint, y: Constraint, rows: Sequence[Constraint]) -> bool:
+    """Whether one of two holds where the rows do, and never both: `t = 0` and `t >= 1`, where `t >= 0`."""
+    if x.equality == y.equality:
+        return not x.equality and x.form + y.form + 1 == Affine.const(0)
+    x, y = (x, y) if x.equality else (y, x)
+    return any(side - 1 == y.form and implied(side, rows) for side in (x.form, -x.form))
 
 
 def _domain_key(term: Term) -> object:

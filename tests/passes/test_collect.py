@@ -69,6 +69,16 @@ def test_equal_guards_are_one():
     assert kinds(tadc.vjp(f), Guard) == 2
 
 
+def test_sums_over_parts_of_a_set_are_one():
+    """`x[i - 1]` is read with one weight at the end and elsewhere, or with another one there."""
+    text = "x: f64[N]\nf[i: N] = if {i = 0} then (0) else (if {i = N - 1} then (A) else (2*x[i - 1] * i))"
+    f, g = (tadc.vjp(tadc.function(text.replace("A", a))) for a in ("1 + 2*x[i - 1] * i", "3*x[i - 1]"))
+    assert [kinds(h, Guard) for h in (f, g)] == [1, 2]
+    x, df = np.linspace(-1, 1, 5), np.linspace(3, 5, 5)
+    np.testing.assert_allclose(f(x, df), [*(2 * df * range(5))[1:], 0])
+    np.testing.assert_allclose(g(x, df), [*(2 * df * range(5))[1:4], 3 * df[4], 0])
+
+
 @pytest.mark.sweep
 def test_hundreds_of_squares_compile_in_linear_time():
     """LLVM took 14 times as long for the gradient of 800 squares as for that of 200."""
