@@ -292,6 +292,9 @@ class CotangentAlgebra(Algebra):
                 return self.mul(rest, slope.write(exponent))
             if slope.pole and slope.exponent < exponent and self._expansion(slope).of(rest) is FREE:
                 return self.product(rest, slope.write(exponent))
+            if slope.pole and series is None and slope.exponent < exponent < 0:
+                # Never finite where t is 0, whatever the rest is.
+                found = self.product(rest, slope.write(exponent))
             limit = series and self._limit(series, exponent, slope, found)
             if limit:
                 found = limit

@@ -2,6 +2,8 @@
 
 import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -143,3 +145,19 @@ def test_wrong_wrt(wrt, code):
 def test_grad_needs_a_scalar():
     with pytest.raises(tadc.CompileError, match="one scalar output"):
         tadc.grad(tadc.function("x: f64[3]; f[i] = x[i]"))
+
+
+def test_a_factor_cancels_what_it_is_divided_by() -> None:
+    """The slope by g of g * exp(r / g) is no product of g and 1 / g**2, though r depends on g, too."""
+    f = tadc.vjp(tadc.function("x: f64[N]; g: f64; let r = sum{i} (exp(-x[i]/g)); f = g*log(r)*exp(r/g)"))
+    assert "* (r / g) / g" not in str(f)
+    x, g = np.array([0.5, 1.0, 3.0]), np.float64(0.7)
+
+    def value(x: jax.Array, g: jax.Array) -> jax.Array:
+        r = jnp.sum(jnp.exp(-x / g))
+        return g * jnp.log(r) * jnp.exp(r / g)
+
+    with jax.enable_x64(True):
+        expected = jax.grad(value, (0, 1))(jnp.asarray(x), jnp.asarray(g))
+    for found, other in zip(f(x=x, g=g, df=1.0), expected, strict=True):
+        np.testing.assert_allclose(found, other, rtol=1e-12)
