@@ -92,7 +92,7 @@ def skew_recurrences(program: Program, limit: int | None = None) -> Program:
         found = along.get(definition.name) or _beside(program, names, skewed, definition)
         if found is not None:
             skewed[definition.name] = found
-            for name in gathered.get(definition.name, ()):
+            for name in (n for n in gathered.get(definition.name, ()) if n not in skewed):
                 copied[name] = found.renamed(names.free(f"{name}_0"), found.own)
                 definitions.append(_copy(program, copied[name], name, definition))
             definitions.append(_by_wavefronts(program, skewed | copied, definition))
@@ -203,8 +203,8 @@ def _beside(
     if definition.is_output and sum(isinstance(t, Read) and t.tensor in skewed for t in terms) < 2:
         return None
     for term in terms:
-        if isinstance(term, Read) and term.tensor in skewed and term.indices == own:
-            if shapes[term.tensor] == definition.shape:
+        if isinstance(term, Read) and term.tensor in skewed and shapes[term.tensor] == definition.shape:
+            if all((form - index).is_constant for form, index in zip(term.indices, own, strict=True)):
                 return skewed[term.tensor].renamed(names.free(f"{definition.name}_0"), definition.indices)
     return None
 

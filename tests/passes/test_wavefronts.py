@@ -74,3 +74,18 @@ def test_what_is_stored_by_wavefronts() -> None:
     found = shapes(text)
     assert set(found.values()) == {(31, 16)}
     assert [name.split("_")[0] for name in found] == ["s", "h", "dh", "ds"]
+
+
+def test_values_beside_a_table_are_stored_once() -> None:
+    """Of neighbours too; what stands by one order is read so by tables of the other, without a copy."""
+    text = """s: f64[N, N]
+    let scan{i + j} r[i: N, j: N] = s[i, j] + tanh(if {i >= 1} then (r[i - 1, j]) else (0)
+        + if {j >= 1} then (r[i, j - 1]) else (0))
+    let e[i: N, j: N] = exp(if {j >= 1} then (r[i, j - 1]) else (0)) - r[i, j]
+    let scan{-i - j} b[i: N, j: N] = (e[i, j] * (if {i < N - 1} then (b[i + 1, j]) else (1))
+        + e[i, j] * (if {j < N - 1} then (b[i, j + 1]) else (0)))
+    let scan{i + j} c[i: N, j: N] = (e[i, j] * (if {i >= 1} then (c[i - 1, j]) else (1))
+        + b[i, j] * (if {j >= 1} then (c[i, j - 1]) else (0)))
+    f[j] = c[N - 1, j]""".replace("N", "16")
+    found = [name.split("_")[0] for name in shapes(text, "value")]
+    assert sorted(found) == ["b", "c", "e", "r"]
