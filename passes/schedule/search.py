@@ -12,7 +12,7 @@ from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of
 from tadc.passes.nest.squares import FEWEST, TOGETHER
-from tadc.passes.schedule.accesses import LOOKUP, Accesses, Loop, shape_bytes
+from tadc.passes.schedule.accesses import GUARD, LOOKUP, Accesses, Loop, shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cost import cost, writes_by_turns
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -192,7 +192,8 @@ def _worth_its_code(accesses: Accesses, found: Sequence[tuple[float, Candidate]]
         fewest = min(HIDE, _copies(best)) if accesses.body.inner and code < LONG else 1
     else:
         # Copies share vectors of the reduction, which gains more than the cost tells.
-        fewest = 1 if _moves(accesses) else math.prod(best.blocks.values())
+        tests = any(each.name == GUARD for each in best.fold.operations)
+        fewest = 1 if tests or _moves(accesses) else math.prod(best.blocks.values())
     most = least * (1 + next((more for size, more in LITTLE_MORE.items() if code >= size), 0))
     near = (each for each in found if each[0] <= most and _kind(each[1]) == _kind(best))
     near = (each for each in near if _copies(each[1]) >= fewest)
