@@ -18,6 +18,7 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, Guard, Read, Term
 from tadc.lattice.affine import Affine, equals_zero
 from tadc.passes.derivatives.forward import Forward, T
+from tadc.passes.derivatives.kept_values import with_kept_values
 from tadc.passes.derivatives.open_roots import with_open_roots
 from tadc.passes.derivatives.reverse import Reverse
 from tadc.passes.terms.algebra import is_const
@@ -35,7 +36,8 @@ def jacobian_program(
     output and which argument it belongs to.
     """
     opened = with_open_roots(program, wrt)
-    program = opened.program
+    kept = with_kept_values(opened.program, wrt)
+    program = kept.program
     own = [replace(d, is_output=False, gradient_of="", tangent_of="") for d in program.definitions]
     names = Names(program)
     named = {(o.name, a): names.free(f"d{o.name}_d{a}") for o in program.outputs for a in wrt}
@@ -46,7 +48,9 @@ def jacobian_program(
     found: dict[str, Definition] = {}
     for output in program.outputs:
         others = [a for a in wrt if (output.name, a) not in tangents]
-        one = _OutputJacobian(returning(output.name), tuple(others), seen_roots=opened.seen)
+        one = _OutputJacobian(
+            returning(output.name), tuple(others), seen_roots=opened.seen, values=kept.values
+        )
         for made in one.of(output, names, named):
             found[made.name] = made
     for argument in program.arguments:

@@ -36,6 +36,7 @@ from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried_cotangents import Carried
 from tadc.passes.derivatives.derivative_table import STEEP, cotangents, partials
 from tadc.passes.derivatives.formula_slopes import is_short
+from tadc.passes.derivatives.kept_values import Kept, Values, with_kept_values
 from tadc.passes.derivatives.open_roots import OpenRoots, with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.derivatives.sharing import Sharing
@@ -63,7 +64,9 @@ def reverse_program(
     contribute in sums of their own, and reads where they are written.
     """
     opened = OpenRoots(program) if separate else with_open_roots(program, wrt)
-    return Reverse(opened.program, tuple(wrt), keep_values, unit_cotangent, separate, opened.seen).run()
+    kept = Kept(program) if separate else with_kept_values(opened.program, wrt)
+    mode = (keep_values, unit_cotangent, separate)
+    return Reverse(kept.program, tuple(wrt), *mode, opened.seen, kept.values).run()
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class Reverse:
     unit_cotangent: bool = False
     separate: bool = False
     seen_roots: frozenset[str] = frozenset()
+    values: Values = field(default_factory=dict[str, dict[str, Sequence[Term]]])
     contributions: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
     adjoints: list[Definition] = field(default_factory=list[Definition])
 
@@ -202,7 +206,10 @@ class Reverse:
                 self.sharing.sources[adjoint] = frozenset()
             cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
-        self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
+        self.begin(scope)
+        self.kept = self.reads(definition, list(mapping.values()))
+        self.push(0, terms.substitute(definition.body, mapping), cotangent)
+        self.drain()
 
     def is_open(self, definition: Definition, cotangent: Term) -> bool:
         """Whether a cotangent is a short formula, and goes on through slopes that may be infinite.
@@ -241,11 +248,13 @@ class Reverse:
         while True:
             body, own = self.with_own(definition, list(mapping.values()))
             self.begin(scope)
+            self.kept = self.reads(definition, list(mapping.values()))
             self.hand_on(carried, 0, body, own, cotangent)
             self.drain()
             total = self.total(name, self.seed(definition) if definition.is_output else algebra.zero)
-            body, own = self.with_own(definition, [Affine.var(b) for b in indices])
-            total = carried.inward(body, own, total)
+            at = [Affine.var(b) for b in indices]
+            body, own = self.with_own(definition, at)
+            total = self.with_kept(carried.inward(body, own, total), self.reads(definition, at))
             # What slopes pass on may depend on what the cotangent depends on, which is known only now.
             taken = self.sharing.sources[adjoint]
             if self.sharing.define(adjoint, total) <= taken or not algebra.asked:
@@ -265,6 +274,19 @@ class Reverse:
         same = definition.type == definition.body.type
         return body, terms.read(definition.name, at, definition.type) if same else None
 
+    def reads(self, definition: Definition, at: Sequence[Affine]) -> dict[int, Term]:
+        """Reads of tensors by the terms whose values they hold, of a definition at some indices."""
+        terms, mapping = self.program.terms, dict(zip(definition.indices, at, strict=True))
+        return {
+            terms.substitute(value, mapping).number: terms.read(name, at, self.types[name])
+            for name, values in self.values.get(definition.name, {}).items()
+            for value in values
+        }
+
+    def with_kept(self, term: Term, kept: Mapping[int, Term]) -> Term:
+        """A term that reads what is kept."""
+        return bottom_up(term, dict(kept), self.program.terms.rebuild) if kept else term
+
     def hand_on(self, carried: Carried, place: int, term: Term, own: Term | None, cotangent: Term) -> None:
         """Begin with what a recurrence carries at the terms that it goes to."""
         inner = carried.through(term, own)
@@ -279,18 +301,12 @@ class Reverse:
 
     # -- one body --------------------------------------------------------------------------------
 
-    def sweep(self, root: Term, cotangent: Term, scope: Scope) -> None:
-        """Accumulate cotangents from the root down, each term once per scope.
-
-        Terms are visited by decreasing number within a scope and scopes inward, so all that
-        flows into a term has arrived when it is passed on.
-        """
-        self.begin(scope)
-        self.push(0, root, cotangent)
-        self.drain()
-
     def begin(self, scope: Scope) -> None:
-        """Look at a body, in whose scope nothing has a cotangent."""
+        """Look at a body, in whose scope nothing has a cotangent.
+
+        Cotangents are accumulated from the root down, each term once per scope. Terms are visited by
+        decreasing height and scopes inward, so all that flows into a term has arrived when it is passed on.
+        """
         self.scopes: list[Scope] = [scope]
         self.opened: dict[tuple[object, ...], int] = {}
         self.bodies: dict[tuple[int, int], Term] = {}
@@ -298,6 +314,7 @@ class Reverse:
         self.queue: list[tuple[int, int, int]] = []
         self.nodes: dict[int, Term] = {}
         self.heights: dict[int, int] = {}
+        self.kept: dict[int, Term] = {}
 
     def drain(self) -> None:
         """Pass on all that waits."""
@@ -389,7 +406,7 @@ class Reverse:
         algebra = self.algebra
         target = [Affine.var(i) for i in self.indices[read.tensor]]
         delta = tuple(equals_zero(form - b) for form, b in zip(read.indices, target, strict=True))
-        domain, cotangent = self.narrowed(scope.domain, cotangent)
+        domain, cotangent = self.narrowed(scope.domain, self.with_kept(cotangent, self.kept))
         for rows in scope.outside:
             cotangent = algebra.guard(rows, algebra.zero, cotangent)
         # Where the read stands, the certificate looks for its sum.
