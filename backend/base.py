@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
     from tadc.frontend.source import Source
+    from tadc.passes.maps.machine import Gpu
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,6 @@ class Target:
 
 #: The CPU of this machine.
 CPU = Target()
-
-#: Values of the options of passes that look at the machine, by their names.
-Facts = Mapping[str, int | str]
 
 
 @dataclass(frozen=True)
@@ -111,6 +109,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def machines(self) -> Mapping[str, Gpu]:
+        """What schedules know of each architecture of GPUs."""
+        ...
+
+    @property
     def launches_kernels(self) -> bool:
         """Whether maps become kernels of the gpu dialect; else they become loops."""
         ...
@@ -129,7 +132,7 @@ class Backend(Protocol):
         """The target of one of the architectures; of none given, that of this machine or the usual one."""
         ...
 
-    def machine(self, target: Target) -> Facts:
+    def machine(self, target: Target) -> str:
         """The options of passes that look at the machine."""
         ...
 

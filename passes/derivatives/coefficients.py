@@ -78,6 +78,8 @@ class Coefficients:
         if chosen is not None:
             return chosen
         algebra = self.algebra
+        if x is y:
+            return algebra.power(self.term(x), 2)
         (a, left), (b, right) = algebra.split(self.term(x)), algebra.split(self.term(y))
         if algebra.div(algebra.one, left) is right or algebra.div(algebra.one, right) is left:
             return float(a * b)

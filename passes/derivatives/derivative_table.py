@@ -26,7 +26,7 @@ Rule = Unary | Binary
 
 def _root(a: Any, g: Term, y: Term, u: Term, n: Fraction, partial: Term) -> Term:
     """Through u**n, infinite where u is 0."""
-    return a.through(g, partial, lambda: slope_ends.root(a, y, u, n), (u,))
+    return a.through(g, partial, lambda: slope_ends.root(a, y, u, n, a.varying(u)), (u,))
 
 
 def _log(a: Any, g: Term, u: Term, over: Term | None = None, scale: float = 1.0) -> Term:
@@ -36,10 +36,12 @@ def _log(a: Any, g: Term, u: Term, over: Term | None = None, scale: float = 1.0)
     return a.through(g, a.div(a.one, divisor), lambda: slope_ends.logarithm(a, u, scale, over), (u,))
 
 
-def _arc(a: Any, g: Term, y: Term, u: Term, radicand: Term, ends: slope_ends.Ends, square: int = 1) -> Term:
+def _arc(a: Any, g: Term, y: Term, u: Term, ends: slope_ends.Ends, square: int = 1) -> Term:
     """Through an inverse sine or cosine, infinite at the ends of its domain."""
-    partial = a.div(a.one, a.apply("sqrt", radicand))
-    return a.through(g, partial, lambda: slope_ends.arc(a, y, u, ends, square), (u,))
+    near = a.sub(a.one, u) if square == 1 else a.sub(u, a.one)
+    factors = (near, a.add(a.one, u) if square == 1 else a.add(u, a.one))
+    partial = a.div(a.one, a.apply("sqrt", a.mul(*factors)))
+    return a.through(g, partial, lambda: slope_ends.arc(a, y, u, ends, square, factors), (u,))
 
 
 def _square(a: Algebra, x: Term) -> Term:
@@ -89,7 +91,7 @@ def _pow(a: Any, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
         du = _root(a, g, y, u, fraction(v.value), a.mul(v, power))
     else:
         # u**0 is constant near u = 0.
-        du = a.through(a.mul(g, v), power, lambda: slope_ends.unknown_power(a, y, u), (u,))
+        du = a.through(a.mul(g, v), power, lambda: slope_ends.unknown_power(a, y, u, a.varying(u)), (u,))
     if isinstance(v, Const):
         return (du, a.zero)
     dv = a.mul(y, a.apply("log", u))
@@ -118,7 +120,7 @@ RULES: dict[str, Rule] = {
     "add": lambda a, g, y, u, v: (g, g),
     "sub": lambda a, g, y, u, v: (g, a.neg(g)),
     "mul": lambda a, g, y, u, v: (a.mul(g, v), a.mul(g, u)),
-    "safe": lambda a, g, y, u, v: (a.safe(g, v), a.safe(u, g)),
+    "safe": lambda a, g, y, u, v: (a.safe_factor(g, u, v), a.safe(u, g)),
     "div": lambda a, g, y, u, v: (over_divisor(a, g, y, u, v), a.neg(times_quotient(a, g, y, u, v))),
     "mod": lambda a, g, y, u, v: (g, a.neg(a.safe(g, a.apply("floor", a.div(u, v))))),
     "neg": lambda a, g, y, u: (a.neg(g),),
@@ -137,17 +139,15 @@ RULES: dict[str, Rule] = {
     "sin": lambda a, g, y, u: (a.mul(g, a.apply("cos", u)),),
     "cos": lambda a, g, y, u: (a.neg(a.mul(g, a.apply("sin", u))),),
     "tan": lambda a, g, y, u: (a.mul(g, a.add(a.one, _square(a, y))),),
-    "asin": lambda a, g, y, u: (_arc(a, g, y, u, a.mul(a.sub(a.one, u), a.add(a.one, u)), _OF_SINE),),
-    "acos": lambda a, g, y, u: (
-        a.neg(_arc(a, g, y, u, a.mul(a.sub(a.one, u), a.add(a.one, u)), _OF_COSINE)),
-    ),
+    "asin": lambda a, g, y, u: (_arc(a, g, y, u, _OF_SINE),),
+    "acos": lambda a, g, y, u: (a.neg(_arc(a, g, y, u, _OF_COSINE)),),
     "atan": lambda a, g, y, u: (a.div(g, a.add(a.one, _square(a, u))),),
     "atan2": _atan2,
     "sinh": lambda a, g, y, u: (a.mul(g, a.apply("cosh", u)),),
     "cosh": lambda a, g, y, u: (a.mul(g, a.apply("sinh", u)),),
     "tanh": lambda a, g, y, u: (a.mul(g, a.sub(a.one, _square(a, y))),),
     "asinh": lambda a, g, y, u: (a.safe(g, a.div(a.one, a.apply("sqrt", a.add(a.one, _square(a, u))))),),
-    "acosh": lambda a, g, y, u: (_arc(a, g, y, u, a.mul(a.sub(u, a.one), a.add(u, a.one)), _OF_AREA, -1),),
+    "acosh": lambda a, g, y, u: (_arc(a, g, y, u, _OF_AREA, -1),),
     "atanh": lambda a, g, y, u: (
         a.through(g, a.div(a.one, a.sub(a.one, _square(a, u))), lambda: slope_ends.area_tangent(a, u), (u,)),
     ),
@@ -177,5 +177,7 @@ def partials(a: Algebra, y: Apply) -> tuple[Term, ...]:
 def cotangents(a: Any, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:
     """The cotangents of the operands of `y`, given its own; `value` is a term that has the value of `y`."""
     rule: Any = RULES[y.function]
-    a.at = y
-    return rule(a, g, y if value is None or y.function == "pow" else value, *y.operands)
+    around, a.at = a.at, y
+    found = rule(a, g, y if value is None or y.function == "pow" else value, *y.operands)
+    a.at = around
+    return found

@@ -42,7 +42,8 @@ def forward_program(
     (`Definition.tangent_of`). A tangent has the shape of its tensor; with a `chunk` of more than 0 it is that
     many tangents, along a dimension in front.
     """
-    return Forward(with_open_roots(program, wrt).program, tuple(wrt), keep_values, chunk).run()
+    opened = with_open_roots(program, wrt)
+    return Forward(opened.program, tuple(wrt), keep_values, chunk, opened.hidden).run()
 
 
 @dataclass
@@ -53,6 +54,7 @@ class Forward:
     wrt: tuple[str, ...]
     keep_values: bool = True
     chunk: int = 0
+    hidden: frozenset[str] = frozenset()
     known: dict[int, Term] = field(default_factory=dict[int, Term])
     steep: dict[int, bool] = field(default_factory=dict[int, bool])
     #: The indices that tell the tangents of an element, with their extents.
@@ -86,8 +88,8 @@ class Forward:
     def start(self, names: Names) -> None:
         """Look at the program; new tensors get names that are free in `names`."""
         program, self.names = self.program, names
-        values, shares = ValueRanges(program), Sharing.of(program, self.wrt)
-        self.algebra = CotangentAlgebra(program.terms, values, partials, shares)
+        self.sharing = Sharing.of(program, self.wrt)
+        self.algebra = CotangentAlgebra(program.terms, ValueRanges(program), partials, self.sharing)
         self.types, self.active = program.types(), active_tensors(program, self.wrt)
 
     def moving(self) -> list[str]:
@@ -101,7 +103,9 @@ class Forward:
     def definition(self, definition: Definition) -> Definition:
         """The tangent of a definition; of one that depends on no argument of `wrt` it is 0."""
         name = definition.name
+        self.algebra.is_hidden = name in self.hidden
         body = self.tangent(definition.body) if name in self.active else self.algebra.zero
+        self.sharing.define(self.tangent_of[name], body)
         return Definition(
             self.tangent_of[name],
             definition.type,
@@ -165,12 +169,13 @@ class Forward:
             case Apply():
                 slopes = formula_slopes(algebra, term)
                 moving = zip(self.below(term), below, strict=True)
-                parts = (algebra.safe(tangent, slopes[leaf.number]) for leaf, tangent in moving)
+                parts = (algebra.moved(tangent, slopes[leaf.number]) for leaf, tangent in moving)
                 return reduce(algebra.add, parts, algebra.zero)
             case Select():
-                if is_const(below[2], 0) and is_const(below[3], 0):
+                then, otherwise = map(self.tangent, algebra.branches(term))
+                if is_const(then, 0) and is_const(otherwise, 0):
                     return algebra.zero
-                return algebra.select(term.relation, term.lhs, term.rhs, below[2], below[3])
+                return algebra.select(term.relation, term.lhs, term.rhs, then, otherwise)
             case Guard():
                 if is_const(below[0], 0) and is_const(below[1], 0):
                     return algebra.zero

@@ -16,9 +16,21 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, IndexValue, Read, Term, bottom_up, operands, reachable
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    operands,
+    reachable,
+)
 from tadc.lattice.affine import Affine
-from tadc.passes.derivatives.activity import active_tensors
+from tadc.passes.derivatives.activity import Activity, active_tensors
+from tadc.passes.derivatives.choice_algebra import is_power
 from tadc.passes.derivatives.derivative_table import STEEP, partials
 from tadc.passes.derivatives.formula_slopes import MOST, leaves
 from tadc.passes.derivatives.series import Expansion, Series
@@ -35,11 +47,13 @@ POWERS = 4
 @dataclass(frozen=True)
 class OpenRoots:
     """A program where roots stand in what has to see them; `seen` are definitions that end in roots, of which
-    every other reader has a first power: their cotangents do not vanish with them.
+    every other reader has a first power: their cotangents do not vanish with them. Those of `hidden`
+    definitions, which have roots in them, may.
     """
 
     program: Program
     seen: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
 
 def with_open_roots(program: Program, wrt: Collection[str]) -> OpenRoots:
@@ -50,8 +64,57 @@ def with_open_roots(program: Program, wrt: Collection[str]) -> OpenRoots:
         return OpenRoots(program)
     opened = _Opened(program, wrt)
     made = [new for d in program.definitions for new in opened.definition(d)]
+    if opened.is_used:
+        program = replace(program, definitions=tuple(made))
     seen = frozenset(opened.formulas).difference(opened.unseen)
-    return OpenRoots(replace(program, definitions=tuple(made)) if opened.is_used else program, seen)
+    hidden = _hidden(program, wrt, opened.algebra, seen)
+    return OpenRoots(program, seen - hidden, hidden)
+
+
+def _hidden(
+    program: Program, wrt: Collection[str], algebra: CotangentAlgebra, seen: Collection[str]
+) -> frozenset[str]:
+    """The definitions with roots in them whose cotangents may vanish with these: what they are summed up to
+    is in a formula that is not linear in it. Of those that are `seen`, formulas with reads of them are none.
+    """
+    activity, found = Activity(active_tensors(program, wrt)), set[str]()
+    for definition in reversed(program.definitions):
+        # A term, and whether it is needed: in the formula that it stands in, and by what is around that.
+        stack: list[tuple[Term, bool, bool]] = [(definition.body, False, definition.name in found)]
+        known = set[tuple[int, bool, bool]]()
+        while stack:
+            node, inside, around = stack.pop()
+            if (node.number, inside, around) in known:
+                continue
+            known.add((node.number, inside, around))
+            if isinstance(node, Read):
+                is_needed = around or (inside and node.tensor not in seen)
+                if is_needed and algebra.is_bent(node):
+                    found.add(node.tensor)
+                continue
+            needs = _needs(node, activity, algebra)
+            if isinstance(node, Apply):
+                stack += [(t, inside or need, around) for t, need in zip(operands(node), needs, strict=True)]
+                continue
+            if isinstance(node, Reduce) and (inside or around or any(needs)) and algebra.is_bent(node):
+                found.add(definition.name)
+            stack += [
+                (t, False, inside or around or need) for t, need in zip(operands(node), needs, strict=True)
+            ]
+    return frozenset(found)
+
+
+def _needs(node: Term, activity: Activity, algebra: CotangentAlgebra) -> Sequence[bool]:
+    """For each operand, whether what it gets may vanish with a root in it: not if that is smooth."""
+    match node:
+        case Apply(function="mul" | "safe", operands=(x, y)):
+            return [algebra.is_bent(x) and algebra.is_bent(y) and algebra.shares(x, y)] * 2
+        case Apply(function="div", operands=(x, y)):
+            return [algebra.is_bent(y) and algebra.shares(x, y), algebra.is_bent(y)]
+        case Select():
+            return [False] * 4
+        case _:
+            return activity.needs(node)
 
 
 @dataclass
@@ -130,6 +193,8 @@ class _Opened:
         expansion.known[read.number] = expansion.made(1, [self.algebra.one])
         found = expansion.of(formula)
         if not isinstance(found, Series):
+            if formula.free <= read.free or any(map(is_power, reachable([formula]))):
+                return True
             self.unseen.add(read.tensor)
             return False
         if found.lead < 0:

@@ -360,8 +360,9 @@ class Reverse:
                 algebra, zero = self.algebra, self.algebra.zero
                 chosen = algebra.select(term.relation, term.lhs, term.rhs, cotangent, zero)
                 other = algebra.select(term.relation, term.lhs, term.rhs, zero, cotangent)
-                self.push(place, term.then, chosen)
-                self.push(place, term.otherwise, other)
+                then, otherwise = algebra.branches(term)
+                self.push(place, then, chosen)
+                self.push(place, otherwise, other)
             case Guard():
                 self.guard(place, term, cotangent)
             case Reduce():

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from functools import reduce
 from typing import NamedTuple
 
 from tadc.frontend.terms import (
@@ -39,6 +40,10 @@ from tadc.passes.terms.algebra import Algebra, is_const
 
 MOST_NODES = 400
 """Of larger terms there is no series: each root in a long formula would look at all of it."""
+
+
+FEW = 4
+"""Powers up to this are products, which need no division by what may be 0."""
 
 
 class Series(NamedTuple):
@@ -96,6 +101,8 @@ class Expansion:
     partials: Partials
     length: int
     signed: bool = False
+    #: Reads and reductions that may depend on t in a way that is not seen.
+    is_hidden: Callable[[Term], bool] = lambda term: False
     known: dict[int, Found] = field(default_factory=dict[int, Found])
     numbers: dict[int, float | None] = field(default_factory=dict[int, float | None])
     #: Terms whose series holds for one sign of what an operand begins with, which is not known.
@@ -130,7 +137,7 @@ class Expansion:
         if any(operand.number in self.assumed for operand in operands(node)):
             self.assumed.add(node.number)
         if all(found is FREE for found in below):
-            return FREE
+            return None if isinstance(node, Read | Reduce) and self.is_hidden(node) else FREE
         if OUTSIDE in below:
             return OUTSIDE
         found = None if any(found is None for found in below) else self._known(node, below)
@@ -264,6 +271,8 @@ class Expansion:
         lead = x.lead * n
         if lead.denominator != 1 or (self.signed and n.denominator % 2 == 0 and lead % 2):
             return Series(math.floor(lead), ())
+        if not isinstance(first, Const) and n.denominator == 1 and 1 <= n <= FEW:
+            return reduce(self.product, [x] * int(n))
         do = self.coefficients
         power = do.power(number(first), n)
         if power is None:
@@ -292,7 +301,8 @@ class Expansion:
         found = self.made(0, [taylor[-1]])
         for c in reversed(taylor[:-1]):
             found = self.added(self.product(found, h), self.made(0, [c]))
-        return found if found.end <= x.end else Series(found.lead, found.coefficients[: x.end - found.lead])
+        known = max(0, x.end - found.lead)
+        return Series(min(found.lead, x.end), found.coefficients[:known])
 
     def _sign(self, x: Series) -> float | None:
         """The sign for a small t; None where it is not known."""

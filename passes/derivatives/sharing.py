@@ -60,13 +60,13 @@ class Sharing:
         """Whether both may depend on one element."""
         others = [(read, self.sources.get(read.tensor, frozenset())) for read in self.reads(y)]
         return any(
-            not sources.isdisjoint(self.sources.get(read.tensor, ())) and not self._are_apart(read, other)
+            not sources.isdisjoint(self.sources.get(read.tensor, ())) and not self.are_apart(read, other)
             for other, sources in others
             if sources
             for read in self.reads(x)
         )
 
-    def _are_apart(self, x: Read, y: Read) -> bool:
+    def are_apart(self, x: Read, y: Read) -> bool:
         """Whether both are of one argument, and never the same element."""
         if x.tensor != y.tensor or x.tensor not in self.wrt:
             return False

@@ -25,6 +25,9 @@ KNOWN = 2
 #: Ends (e, y0, s) of the domain of an inverse function: at u = e it has the value y0, near it y0 + s * t.
 Ends = Sequence[tuple[int, float, int]]
 
+#: The factor of an operand that depends on what is differentiated by, and the others.
+Varying = tuple[Term, Term]
+
 
 @dataclass(frozen=True)
 class Slope:
@@ -34,7 +37,8 @@ class Slope:
     for a factor. `nodes`
     are terms that are powers of t, by their numbers: the exponent and a factor in front; `series` those that
     have other coefficients. `write` makes t**k of terms, for k >= 0; `where` are two values that are equal
-    where t is 0. `least`: at the least value of u the slope counts as 0. One that `has_step` is not infinite:
+    where t is 0. `least`: where that cannot be less than 0, the slope counts as 0 at its 0, which is `tamed`.
+    One that `has_step` is not infinite:
     what has the factor 0 there is 0. At a `pole` the value is infinite as well.
     `known` are derivatives of the product that are written. If `signed`, t may be less than 0.
     """
@@ -48,14 +52,15 @@ class Slope:
     nodes: Mapping[int, tuple[int, Term | None]] = field(default_factory=dict[int, tuple[int, Term | None]])
     series: Mapping[int, Sequence[float]] = field(default_factory=dict[int, Sequence[float]])
     divisor: Sequence[float] = (1.0,)
-    least: bool = True
+    least: Term | None = None
+    tamed: Term | None = None
     has_step: bool = False
     pole: bool = False
     known: int = KNOWN
     signed: bool = False
 
 
-def root(a: Algebra, y: Term, u: Term, n: Fraction) -> list[Slope]:
+def root(a: Algebra, y: Term, u: Term, n: Fraction, varying: Varying) -> list[Slope]:
     """The slope n * u**(n - 1) of y = u**n, with n = p / q and t = u**(1 / q)."""
     p, q = n.numerator, n.denominator
 
@@ -67,12 +72,21 @@ def root(a: Algebra, y: Term, u: Term, n: Fraction) -> list[Slope]:
         return power if not rest else a.mul(power, y if rest == p else a.apply("pow", u, a.const(rest / q)))
 
     nodes: dict[int, tuple[int, Term | None]] = {u.number: (q, None), y.number: (p, None)}
-    scale, rest = a.split(u)
-    if scale > 0 and rest is not u:
-        nodes[rest.number] = (q, a.const(1 / scale))
+    nodes |= _within(a, u, q, varying)
     below_u = below(u, [0.0] * q + [1.0])
     return [
-        Slope(u, q, a.const(float(n)), p - q, write, (u, a.zero), nodes, below_u, least=p > 0, pole=p < 0)
+        Slope(
+            u,
+            q,
+            a.const(float(n)),
+            p - q,
+            write,
+            (u, a.zero),
+            nodes,
+            below_u,
+            least=u if p > 0 and q > 1 else None,
+            pole=p < 0,
+        )
     ]
 
 
@@ -86,13 +100,19 @@ def logarithm(a: Algebra, u: Term, scale: float = 1.0, over: Term | None = None)
     return [Slope(t, 1, a.const(1 / scale), -1, write, (t, a.zero), {t.number: (1, None)})]
 
 
-def unknown_power(a: Algebra, y: Term, u: Term) -> list[Slope]:
+def unknown_power(a: Algebra, y: Term, u: Term, varying: Varying) -> list[Slope]:
     """The slope v * u**(v - 1) of y = u**v but for the factor v, y / u, with t = u."""
 
     def write(k: int) -> Term:
         return a.power(u, k)
 
-    return [Slope(u, 1, y, -1, write, (u, a.zero), {u.number: (1, None)})]
+    return [Slope(u, 1, y, -1, write, (u, a.zero), {u.number: (1, None), **_within(a, u, 1, varying)})]
+
+
+def _within(a: Algebra, u: Term, q: int, varying: Varying) -> dict[int, tuple[int, Term | None]]:
+    """What u is a multiple of, as a power of t = u**(1 / q)."""
+    rest, factor = varying
+    return {} if rest is u else {rest.number: (q, a.div(a.one, factor))}
 
 
 def area_tangent(a: Algebra, u: Term) -> list[Slope]:
@@ -147,14 +167,14 @@ def step(a: Algebra, y: Term, u: Term) -> Slope:
         return a.power(y, k)
 
     nodes: dict[int, tuple[int, Term | None]] = {y.number: (1, None)}
-    return Slope(u, 2, u, -1, write, (u, a.zero), nodes, least=False, has_step=True)
+    return Slope(u, 2, u, -1, write, (u, a.zero), nodes, has_step=True)
 
 
-def arc(a: Algebra, y: Term, u: Term, ends: Ends, square: int) -> list[Slope]:
+def arc(a: Algebra, y: Term, u: Term, ends: Ends, square: int, factors: tuple[Term, Term]) -> list[Slope]:
     """The slopes 1 / sqrt(square * (1 - u**2)) of inverse sines and cosines, of the circle or the hyperbola.
 
     Near an end the operand is e * cos(t) and the root sin(t), or those of the hyperbola, whose `square` is
-    -1.
+    -1. The root is that of the product of two factors, of which the first is 0 at 1, the second at -1.
     """
     cosine = [(-square) ** (k // 2) / math.factorial(k) if k % 2 == 0 else 0.0 for k in range(LENGTH)]
     sine = [(-square) ** (k // 2) / math.factorial(k + 1) if k % 2 == 0 else 0.0 for k in range(LENGTH)]
@@ -169,7 +189,9 @@ def arc(a: Algebra, y: Term, u: Term, ends: Ends, square: int) -> list[Slope]:
         operand = [e * c for c in cosine]
         series = {u.number: operand, y.number: [y0, float(s)], **below(u, operand)}
         end = (u, a.const(e))
-        found.append(Slope(u, 2, a.one, -1, write, end, series=series, divisor=sine, least=False))
+        near, far = factors if e == 1 else factors[::-1]
+        tamed = a.div(a.apply("pinv", a.apply("sqrt", near)), a.apply("sqrt", far))
+        found.append(Slope(u, 2, a.one, -1, write, end, series=series, divisor=sine, least=near, tamed=tamed))
     return found
 
 

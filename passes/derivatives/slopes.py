@@ -30,31 +30,33 @@ from tadc.frontend.source import Source
 from tadc.frontend.terms import (
     Apply,
     Const,
-    IndexValue,
-    Read,
     Select,
     Term,
     Terms,
-    bottom_up,
-    integer_exponent,
+    operands,
     reachable,
 )
-from tadc.passes.derivatives.parting import Parting, addends, without
+from tadc.passes.derivatives.bends import Bends
+from tadc.passes.derivatives.choice_algebra import ChoiceAlgebra
+from tadc.passes.derivatives.guarded import continued
+from tadc.passes.derivatives.parting import Parting, addends
+from tadc.passes.derivatives.powers_of_t import powers
 from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
+from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
+from tadc.passes.derivatives.spoiled import is_spoiled
 from tadc.passes.derivatives.steep_doubts import steep_doubts
-from tadc.passes.terms.algebra import Algebra, choice_of, chooses_zero, is_const, is_safe
+from tadc.passes.terms.algebra import choice_of, chooses_zero, is_const
 from tadc.passes.terms.products import Product, product_of
-from tadc.passes.terms.value_intervals import Values
 from tadc.passes.terms.value_ranges import ValueRanges
 
 
-class CotangentAlgebra(Algebra):
+class CotangentAlgebra(ChoiceAlgebra):
     """The algebra of one derivative: `shares` tells whether two terms may depend on the same element of what
     is differentiated by, `partials` are the rules of derivatives. `asked` is whether a cotangent has hung on
     it. `at` is the function whose operands get cotangents, `unresolved` those that pass on what may be 0 *
-    inf. `chosen` are tensors of cotangents that are 0 where a choice by values leaves out what they are of.
-    What is `vanishing` is 0 where a slope is infinite, and so is the product, whatever else stands in it.
+    inf. What is `vanishing` is 0 where a slope is infinite, and so is the product, whatever else stands in
+    it. Where `is_hidden`, what a root passes on is multiplied by something that may be 0 later on.
     """
 
     def __init__(
@@ -62,109 +64,24 @@ class CotangentAlgebra(Algebra):
         terms: Terms,
         values: ValueRanges,
         partials: Partials,
-        shares: Callable[[Term, Term], bool] = lambda x, y: False,
+        shares: Sharing,
     ) -> None:
         super().__init__(terms, values)
         self.partials = partials
         self.shares = shares
-        self.points: dict[int, bool] = {}
-        self.choices: dict[int, bool] = {}
-        self.chosen: set[str] = set()
-        self.left_out: dict[int, bool] = {}
         self.asked = False
         self.at: Apply | None = None
+        self.is_hidden = False
         self.unresolved: dict[int, Apply] = {}
         self.expansions: dict[tuple[int, int], Expansion] = {}
         self.vanishing: set[int] = set()
         self.heights: dict[int, int] = {}
+        self.bends = Bends()
         for definition in values.program.definitions if values.program else ():
             if definition.cotangent_of:
                 self.define(definition.name, definition.body)
-
-    def mul(self, x: Term, y: Term) -> Term:
-        """`x * y`, over summands at points."""
-        spread = self._spread(x, lambda part: self.mul(part, y), y)
-        spread = spread or self._spread(y, lambda part: self.mul(x, part), x)
-        if spread:
-            return spread
-        for g, factor in ((x, y), (y, x)):
-            if _is_power(g) and all(isinstance(t, Apply | IndexValue | Const) for t in reachable([factor])):
-                # The slope i * u**(i - 1) is 0 where i is.
-                first, power = g.operands if is_safe(g) else (self.one, g)
-                weight = self.mul(first, factor)
-                if self._is_unlike_product(weight, power):
-                    return super().safe(weight, power)
-        for g, factor in ((x, y), (y, x)) if self.chosen else ():
-            if self._is_unlike_product(g, factor) and self._may_be_left_out(g):
-                return super().safe(g, factor)
-        return super().mul(x, y)
-
-    def _is_unlike_product(self, x: Term, y: Term) -> bool:
-        """Whether `safe(x, y)` may be another value than `x * y`."""
-        (_, first), (_, second) = self.split(x), self.split(y)
-        return not self.values.of(second).finite and not self.values.of(first).is_nonzero
-
-    def _may_be_left_out(self, g: Term) -> bool:
-        """Whether a cotangent may be 0 since a choice leaves out what it is of, even if that is no number."""
-        return bool(self.chosen) and bottom_up(g, self.left_out, self._left_out)
-
-    def _left_out(self, node: Term, below: list[bool]) -> bool:
-        if isinstance(node, Read):
-            return node.tensor in self.chosen
-        return any(below[:1] if isinstance(node, Apply) and node.function == "div" else below)
-
-    def define(self, cotangent: str, body: Term) -> None:
-        """Look at a tensor of cotangents."""
-        choices = (isinstance(t, Select) and chooses_zero(t) for t in reachable([body]))
-        if self._may_be_left_out(body) or any(choices):
-            self.chosen.add(cotangent)
-
-    def safe(self, x: Term, y: Term) -> Term:
-        """`x * y`, 0 where x is 0, over summands at points."""
-        spread = self._spread(x, lambda part: self.safe(part, y))
-        spread = spread or self._spread(y, lambda part: self.safe(x, part))
-        return spread or super().safe(x, y)
-
-    def div(self, x: Term, y: Term) -> Term:
-        """`x / y`, over summands at points."""
-        spread = self._spread(x, lambda part: self.div(part, y), y)
-        told = y in self.nonzero or self.values.of(y).is_nonzero
-        if not spread and not told and self._may_be_left_out(x):
-            return super().safe(x, super().div(self.one, y))
-        return spread or super().div(x, y)
-
-    def _spread(self, term: Term, change: Callable[[Term], Term], beside: Term | None = None) -> Term | None:
-        """A change of each summand of a sum of which one is 0 at a point or beside it: that stays seen.
-
-        Of choices by values, too, where what stands `beside` the sum may be no finite number.
-        """
-        if not _is_sum(term):
-            return None
-        is_spread = self.has_points(term) or (
-            beside is not None and self.has_choices(term) and not _is_finite(self.values.of(beside))
-        )
-        return self._summed(term, change) if is_spread else None
-
-    def _summed(self, term: Term, change: Callable[[Term], Term]) -> Term:
-        parts = [(sign, change(addend)) for sign, addend in addends(term)]
-        return reduce(self.add, (self.neg(part) if sign < 0 else part for sign, part in parts))
-
-    def _multiplied_out(self, g: Term) -> Term:
-        """The product over the summands of a factor that is a sum of choices by values."""
-        product = product_of(g)
-        choices = next((t for t in product.over if _is_sum(t) and self.has_choices(t)), None)
-        if choices is None or choices is g:
-            return g
-        rest = Product(product.scale, without(product.over, [choices]), product.under).term(self)
-        return self._summed(choices, lambda part: self.mul(part, rest))
-
-    def has_points(self, term: Term) -> bool:
-        """Whether a sum has a summand that is 0 at a point, or beside it."""
-        return bottom_up(term, self.points, _has_points)
-
-    def has_choices(self, term: Term) -> bool:
-        """Whether a sum has a summand that is 0 in one branch of a choice by values."""
-        return bottom_up(term, self.choices, _has_choices)
+            else:
+                self.bends.waiting.append((definition.name, definition.body))
 
     def through(
         self, g: Term, partial: Term, slopes: Callable[[], Sequence[Slope]], operands: Sequence[Term]
@@ -175,7 +92,7 @@ class CotangentAlgebra(Algebra):
         if self.values.of(partial).finite:
             return self.product(g, partial)
         if not is_large(g, self.heights):
-            g = self._multiplied_out(g)
+            g = self.multiplied_out(g)
         if any(chooses_zero(addend) for _, addend in addends(g)):
             found = (self._chosen(part, partial, slopes, operands) for part in self._by_choice(g))
             return reduce(self.add, found)
@@ -189,7 +106,7 @@ class CotangentAlgebra(Algebra):
             self.vanishing.add(self.split(g)[1].number)
             return self.safe(g, partial)
         if is_const(shared, 1):
-            found = self._least(self.one, ends[0]) if self._is_least(ends[0]) else partial
+            found = self._alone(partial, ends[0])
         else:
             found = self._resolved(shared, partial, ends)
         # What counts as 0, or has a limit, is finite.
@@ -222,12 +139,15 @@ class CotangentAlgebra(Algebra):
 
     def by_sign(self, g: Term, y: Term, u: Term) -> Term:
         """`g * sign(u)` for y = abs(u), which is g * u / t with t = y: of y**n it is y**(n - 1) * u."""
-        g = self._multiplied_out(g)
+        g = self.multiplied_out(g)
         if any(chooses_zero(addend) for _, addend in addends(g)):
             parts = self._by_choice(g)
             return reduce(self.add, (self._by_sign(part, y, u) for part in parts))
         alone, shared = self._parted(g, (u,))
-        return self.mul(alone, self._resolved(shared, self.apply("sign", u), [step(self, y, u)]))
+        sign, slope = self.apply("sign", u), step(self, y, u)
+        if is_const(shared, 1):
+            return self.mul(alone, self._alone(sign, slope))
+        return self.mul(alone, self._resolved(shared, sign, [slope]))
 
     def _by_sign(self, g: Term, y: Term, u: Term) -> Term:
         return (
@@ -245,23 +165,49 @@ class CotangentAlgebra(Algebra):
             not self.values.of(slope).finite or any(map(is_pinv, product_of(slope).over)) for slope in slopes
         )
 
+    def branches(self, node: Select) -> tuple[Term, Term]:
+        """The branches of a choice, for their derivatives."""
+        active = [self.shares(t, t) for t in operands(node)]
+        if not any(active[:2]) or all(active[2:]):
+            return node.then, node.otherwise
+        return continued(self, self.partials, node, self.is_bent(node.lhs) or self.is_bent(node.rhs))
+
+    def is_bent(self, term: Term) -> bool:
+        """Whether a term has a root or a kink in it, through definitions."""
+        return self.bends.has(term, self.is_steep)
+
+    def define(self, cotangent: str, body: Term) -> None:
+        """Look at a tensor of cotangents."""
+        super().define(cotangent, body)
+        self.bends.waiting.append((cotangent, body))
+
+    def varying(self, term: Term) -> tuple[Term, Term]:
+        """A factor that depends on what is differentiated by, and the others; of several, all of the term."""
+        product = product_of(term)
+        alone, shared = product.split(lambda t: not self.shares(t, t))
+        if shared.length == 1 and len(shared.over) == 1:
+            return shared.over[0], Product(product.scale, alone.over, alone.under).term(self)
+        return term, self.one
+
     def is_known(self, slope: Slope) -> bool:
         """Whether the cotangent stands where the end of a slope is not."""
         return any(t in self.nonzero for t in (slope.u, slope.write(1))) and is_const(slope.where[1], 0)
 
     def _is_least(self, slope: Slope) -> bool:
         """Whether t is a root of what is proven to be no less than 0, but for factors that are constant."""
-        if not slope.least or slope.q == 1:
+        if slope.least is None:
             return False
-        if self.values.of(slope.u).is_nonnegative:
+        if self.values.of(slope.least).is_nonnegative:
             return True
-        product = product_of(slope.u)
+        product = product_of(slope.least)
         over, under = ([t for t in part if self.shares(t, t)] for part in (product.over, product.under))
         varying = Product(1, tuple(over), tuple(under))
         return 0 < varying.length < product.length and self.values.of(varying.term(self)).is_nonnegative
 
     def _least(self, term: Term, slope: Slope) -> Term:
         """`term * slope`, 0 where t is 0."""
+        if slope.tamed is not None:
+            return self.mul(term, slope.tamed)
         below = self.apply("pinv", slope.write(-slope.exponent))
         return self.mul(self.mul(slope.factor, term), below)
 
@@ -285,8 +231,11 @@ class CotangentAlgebra(Algebra):
             self._note(d, ends[0])
             return found
         for slope in ends:
-            exponent, rest = self._without_powers(d, slope)
+            exponent, rest, symbol = powers(self, self.shares, d, slope)
             series = self._series(rest, slope)
+            if symbol is not None:
+                found = self._to_the(symbol, rest, series, slope) or self._unknown(d, found, slope)
+                continue
             is_finite = series is None or series.lead >= 0
             if exponent >= 0 and len(slope.divisor) == 1 and is_finite:
                 return self.mul(rest, slope.write(exponent))
@@ -298,19 +247,94 @@ class CotangentAlgebra(Algebra):
             limit = series and self._limit(series, exponent, slope, found)
             if limit:
                 found = limit
-            elif self._is_least(slope) and not self._has_pole(d, series, exponent, slope):
+            elif self._has_pole(d, series, exponent, slope):
+                if series is None or self._hides(series, exponent, slope):
+                    self._note(d, slope)
+            elif series is None or (not series.coefficients and series.lead + exponent < 1):
+                found = self._unknown(d, found, slope)
+            elif self._is_least(slope):
                 found = self._least(d, slope)
-            elif series is None or (not slope.pole and self._hides(series, exponent, slope)):
+            elif self._hides(series, exponent, slope):
                 self._note(d, slope)
         return found
 
-    def _note(self, d: Term, slope: Slope) -> None:
-        """Note a product that may be 0 * inf: of a finite value, a formula of what has a pole, or a logarithm
-        and what a tensor gets."""
-        told = slope.has_step or self._is_least(slope) or (self.values.of(d).is_nonzero and not slope.pole)
-        doubted = slope.q > 1 or slope.pole or (isinstance(d, Read) and isinstance(slope.u, Read))
-        if self.at is not None and doubted and not told:
+    def _to_the(self, n: Term, rest: Term, series: Series | None, slope: Slope) -> Term | None:
+        """`rest * t**n`; where t is least that counts as 0 if n is less than 0."""
+        t = slope.write(1)
+        if series is None or series.lead < 0 or not series.coefficients or len(slope.divisor) > 1:
+            return None
+        if series.lead:
+            beside = self.div(rest, slope.write(series.lead))
+            rest = self.select("=", *slope.where, series.coefficients[0], beside)
+            n = self.add(n, self.const(series.lead))
+        power = self.apply("pow", t, n)
+        if (slope.has_step or self._is_least(slope)) and not self.values.of(n).is_nonnegative:
+            there = self.select(">=", n, self.zero, power, self.zero)
+            power = self.select("=", *slope.where, there, power)
+        return self.mul(rest, power)
+
+    def _unknown(self, d: Term, found: Term, slope: Slope) -> Term:
+        """A product of which nothing is known."""
+        if self._is_least(slope):
+            return self._untold(d, self._least(d, slope), slope)
+        if slope.has_step:
+            return self._untold(d, found, slope)
+        self._note(d, slope)
+        return found
+
+    def _alone(self, partial: Term, slope: Slope) -> Term:
+        """A slope that no shared factor stands beside, but perhaps later on."""
+        is_least = self._is_least(slope)
+        found = self._least(self.one, slope) if is_least else partial
+        if not self.is_hidden:
+            return found
+        if is_least or slope.has_step:
+            return self._untold(self.zero, found, slope)
+        if not slope.pole:
+            self._note(self.zero, slope)
+        return found
+
+    def _untold(self, d: Term, found: Term, slope: Slope) -> Term:
+        """A product that is 0 where t is, but whose slope nothing tells where d is 0 there, too.
+
+        A `pinv` of another root does not count, as it is 0 where d is infinite.
+        """
+        if self._is_spoiled(slope.u):
+            return found
+        nothing = self.apply("safe", slope.u, self.apply("log", self.const(-1)))
+        nothing.span = nothing.span or (self.at.span if self.at else None)
+        if d is not self.zero:
+            zeros = [t for t in product_of(d).over if not is_pinv(t) and not self.values.of(t).is_nonzero]
+            if not zeros:
+                return found
+            nothing = self.select("=", reduce(self.mul, zeros), self.zero, nothing, found)
+        return self.select("=", *slope.where, nothing, found)
+
+    def moved(self, tangent: Term, slope: Term) -> Term:
+        """The tangent that a formula passes on."""
+        is_told = not any(map(is_nan, reachable([slope])))
+        return self.safe(tangent, slope) if is_told else self.product(tangent, slope)
+
+    def safe_factor(self, g: Term, u: Term, v: Term) -> Term:
+        """The cotangent of u in `safe(u, v)`; where its slope is not known NaN, but of a factor that is 0
+        whatever u is."""
+        if not is_nan(v):
+            return self.safe(g, v)
+        if self.at is not None and not self._is_spoiled(u):
             self.unresolved[self.at.number] = self.at
+        alone, shared = self._parted(g, (u,))
+        return self.safe(alone, self.mul(shared, v))
+
+    def _note(self, d: Term, slope: Slope) -> None:
+        """Note a product that may be 0 * inf where the program has a finite value."""
+        told = slope.has_step or self._is_least(slope) or (self.values.of(d).is_nonzero and not slope.pole)
+        if self.at is not None and not told and not self._is_spoiled(slope.u):
+            self.unresolved[self.at.number] = self.at
+
+    def _is_spoiled(self, divisor: Term) -> bool:
+        """Whether no output of the program is finite where a divisor is 0."""
+        program = self.values.program
+        return program is not None and is_spoiled(program, divisor, self.shares.are_apart)
 
     def doubts(self, source: Source | None) -> tuple[Diagnostic, ...]:
         """Warnings about what is not known."""
@@ -318,7 +342,7 @@ class CotangentAlgebra(Algebra):
 
     def _vanishes(self, d: Term, slope: Slope) -> bool:
         """Whether d vanishes faster than any power of t or is infinite, by factors that are finite."""
-        exponent, rest = self._without_powers(d, slope)
+        exponent, rest, _ = powers(self, self.shares, d, slope)
         series = self._series(rest, slope)
         if series is None or series.coefficients or series.lead + exponent < 0:
             return False
@@ -331,52 +355,13 @@ class CotangentAlgebra(Algebra):
     def _hides(self, series: Series, exponent: int, slope: Slope) -> bool:
         """Whether the first factor of an infinite power may be 0 where that is."""
         first = series.coefficients[0] if series.coefficients else self.one
-        infinite = slope.exponent <= series.lead + exponent < 0
+        infinite = not slope.pole and slope.exponent <= series.lead + exponent < 0
         return infinite and not isinstance(first, Const) and self.shares(first, slope.u)
 
     def _has_pole(self, d: Term, series: Series | None, exponent: int, slope: Slope) -> bool:
         """Whether d is infinite where the slope is, and not by a `pinv`, which is 0 there."""
         order = exponent + (series.lead if series is not None else 0)
         return order < slope.exponent and not any(is_pinv(t) for t in reachable([d]))
-
-    def _without_powers(self, d: Term, slope: Slope) -> tuple[int, Term]:
-        """The exponent of t in `d * slope`, by factors that are powers of t, and the other factors."""
-        product = product_of(d)
-        exponent, over, under = slope.exponent, [slope.factor], list[Term]()
-        for sign, kept, terms in ((1, over, product.over), (-1, under, product.under)):
-            for term in terms:
-                n = integer_exponent(term)
-                base, n = (term, 1) if n is None else (term.below[0], n)
-                own, factor = slope.nodes.get(base.number, (0, None))
-                if own and (factor is None or not self.shares(factor, slope.u)):
-                    exponent += sign * n * own
-                    kept += [] if factor is None else [self.power(factor, n)]
-                else:
-                    more, rest = self._out_of_exponential(term, slope)
-                    exponent += sign * more
-                    kept.append(rest)
-        total = reduce(self.mul, over, self.const(product.scale))
-        return exponent, reduce(self.div, under, total)
-
-    def _out_of_exponential(self, term: Term, slope: Slope) -> tuple[int, Term]:
-        """exp(log(u) + r) is u * exp(r)."""
-        if slope.q != 1 or not (isinstance(term, Apply) and term.function == "exp"):
-            return 0, term
-        count, total = 0, self.zero
-        for sign, addend in addends(term.operands[0]):
-            product = product_of(addend)
-            match product.over:
-                case (Apply(function="log", operands=(u,)),) if u is slope.u and isinstance(
-                    product.scale, int
-                ):
-                    count += 0 if product.under else sign * product.scale
-                    addend = addend if product.under else self.zero
-                case _:
-                    pass
-            total = self.add(total, addend) if sign > 0 else self.sub(total, addend)
-        if not count:
-            return 0, term
-        return count, self.one if is_const(total, 0) else self.apply("exp", total)
 
     def _series(self, term: Term, slope: Slope) -> Series | None:
         """The series in t of a term over the divisor of a slope; outside of its domain an infinite one."""
@@ -398,7 +383,11 @@ class CotangentAlgebra(Algebra):
         length = min(LENGTH, 4 * slope.q + 4 - slope.exponent)
         key = (slope.write(1).number, length)
         if key not in self.expansions:
-            self.expansions[key] = Expansion(self, self.partials, length, slope.signed)
+
+            def is_hidden(term: Term) -> bool:
+                return self.is_bent(term) and self.shares(term, slope.u)
+
+            self.expansions[key] = Expansion(self, self.partials, length, slope.signed, is_hidden)
         return self.expansions[key]
 
     def _limit(self, series: Series, exponent: int, slope: Slope, beside: Term) -> Term | None:
@@ -444,29 +433,9 @@ class CotangentAlgebra(Algebra):
         return root if k == 1 else self.mul(self.power(slope.u, k - 1), root)
 
 
-def _is_power(term: Term) -> bool:
-    """Whether a term is a power whose exponent is no literal, or 0 by a safe product with one."""
-    power = term.operands[1] if is_safe(term) else term
-    return isinstance(power, Apply) and power.function == "pow" and not isinstance(power.operands[1], Const)
-
-
-def _is_sum(term: Term) -> bool:
-    return isinstance(term, Apply) and term.function in ("add", "sub", "neg")
-
-
-def _has_points(node: Term, below: list[bool]) -> bool:
-    if isinstance(node, Select):
-        return node.relation == "=" and chooses_zero(node)
-    return _is_sum(node) and any(below)
-
-
-def _has_choices(node: Term, below: list[bool]) -> bool:
-    return chooses_zero(node) if isinstance(node, Select) else _is_sum(node) and any(below)
-
-
-def _is_finite(values: Values) -> bool:
-    """Whether these values and their inverses are finite numbers."""
-    return values.finite and values.is_nonzero
+def is_nan(term: Term) -> bool:
+    """Whether a term is the NaN that says that a slope is not known."""
+    return isinstance(term, Apply) and term.function == "log" and is_const(term.operands[0], -1)
 
 
 def is_pinv(term: Term) -> bool:

@@ -16,10 +16,16 @@ def steep_doubts(unresolved: Iterable[Apply], source: Source | None) -> tuple[Di
 
 
 def _doubt(node: Apply, source: Source | None) -> Diagnostic:
+    message = f"the derivative may be NaN where the slope of `{node.function}` is infinite"
+    note = "it is multiplied by something that may be 0 at the same points, and 0 times infinity is NaN"
+    label = "has a slope that is infinite somewhere"
+    if node.function == "safe":
+        message, label = "the derivative may be NaN where a root or an absolute value is 0", "may be 0"
+        note = "what stands beside it may be 0 at the same points, and nothing tells how they change together"
     made = Diagnostic(
         "TAD0412",
-        f"the derivative may be NaN where the slope of `{node.function}` is infinite",
-        notes=["it is multiplied by something that may be 0 at the same points, and 0 times infinity is NaN"],
+        message,
+        notes=[note],
         helps=["write what the product is without that function, or choose the value there by `select`"],
         severity="warning",
         source=source,
@@ -28,5 +34,5 @@ def _doubt(node: Apply, source: Source | None) -> Diagnostic:
     if isinstance(where, Place):
         where = source.span_at(where) if source and where.file == source.name else None
     if isinstance(where, Span) and source:
-        made.primary = Label(where, "has a slope that is infinite somewhere")
+        made.primary = Label(where, label)
     return made

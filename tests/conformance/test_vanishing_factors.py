@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import tadc
+from tests.fuzz import zeros
+from tests.fuzz.compare import Skipped
 
 MP: Any = mpmath.mp
 NAMES = {
@@ -321,3 +323,71 @@ def test_choices_in_series_stay_one_choice() -> None:
     wanted = [float(MP.diff(lambda x: MP.tanh(4 * x**2), 0.5, n)) for n in (1, 2)]
     found = [float(derivative(f, {"x": 0.5, "y": 0.0}, ["vjp"] * n)) for n in (1, 2)]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.one_in(50)
+@pytest.mark.parametrize("seed", range(400))
+def test_random_formula_against_limits(seed: int) -> None:
+    """To third order, by any mix of modes: the limit, or NaN with a warning where there is one."""
+    try:
+        found = zeros.failure(seed, 1 + seed % 3)
+    except Skipped:
+        pytest.skip("no derivative")
+    assert found is None, found
+
+
+#: Formulas of a norm n of x, or of its elements, and what their Hessians are at x = 0 times the identity.
+HESSIANS = [
+    ("let n = norm{i} (x[i]); f = sum{k: 3} (n**(2*k))", 2.0),
+    ("f = sum{k: 3} (norm{i} (x[i])**(2*k))", 2.0),
+    ("let n = norm{i} (x[i]); f = n**p", 2.0),
+    ("f = (x[0]**2 + x[1]**2)**(p/2)", 2.0),
+    ("f = sum{i} (abs(x[i])**p)", 2.0),
+    ("let n = norm{i} (x[i]); f = select(n > 0, sin(n)/n, 1)", -1 / 3),
+    ("let n = norm{i} (x[i]); f = select(n = 0, 1, tanh(n)/n)", -2 / 3),
+    ("f = acosh(1 + sum{i} (x[i]**2))**2", 4.0),
+]
+#: The same of formulas that nothing tells the Hessian of.
+UNTOLD = [
+    ("f = prod{k: 2} (norm{i} (x[i]))", 2.0),
+    ("let n = norm{i} (x[i]); f = cos(sum{k: 3} (k*n))", -9.0),
+    ("let n = norm{i} (x[i]); let s = n + 2*n; f = prod{k: 2} (s)", 18.0),
+    ("f = sum{i} (prod{k: 2} (abs(x[i])))", 2.0),
+]
+
+
+@pytest.mark.parametrize(("text", "curvature"), HESSIANS)
+def test_hessian_where_a_norm_is_0(text: str, curvature: float) -> None:
+    f = tadc.function(f"x: f64[2]; {'p: f64; ' * ('p' in text)}{text}")
+    check_norm(f, text, curvature, ["vjp", "jvp"], **({"p": 2.0} if "p" in f.inputs else {}))
+
+
+@pytest.mark.parametrize("modes", [("vjp", "vjp"), ("jvp", "jvp")])
+@pytest.mark.parametrize(("text", "curvature"), UNTOLD)
+def test_a_hessian_that_is_not_told(text: str, curvature: float, modes: Sequence[str]) -> None:
+    """Right or NaN where a norm is 0, and then with a warning; the gradient is 0."""
+    generated = zeros.Generated(f"x: f64[2]; {text}", lambda values: 0, "x", {"x": [0.0, 0.0]})
+    assert zeros.derivative(generated, [1.0, -2.0], modes[:1]) == (0.0, False)
+    found, told = zeros.derivative(generated, [1.0, -2.0], modes)
+    assert found == pytest.approx(5 * curvature) or (np.isnan(found) and told)
+
+
+#: Programs with infinite slopes at points where they have no finite value, and orders.
+WITHOUT_A_VALUE = [
+    ("q: f64; x: f64[N]; h: f64; f = sum{i} (exp(-((q - x[i])/h)**2/2)) / (N*h)", 2),
+    (
+        "s: f64[N, M]; v: f64[M]; let t[i] = sum{j} (exp(s[i, j])); f[i] = sum{j} (exp(s[i, j])*v[j]) / t[i]",
+        2,
+    ),
+    ("x: f64; f = log(x)**2", 3),
+    ("x: f64; g: f64; f = -g*log(exp(-x/g) + exp(-x**2/g))", 2),
+]
+
+
+@pytest.mark.parametrize(("text", "order"), WITHOUT_A_VALUE)
+def test_no_warning_where_there_is_no_value(text: str, order: int) -> None:
+    f = tadc.function(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(order):
+            f = tadc.vjp(f)

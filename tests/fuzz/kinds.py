@@ -21,6 +21,7 @@ from tests.fuzz import (
     sized_compare,
     special_compare,
     styles,
+    zeros,
 )
 from tests.fuzz.styles import Style
 
@@ -73,6 +74,11 @@ KINDS: dict[str, Kind] = {
     "sized-tiny": Kind("size symbols that are 0 or 1", *_sized(styles.TINY)),
     "special": Kind("factors that are exactly 0, by every mix of modes", *_special(False)),
     "branches": Kind("also branches not taken that are infinite", *_special(True)),
+    "zeros": Kind(
+        "roots, norms and powers where factors vanish, against limits",
+        zeros.failure,
+        lambda seed, _: zeros.generate(seed).text,
+    ),
     "maxima": Kind(
         "maxima and minima over computed values, by any mix of modes",
         maxima.failure,
