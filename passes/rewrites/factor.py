@@ -272,6 +272,10 @@ class _Factoring:
         outer = tuple(b for b in s.binders if b not in inner)
         if any(not any(b in row.form.variables for row in above) for b in outer):
             return  # an index that is bounded by those of the inner sum alone
+        left = (t for t, held in zip((*product.over, *product.under), depends, strict=True) if not held)
+        moves = any(row.form.variables & set(outer) for row in below)
+        if moves and outer + tuple(inner) != s.binders and all(t.free.isdisjoint(outer) for t in left):
+            return  # any sum does for what no index changes: what the last ones read is contiguous
         ranges = ranges_within(outer, above, around, self.sizes)
         if None in ranges.values():
             return
