@@ -107,6 +107,9 @@ class Expansion:
     numbers: dict[int, float | None] = field(default_factory=dict[int, float | None])
     #: Terms whose series holds for one sign of what an operand begins with, which is not known.
     assumed: set[int] = field(default_factory=set[int])
+    #: What a series holds for if it is not 0, of terms that have one such as `sqrt(c + t)`.
+    doubted: dict[int, frozenset[Term]] = field(default_factory=dict[int, frozenset[Term]])
+    divisors: frozenset[Term] = frozenset()
     heights: dict[int, int] = field(default_factory=dict[int, int])
 
     def __post_init__(self) -> None:
@@ -140,13 +143,20 @@ class Expansion:
             return None if isinstance(node, Read | Reduce) and self.is_hidden(node) else FREE
         if OUTSIDE in below:
             return OUTSIDE
+        around, self.divisors = self.divisors, frozenset()
         found = None if any(found is None for found in below) else self._known(node, below)
+        doubts = self.divisors.union(*(self.doubted.get(t.number, ()) for t in operands(node)))
+        self.divisors = around
+        if doubts:
+            self.doubted[node.number] = doubts
         if found is not None:
             return found
         other = rewritten(self.algebra, node, list(map(self._near, node.below, below)))
         if other is None:
             return None
         found = bottom_up(other, self.known, self._node)
+        if other.number in self.doubted:
+            self.doubted[node.number] = self.doubted[other.number]
         if other.number in self.assumed:
             self.assumed.add(node.number)
         return self.constant(other) if found is FREE else found
@@ -273,6 +283,9 @@ class Expansion:
             return Series(math.floor(lead), ())
         if not isinstance(first, Const) and n.denominator == 1 and 1 <= n <= FEW:
             return reduce(self.product, [x] * int(n))
+        if n > 0 and not self.algebra.values.of(first).is_nonzero:
+            # Of a pole there, the value is no number where this is 0.
+            self.divisors |= {first}
         do = self.coefficients
         power = do.power(number(first), n)
         if power is None:

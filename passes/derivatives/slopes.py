@@ -39,15 +39,15 @@ from tadc.frontend.terms import (
 from tadc.passes.derivatives.bends import Bends
 from tadc.passes.derivatives.choice_algebra import ChoiceAlgebra
 from tadc.passes.derivatives.guarded import continued
-from tadc.passes.derivatives.parting import Parting, addends
+from tadc.passes.derivatives.parting import Parting, addends, without
 from tadc.passes.derivatives.powers_of_t import powers
 from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.spoiled import is_spoiled
 from tadc.passes.derivatives.steep_doubts import steep_doubts
-from tadc.passes.terms.algebra import choice_of, chooses_zero, is_const
-from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.algebra import choice_of, chooses_zero, is_const, is_safe
+from tadc.passes.terms.products import LONGEST, Product, product_of
 from tadc.passes.terms.value_ranges import ValueRanges
 
 
@@ -82,6 +82,24 @@ class CotangentAlgebra(ChoiceAlgebra):
                 self.define(definition.name, definition.body)
             else:
                 self.bends.waiting.append((definition.name, definition.body))
+
+    def mul(self, x: Term, y: Term) -> Term:
+        """`x * y`; what vanishes with the operand of a logarithm is 0 beside that."""
+        for g, factor in ((x, y), (y, x)):
+            weight, last = g.operands if is_safe(g) else (self.one, g)
+            over = product_of(last).over
+            for log in over if len(over) < LONGEST else ():
+                if _is_logarithm(log) and self._vanishes_with(factor, log):
+                    others = product_of(last)
+                    rest = Product(others.scale, without(others.over, [log]), others.under).term(self)
+                    return self.safe(super().mul(super().mul(weight, rest), factor), log)
+        return super().mul(x, y)
+
+    def _vanishes_with(self, factor: Term, log: Term) -> bool:
+        """Whether a factor may be 0 where a logarithm is infinite, and depends on the same."""
+        if self.values.of(log).finite or self.values.of(factor).is_nonzero or isinstance(factor, Const):
+            return False
+        return self.shares(factor, log)
 
     def through(
         self, g: Term, partial: Term, slopes: Callable[[], Sequence[Slope]], operands: Sequence[Term]
@@ -234,7 +252,9 @@ class CotangentAlgebra(ChoiceAlgebra):
             exponent, rest, symbol = powers(self, self.shares, d, slope)
             series = self._series(rest, slope)
             if symbol is not None:
-                found = self._to_the(symbol, rest, series, slope) or self._unknown(d, found, slope)
+                found = self._to_the(symbol, rest, series, slope) or self._by_exponent(
+                    symbol, rest, d, found, slope
+                )
                 continue
             is_finite = series is None or series.lead >= 0
             if exponent >= 0 and len(slope.divisor) == 1 and is_finite:
@@ -245,7 +265,17 @@ class CotangentAlgebra(ChoiceAlgebra):
                 # Never finite where t is 0, whatever the rest is.
                 found = self.product(rest, slope.write(exponent))
             limit = series and self._limit(series, exponent, slope, found)
-            if limit:
+            doubts = (
+                self._expansion(slope).doubted.get(rest.number, ())
+                if slope.has_step or self._is_least(slope)
+                else ()
+            )
+            if limit and doubts:
+                untold = self._unknown(d, found, slope)
+                found = self.select(
+                    "=", reduce(self.mul, sorted(doubts, key=lambda t: t.number)), self.zero, untold, limit
+                )
+            elif limit:
                 found = limit
             elif self._has_pole(d, series, exponent, slope):
                 if series is None or self._hides(series, exponent, slope):
@@ -253,7 +283,7 @@ class CotangentAlgebra(ChoiceAlgebra):
             elif series is None or (not series.coefficients and series.lead + exponent < 1):
                 found = self._unknown(d, found, slope)
             elif self._is_least(slope):
-                found = self._least(d, slope)
+                found = self._unknown(d, found, slope) if doubts else self._least(d, slope)
             elif self._hides(series, exponent, slope):
                 self._note(d, slope)
         return found
@@ -272,6 +302,14 @@ class CotangentAlgebra(ChoiceAlgebra):
             there = self.select(">=", n, self.zero, power, self.zero)
             power = self.select("=", *slope.where, there, power)
         return self.mul(rest, power)
+
+    def _by_exponent(self, n: Term, rest: Term, d: Term, found: Term, slope: Slope) -> Term:
+        """`rest * t**n` of a rest of which nothing is known: told if n is not less than 0."""
+        untold = self._unknown(d, found, slope)
+        if len(slope.divisor) > 1:
+            return untold
+        power = self.mul(rest, self.apply("pow", slope.write(1), n))
+        return self.select(">=", n, self.zero, power, untold)
 
     def _unknown(self, d: Term, found: Term, slope: Slope) -> Term:
         """A product of which nothing is known."""
@@ -431,6 +469,10 @@ class CotangentAlgebra(ChoiceAlgebra):
             return slope.write(k)
         root = self.apply("sqrt", slope.u)
         return root if k == 1 else self.mul(self.power(slope.u, k - 1), root)
+
+
+def _is_logarithm(term: Term) -> bool:
+    return isinstance(term, Apply) and term.function in ("log", "log2", "log10", "log1p") and not is_nan(term)
 
 
 def is_nan(term: Term) -> bool:

@@ -348,7 +348,7 @@ class _Factoring:
             return self.closed(s)
         # What is left may be a plain product.
         made = self.without_invariants(replace(s, body=body), facts)
-        if y_outside.length:
+        if y_outside.length or y_outside.scale != 1:
             made = algebra.safe(made, y_outside.term(algebra))
         return algebra.mul(algebra.const(scale), algebra.safe(x_outside.term(algebra), made))
 

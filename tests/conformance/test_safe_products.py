@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tadc
@@ -49,3 +50,11 @@ def test_safe_products(name: str) -> None:
 
 def test_names_of_those_with_safe_products() -> None:
     assert SAFE.keys() <= PROGRAMS.keys()
+
+
+def test_signs_of_safe_products_in_sums() -> None:
+    """A sum of differences of safe products keeps the sign that they have in common."""
+    text = "-safe(y[k]*y[k], d[k]/c/c) - safe(y[k]*y[k], 1/c*(d[k]/c))"
+    f = tadc.function(f"c: f64; g: f64; y: f64[3]; d: f64[3]; f = sum{{k}} (safe(g, {text}))")
+    y, d = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.5, 2.0])
+    np.testing.assert_allclose(f(c=1.25, g=3.0, y=y, d=d), -6 * (y * y * d).sum() / 1.25**2, rtol=1e-14)
