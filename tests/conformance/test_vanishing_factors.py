@@ -393,7 +393,9 @@ def test_no_warning_where_there_is_no_value(text: str, order: int) -> None:
             f = tadc.vjp(f)
 
 
-@pytest.mark.parametrize("formula", ["safe(x**2, log(x))", "safe(sin(x)**2, log(x))", "exp(safe(x*x, log(x)))"])
+@pytest.mark.parametrize(
+    "formula", ["safe(x**2, log(x))", "safe(sin(x)**2, log(x))", "exp(safe(x*x, log(x)))"]
+)
 def test_what_vanishes_beside_a_logarithm(formula: str) -> None:
     """The value is 0 or 1 and the slope 0, as `x**2 * log(x)` tends to them; the second slope is none."""
     f = tadc.function(f"x: f64; f = {formula}")
