@@ -5,7 +5,7 @@
     floor(u)         is  floor(c), or c - 1 where u falls from an integer c
     atan2(u, v)      is  atan2(c, d) + atan((d * u - c * v) / (c * u + d * v))
     acos(u)          is  2 * asin(sqrt((1 - u) / 2)) near 1
-    u ** v           is  exp(v * log(u))
+    u ** v           is  exp(v * log(u)), or c ** v * exp(v * log(u / c))
     prod{i} (u)      is  prod{i} (c) * exp(sum{i} (log(u / c)))
     logsumexp{i} (u) is  l + log(sum{i} (exp(u - l))), with l = logsumexp{i} (c)
 
@@ -124,7 +124,11 @@ def _pow(a: Algebra, node: Apply, near: Sequence[Near]) -> Term | None:
         return a.apply("pow", u, a.const(int(v.form.constant)))
     if isinstance(v, Const) or near[0].number == 0:
         return None
-    return a.apply("exp", a.mul(v, a.apply("log", u)))
+    if near[1].growth is not a.zero:
+        return a.apply("exp", a.mul(v, a.apply("log", u)))
+    # Of what is negative there is a power, if v is a whole number.
+    center = near[0].value
+    return a.mul(a.apply("pow", center, v), a.apply("exp", a.mul(v, a.apply("log", a.div(u, center)))))
 
 
 def _end(a: Algebra, function: str, u: Term) -> Term:

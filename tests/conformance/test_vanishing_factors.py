@@ -343,6 +343,7 @@ HESSIANS = [
     ("let n = norm{i} (x[i]); f = n**p", 2.0),
     ("f = (x[0]**2 + x[1]**2)**(p/2)", 2.0),
     ("f = sum{i} (abs(x[i])**p)", 2.0),
+    ("let n = norm{i} (x[i]); f = (n**2 - 3)**p", -12.0),
     ("let n = norm{i} (x[i]); f = select(n > 0, sin(n)/n, 1)", -1 / 3),
     ("let n = norm{i} (x[i]); f = select(n = 0, 1, tanh(n)/n)", -2 / 3),
     ("f = acosh(1 + sum{i} (x[i]**2))**2", 4.0),
