@@ -337,9 +337,10 @@ class CotangentAlgebra(ChoiceAlgebra):
 
         A `pinv` of another root does not count, as it is 0 where d is infinite.
         """
-        if self._is_spoiled(slope.u):
+        zero = slope.least or slope.u
+        if self._is_spoiled(zero):
             return found
-        nothing = self.apply("safe", slope.u, self.apply("log", self.const(-1)))
+        nothing = self.apply("safe", zero, self.apply("log", self.const(-1)))
         nothing.span = nothing.span or (self.at.span if self.at else None)
         if d is not self.zero:
             zeros = [t for t in product_of(d).over if not is_pinv(t) and not self.values.of(t).is_nonzero]

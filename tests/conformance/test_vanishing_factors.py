@@ -354,6 +354,7 @@ UNTOLD = [
     ("let n = norm{i} (x[i]); f = cos(sum{k: 3} (k*n))", -9.0),
     ("let n = norm{i} (x[i]); let s = n + 2*n; f = prod{k: 2} (s)", 18.0),
     ("f = sum{i} (prod{k: 2} (abs(x[i])))", 2.0),
+    ("let a = acosh(1 + sum{i} (x[i]**2)); f = (a + sum{i} (x[i]**2)**0.75)*a", 4.0),
 ]
 
 
