@@ -165,7 +165,8 @@ class CotangentAlgebra(ChoiceAlgebra):
         sign, slope = self.apply("sign", u), step(self, y, u)
         if is_const(shared, 1):
             return self.mul(alone, self._alone(sign, slope))
-        return self.mul(alone, self._resolved(shared, sign, [slope]))
+        times = self.mul if self.values.of(shared).finite else self.safe
+        return times(alone, self._resolved(shared, sign, [slope]))
 
     def _by_sign(self, g: Term, y: Term, u: Term) -> Term:
         return (
