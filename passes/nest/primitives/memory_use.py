@@ -61,9 +61,9 @@ def transpose(nest: Nest, step: Transpose) -> Nest:
     def inside(loop: For) -> Body:
         if loop.kind != "jam":
             raise DoesNotFit(f"the values of `{loop.index}` are no copies")
-        _check_loads([step.read], lets_in(loop.body))
         return (replace(loop, body=rewrite_values(loop.body, one)),)
 
+    _check_loads([step.read], lets_in(nest.body))
     folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
     if any(step.index == fold.indices[-1] and load_of(fold, step.read) for fold in folds):
         return replace(nest, body=rewrite_values(nest.body, one))
