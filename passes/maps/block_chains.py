@@ -23,7 +23,8 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
-from tadc.passes.maps.run_together import RunTogether
+from tadc.passes.maps.run_together import Guards, RunTogether
+from tadc.passes.maps.thin_sets import late_addends
 
 LONG = 1024
 """A row of more elements has a block of its own, one of fewer a warp."""
@@ -154,8 +155,12 @@ def _chain(waiting: Sequence[Map], depth: int, function: MapFunction) -> _Chain:
     for item in waiting[1:]:
         member = RowReads(item, tensors, depth)
         is_long = depth in _depths(item) and item.extents[:depth] == shape
+        guards: Guards = ()
+        if is_long and not joins(member, later) and (guards := late_addends(item, function)):
+            late = frozenset(let.names[0] for let, _ in guards)
+            member = RowReads(item, tensors, depth, without=late)
         if is_long and joins(member, later):
-            chain.members.append(member)
+            chain.add(member, guards)
             made |= member.made
             near |= member.near | made
             continue

@@ -6,11 +6,12 @@ A row is all elements of one value of the first index, or of the first few.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tadc.lattice.affine import Affine, Lookup
-from tadc.passes.maps.map import Map, Tensor
+from tadc.passes.maps.blocks import blocks_of
+from tadc.passes.maps.map import Block, Load, Map, Tensor
 from tadc.passes.maps.scattered_maps import scattered
 from tadc.passes.maps.sparse_rows import in_rows
 from tadc.passes.terms.costs import ELEMENT
@@ -23,8 +24,8 @@ class RowReads:
     """The tensors that a map reads, those `near` in its own row alone, others `far`: at these subscripts too,
     over `?0, ?1, …` for the map's own indices.
 
-    `tensors` are those of the function, whose extents are numbers. Of a sum over rows, `row` is the index
-    that is the row.
+    `tensors` are those of the function, whose extents are numbers. What stands in values that it is `without`
+    comes later. Of a sum over rows, `row` is the index that is the row.
 
     What index arrays say that a row reads is near if it `gathers`: a tensor by a name of its own, in
     `gathered`, the same for all maps that read by the same index arrays.
@@ -34,6 +35,7 @@ class RowReads:
     tensors: Mapping[str, Tensor]
     depth: int = 1
     row: str = ""
+    without: frozenset[str] = frozenset()
     gathers: bool = False
     gathered: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     near: set[str] = field(default_factory=set[str])
@@ -45,7 +47,7 @@ class RowReads:
         if self.row:
             forms[self.row] = Affine.var("?0")
         rows = tuple(Affine.var(f"?{n}") for n in range(self.depth))
-        for load in self.item.loads():
+        for load in _loads(self.item.body, self.without):
             at = tuple(form.substitute(forms) for form in load.at)
             if at[: self.depth] == rows:
                 self.near.add(load.tensor)
@@ -81,6 +83,16 @@ class RowReads:
         """About how many bytes are read for each few rows anew."""
         tensors = ((self.tensors[name], found) for name, found in self.far.items() if found)
         return sum(max(_distinct(tensor, at) for at in found) for tensor, found in tensors)
+
+
+def _loads(block: Block, without: frozenset[str]) -> Iterator[Load]:
+    """The loads in a block, but for those in some values."""
+    for let in block.lets:
+        if isinstance(let.value, Load):
+            yield let.value
+        if without.isdisjoint(let.names):
+            for inner in blocks_of(let.value):
+                yield from _loads(inner, without)
 
 
 def _gathered(name: str, at: Forms, tensors: Mapping[str, Tensor]) -> Tensor | None:

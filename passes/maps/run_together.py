@@ -8,19 +8,23 @@ from dataclasses import dataclass, field, replace
 
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.gather_rows import gathered
-from tadc.passes.maps.map import Map, MapFunction, Marks, Tensor
+from tadc.passes.maps.map import Choice, Let, Map, MapFunction, Marks, Tensor
 from tadc.passes.maps.row_reads import RowReads
 from tadc.passes.maps.row_sums import cut_into_parts
+from tadc.passes.maps.thin_sets import split_thin
+
+Guards = Sequence[tuple[Let, Choice]]
 
 
 @dataclass
 class RunTogether:
-    """Maps of a function that run together, sums over their rows that may run with them, and the maps that
-    are left."""
+    """Maps of a function that run together, what they add late on `thin` sets, sums over their rows that may
+    run with them, and the maps that are left."""
 
     function: MapFunction
     tensors: Mapping[str, Tensor]
     members: list[RowReads]
+    thin: dict[int, Guards] = field(default_factory=dict[int, Guards])
     sums: list[RowReads] = field(default_factory=list[RowReads])
     left: list[Map] = field(default_factory=list[Map])
 
@@ -29,6 +33,12 @@ class RunTogether:
         """The number of rows."""
         first = self.members[0]
         return math.prod(extent.constant for extent in first.item.extents[: first.depth])
+
+    def add(self, member: RowReads, guards: Guards) -> None:
+        """Let a map run with the others, but for what guards on a thin set add to it."""
+        self.members.append(member)
+        if guards:
+            self.thin[id(member.item)] = guards
 
     def arranged(
         self, marks: Marks, sums: Sequence[RowReads], *, gathers: bool
@@ -42,6 +52,9 @@ class RunTogether:
         for member in self.members:
             item = member.item
             instead[id(item)] = None
+            if guards := self.thin.get(id(item)):
+                whole, last = split_thin(item, guards, names.like(item.tensors[0].name))
+                instead[id(item)], item = last, whole
             if gathers:
                 made, item = gathered(item, self.tensors, names)
                 before += made

@@ -1,12 +1,64 @@
-"""Sets on which few elements of a map are."""
+"""Maps to which a thin set adds what is known last, after all else and in the same memory.
+
+    d[i, j] = (if i = j then t[i] else 0) + s[i]*e[i, j]
+
+where t is computed late becomes
+
+    d_all[i, j] = s[i]*e[i, j]
+    d[i, j] = if i = j then t[i] + d_all[i, j] else d_all[i, j]
+
+and the second is stored at i = j alone, where the first is. The first waits for nothing.
+"""
 
 from __future__ import annotations
 
-from tadc.passes.maps.map import Choice, Map
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import Renaming, numbered, uses, without_unused
+from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Number
 from tadc.passes.terms.costs import LARGE
 
 THIN = 32
 """A set is thin that has one of so many elements, or fewer."""
+
+
+def late_addends(item: Map, function: MapFunction) -> Sequence[tuple[Let, Choice]]:
+    """What a map adds on a thin set, where its elements are all that a caller gets, and no map reads them."""
+    guards = thin_addends(item)
+    name = item.tensors[0].name
+    is_read = guards and any(load.tensor == name for each in function.maps for load in each.loads())
+    return () if is_read else guards
+
+
+def thin_addends(item: Map) -> list[tuple[Let, Choice]]:
+    """The guards on one thin set, 0 elsewhere, that a map adds to something else; empty if there are none."""
+    if item.order is not None or len(item.tensors) > 1:
+        return []
+    makers = {name: let for let in item.body.lets for name in let.names}
+    counts = Counter(uses(item.body))
+    found: list[tuple[Let, Choice]] = []
+    others, waiting = 0, list(item.body.gives)
+    while waiting:
+        let = makers[waiting.pop()]
+        value, is_once = let.value, counts[let.names[0]] == 1
+        if isinstance(value, Apply) and value.function == "add" and is_once:
+            waiting += value.operands
+        elif isinstance(value, Choice) and is_once and _is_thin(value, item):
+            found.append((let, value))
+        else:
+            others += 1
+    return found if others and len({choice.rows for _, choice in found}) == 1 else []
+
+
+def _is_thin(choice: Choice, item: Map) -> bool:
+    """Whether a choice is 0 but where an equation gives one of the map's indices."""
+    (given,) = choice.otherwise.gives
+    lets = (*item.body.lets, *choice.otherwise.lets)
+    other = next((let.value for let in lets if given in let.names), None)
+    return isinstance(other, Number) and other.value == 0 and is_on_thin_set(choice, item)
 
 
 def is_on_thin_set(choice: Choice, item: Map) -> bool:
@@ -29,3 +81,42 @@ def _elements_of_one(choice: Choice, item: Map) -> int:
             count *= sizes[name]
             del left[name]
     return count
+
+
+def split_thin(item: Map, guards: Sequence[tuple[Let, Choice]], name: str) -> tuple[Map, Map]:
+    """What a map computes without these guards, a tensor of this name, and what is left for their set."""
+    block = item.body
+    for guard, _ in guards:
+        block = _without(block, guard.names[0])
+    tensor = replace(item.tensors[0], name=name)
+    whole = replace(item, tensors=(tensor,), body=without_unused(block))
+    marks = replace(item.marks, in_place=True)
+    return numbered(whole), numbered(replace(item, body=_completed(item, guards, name), marks=marks))
+
+
+def _without(block: Block, guard: str) -> Block:
+    """A block that does not add what a guard gives."""
+    lets = [let for let in block.lets if guard not in let.names]
+    (total,) = [let for let in lets if isinstance(let.value, Apply) and guard in let.value.operands]
+    assert isinstance(total.value, Apply)
+    (rest,) = [name for name in total.value.operands if name != guard]
+    left = Block(tuple(let for let in lets if let is not total), block.gives)
+    return Renaming({total.names[0]: rest}).block(left)
+
+
+def _completed(item: Map, guards: Sequence[tuple[Let, Choice]], whole: str) -> Block:
+    """The sum of guards and of a tensor's own elements on the set, these elsewhere."""
+    type, place = item.tensors[0].type, item.place
+    lets, total = list(item.body.lets), guards[0][0].names[0]
+    for n, (guard, _) in enumerate(guards[1:]):
+        lets.append(Let((f"%sum{n}",), Apply("add", (total, guard.names[0]), type), place))
+        total = f"%sum{n}"
+    own = Load(whole, tuple(map(Affine.var, item.indices)), type)
+    more = Let(("%all",), Apply("add", (total, "%on"), type), place)
+    choice = Choice(
+        guards[0][1].rows,
+        Block((Let(("%on",), own, place), more), ("%all",)),
+        Block((Let(("%off",), own, place),), ("%off",)),
+        type,
+    )
+    return without_unused(Block((*lets, Let(("%last",), choice, place)), ("%last",)))
