@@ -185,11 +185,6 @@ SWITCHES = [
         "what all rows read apart in memory is copied once",
         {"maps.run_together:gathered": lambda _: lambda item, *_: ([], item)},
     ),
-    Switch(
-        "thin sets",
-        "what is known late for a few elements is added last",
-        {"maps.chains:late_addends": _always(NOTHING)},
-    ),
     Switch("tapes", "steps of a recurrence run again for gradients", {"catalogue:with_tapes": _unchanged}),
     Switch(
         "sums over steps",

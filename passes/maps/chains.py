@@ -11,8 +11,7 @@ reads much besides its rows would read it from memory again for every few of the
 What an index array says that a row reads is a tensor of these rows too: another map that reads by the same
 array finds it near.
 
-A sum over rows takes part with sums of a few rows (`row_sums.py`); a map that waits for another on a thin set
-alone takes part with all the rest (`thin_sets.py`).
+A sum over rows takes part with sums of a few rows (`row_sums.py`).
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from heapq import heappop, heappush
 from tadc.passes.maps.map import MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
-from tadc.passes.maps.run_together import Guards, RunTogether
-from tadc.passes.maps.thin_sets import late_addends
+from tadc.passes.maps.run_together import RunTogether
 
 LEAST_BYTES = 768 << 10
 """Tensors of fewer bytes stay in the caches anyway."""
@@ -181,14 +179,8 @@ def _chain(waiting: _Waiting, start: int, function: MapFunction) -> _Chain:
             continue
         last, member = n, waiting.members[n]
         is_long = member.rows == rows
-        guards: Guards = ()
-        if is_long and not member.near.isdisjoint(near) and not fits(member):
-            guards = late_addends(member.item, function)
-            if guards:
-                late = frozenset(let.names[0] for let, _ in guards)
-                member = RowReads(member.item, member.tensors, without=late, gathers=True)
         if is_long and fits(member):
-            chain.add(member, guards)
+            chain.add(member)
             add(n, member)
             continue
         is_free = member.item.marks.chain is None and not made.isdisjoint(member.reads)

@@ -34,7 +34,7 @@ class RunTogether:
         first = self.members[0]
         return math.prod(extent.constant for extent in first.item.extents[: first.depth])
 
-    def add(self, member: RowReads, guards: Guards) -> None:
+    def add(self, member: RowReads, guards: Guards = ()) -> None:
         """Let a map run with the others, but for what guards on a thin set add to it."""
         self.members.append(member)
         if guards:

@@ -7,7 +7,8 @@ where t is computed late becomes
     d_all[i, j] = s[i]*e[i, j]
     d[i, j] = if i = j then t[i] + d_all[i, j] else d_all[i, j]
 
-and the second is stored at i = j alone, where the first is. The first waits for nothing.
+and the second is stored at i = j alone, where the first is. The first waits for nothing: it is part of a
+chain of a GPU, where it would read from memory again what the chain has in shared memory.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ g[j] = 2 * d[j]
 @pytest.mark.parametrize("rows", [1, 5, 12, 37, 38])
 @pytest.mark.parametrize("equation", ["i = j", "i + j = 30", "i = 2*j + 3 and i < 20"])
 def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sum over all rows, parts of which are in the chain, and what it adds on a thin set at the end."""
+    """A map that waits for a sum over all rows on a thin set alone, behind a chain with parts of the sum."""
     n = 38
     monkeypatch.setattr(chains, "_rows", lambda chain, ranges: rows)
     monkeypatch.setattr(chains, "LEAST_SHARE", 0)
@@ -148,14 +148,6 @@ t = sum{i} (log(s[i]))
     f, t = in_threads(tadc.function(text), x)
     np.testing.assert_allclose(f, softmax(x, axis=1), rtol=1e-13)
     np.testing.assert_allclose(t, np.log(np.exp(x).sum(1)).sum(), rtol=1e-13)
-
-
-def test_thin_sets_that_are_in_chains() -> None:
-    """The map on the thin set waits for the sum over rows; all else of its elements does not."""
-    text = chained(THIN.replace("SET", "i = j"), N=512)
-    called = re.findall(r"func\.call @tad_f\.(\d+)\(", text)
-    assert called == ["1", "2", "3", "4"]
-    assert re.findall(r"  call @tad_f\.(\w+(?:\.rows)?)", text) == ["0", "1.rows", "5", "6"]
 
 
 def in_threads(function: tadc.Function, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
