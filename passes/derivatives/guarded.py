@@ -2,14 +2,15 @@
 
 Its derivatives are those of the second then, by the first terms of its series in t = x. Where the first
 branch is another value than the limit, or no series is known, derivatives are those of the branch that is
-taken; so they are where that has some.
+taken; so they are where that has some. A first branch that is 0 is one of two choices that a derivative was
+split into, of which the other one has the terms; and one that has terms of its own was continued before.
 """
 
 from __future__ import annotations
 
 from tadc.frontend.terms import Select, Term
 from tadc.passes.derivatives.coefficients import are_near, number
-from tadc.passes.derivatives.series import Expansion, Partials, Series
+from tadc.passes.derivatives.series import Apart, Expansion, Partials, Series
 from tadc.passes.terms.algebra import Algebra, is_const
 
 ORDERS = 3
@@ -64,7 +65,8 @@ def _expanded(
     ):
         return None
     start = expansion.constant(point).at(0)
-    if not are_near(number(start), number(found.at(0))):
+    is_fixed = expansion.of(point) is Apart.FREE and not is_const(point, 0)
+    if not is_fixed or not are_near(number(start), number(found.at(0))):
         return None
     total = point
     for k in range(1, q * last + 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
@@ -409,3 +409,25 @@ def test_what_vanishes_beside_a_logarithm(formula: str) -> None:
     assert float(derivative(f, {"x": 0.0}, ["vjp"])) == 0.0
     assert float(derivative(f, {"x": 0.0}, ["jvp"])) == 0.0
     assert not np.isfinite(derivative(f, {"x": 0.0}, ["vjp", "vjp"]))
+
+
+#: Functions whose derivatives are choices at 0, with the third derivative there.
+SPLIT = {
+    "sin(abs(y))*y*abs(y)": 6.0,
+    "log(1 + abs(y))*y*abs(y)": 6.0,
+    "select(y = 0, 1, sin(y)/y)*y": -1.0,
+    "select(y = 0, 1, (exp(y) - 1)/y)": 0.25,
+}
+
+
+@pytest.mark.parametrize("step", [tadc.vjp, tadc.jvp, tadc.grad])
+@pytest.mark.parametrize("formula", SPLIT)
+def test_the_parts_of_a_choice_count_once(formula: str, step: Callable[..., tadc.Function]) -> None:
+    """Reverse mode splits a choice in two, of which one is 0 at the point."""
+    f = tadc.function(f"y: f64; f = {formula}")
+    for _ in range(3):
+        f = step(f, wrt="y")
+    given = [0.0 if argument.name == "y" else 1.0 for argument in f.program.arguments]
+    found = f(*given)
+    last = found[-1] if isinstance(found, tuple) else found
+    np.testing.assert_allclose(last, SPLIT[formula], rtol=1e-9)
