@@ -178,7 +178,7 @@ def test_random_formula(seed: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10, err_msg=f"{formula}: {modes}")
 
 
-@pytest.mark.one_in(24)
+@pytest.mark.one_in(48)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_formula_of_a_norm(seed: int) -> None:
     """The gradient is 0 where a vector is, and the Hessian that of the even part of the formula, f''(0) * I.
@@ -217,7 +217,7 @@ OF_A_NORM = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("formula", OF_A_NORM)
 def test_formula_of_a_norm(formula: str) -> None:
     """With c in the formula, and as an argument."""
@@ -363,12 +363,14 @@ UNTOLD = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("text", "curvature"), HESSIANS)
 def test_hessian_where_a_norm_is_0(text: str, curvature: float) -> None:
     f = tadc.function(f"x: f64[2]; {'p: f64; ' * ('p' in text)}{text}")
     check_norm(f, text, curvature, ["vjp", "jvp"], **({"p": 2.0} if "p" in f.inputs else {}))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("modes", [("vjp", "vjp"), ("jvp", "jvp")])
 @pytest.mark.parametrize(("text", "curvature"), UNTOLD)
 def test_a_hessian_that_is_not_told(text: str, curvature: float, modes: Sequence[str]) -> None:
@@ -420,6 +422,7 @@ SPLIT = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("step", [tadc.vjp, tadc.jvp, tadc.grad])
 @pytest.mark.parametrize("formula", SPLIT)
 def test_the_parts_of_a_choice_count_once(formula: str, step: Callable[..., tadc.Function]) -> None:
