@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
     from tadc.frontend.source import Source
-    from tadc.passes.maps.machine import Gpu
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,9 @@ class Target:
 
 #: The CPU of this machine.
 CPU = Target()
+
+#: Values of the options of passes that look at the machine, by their names.
+Facts = Mapping[str, int | str]
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,6 @@ class Backend(Protocol):
         ...
 
     @property
-    def machines(self) -> Mapping[str, Gpu]:
-        """What schedules know of each architecture of GPUs."""
-        ...
-
-    @property
     def launches_kernels(self) -> bool:
         """Whether maps become kernels of the gpu dialect; else they become loops."""
         ...
@@ -132,7 +129,7 @@ class Backend(Protocol):
         """The target of one of the architectures; of none given, that of this machine or the usual one."""
         ...
 
-    def machine(self, target: Target) -> str:
+    def machine(self, target: Target) -> Facts:
         """The options of passes that look at the machine."""
         ...
 

@@ -10,7 +10,6 @@ from tadc.backend.rocm.backend import Rocm
 from tadc.backend.wasm.backend import Wasm
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.suggest import did_you_mean
-from tadc.passes.maps.machine import GPUS
 
 #: Every backend; a new one is a line here.
 _ALL: tuple[Backend, ...] = (Cpu(), Cuda(), Cuda("emulated"), Rocm(), Wasm())
@@ -19,9 +18,6 @@ BACKENDS = {backend.name: backend for backend in _ALL}
 
 #: What `tadc.native` makes, by name.
 UNIT_FORMS = {form.name: form for backend in _ALL for form in backend.forms if form.unit}
-
-for backend in _ALL:
-    GPUS.update(backend.machines)
 
 #: The backend that computes where arrays of a GPU are, and whose kernels bundles hold.
 DEVICE = "cuda"

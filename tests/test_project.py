@@ -155,6 +155,7 @@ NAMED = {
     "backend/runtime/dlpack.py": "devices as DLPack numbers them",
     "backend/runtime/frameworks.py": "what frameworks call their streams and devices",
     "frontend/codes.py": "codes of errors",
+    "passes/maps/machine.py": "the table of GPUs that schedules are chosen for",
     "tadc/__init__.py": "public names that a backend has",
     "tadc/api/load.py": "help for what a user writes",
     "tadc/commands/command_table.py": "help for what a user writes",

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
+from tadc.backend.base import Facts, Form, Settings, Target, Unit, cannot_run
 from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.source import Source
-    from tadc.passes.maps.machine import Gpu
 
 #: A map of fewer operations takes 25 microseconds without vectors; with them it compiles 50 ms longer.
 WORTH_VECTORS = 1 << 16
@@ -50,20 +49,15 @@ class Cpu:
         Form("h", ".h", "a header of C", unit=True),
     )
 
-    @property
-    def machines(self) -> Mapping[str, Gpu]:
-        """It is no GPU."""
-        return {}
-
     def target(self, architecture: str) -> Target:
         """The host without an architecture."""
         has = PROCESSORS[architecture].features if architecture else ()
         return Target(self.name, architecture, tuple(has))
 
-    def machine(self, target: Target) -> str:
-        """Sizes of vectors."""
+    def machine(self, target: Target) -> Facts:
+        """Sizes of vectors, and what is worth them."""
         size, number = processor_of(target.architecture, target.backend).vectors
-        return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+        return {"vector_bytes": size, "registers": number, "least_work": WORTH_VECTORS}
 
     def lower(self, module: Any, settings: Settings) -> None:
         """Loops to the llvm dialect."""

@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
+from tadc.backend.base import Facts, Form, Settings, Target, Unit, cannot_run
 from tadc.backend.compile_steps import step
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES, DEFAULT_SM, best_for, sm_of
-from tadc.backend.cuda.machines import MACHINES
-from tadc.passes.maps.machine import Gpu
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.manifest import Manifest
@@ -49,18 +47,13 @@ class Cuda:
         """Whether no GPU is needed."""
         return self.name == "emulated"
 
-    @property
-    def machines(self) -> Mapping[str, Gpu]:
-        """Their rows in the table of GPUs."""
-        return MACHINES
-
     def target(self, architecture: str) -> Target:
         """The GPU of this machine without an architecture; the emulator is of the default one then."""
         return Target(self.name, architecture or (f"sm_{DEFAULT_SM}" if self.is_emulated else ""))
 
-    def machine(self, target: Target) -> str:
-        """The row of the table of GPUs."""
-        return f"gpu=sm_{sm_of(target)}"
+    def machine(self, target: Target) -> Facts:
+        """The architecture."""
+        return {"gpu": f"sm_{sm_of(target)}"}
 
     def lower(self, module: Any, settings: Settings) -> None:
         """Kernels to the nvvm dialect."""

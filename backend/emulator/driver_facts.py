@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tadc.backend.cuda import api
-from tadc.backend.cuda.machines import MACHINES
+from tadc.passes.maps.machine import GPUS
 
 ERRORS = {
     api.INVALID_VALUE: (b"CUDA_ERROR_INVALID_VALUE", b"invalid argument"),
@@ -56,5 +56,5 @@ def latest_ptx(version: int) -> tuple[int, int]:
 
 def most_shared(architecture: int) -> int:
     """The shared bytes that a block can ask for."""
-    gpu = MACHINES[f"sm_{architecture}"]
+    gpu = GPUS[f"sm_{architecture}"]
     return gpu.shared - gpu.reserved

@@ -2,7 +2,6 @@
 
 backend        what ROCm is among the backends
 architectures  GPUs by LLVM's names, and lanes of a wave
-machines       what schedules know of these
 lowering       kernels of the gpu dialect -> rocdl dialect
 code           LLVM IR text -> assembly, object code
 device_functions  scalar functions under the names of ROCm's device library

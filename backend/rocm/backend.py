@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
+from tadc.backend.base import Facts, Form, Settings, Target, Unit, cannot_run
 from tadc.backend.rocm.architectures import WAVES
-from tadc.backend.rocm.machines import MACHINES
-from tadc.passes.maps.machine import Gpu
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
@@ -43,19 +41,14 @@ class Rocm:
         Form("obj", ".o", "object code, which linkers take", _object),
     )
 
-    @property
-    def machines(self) -> Mapping[str, Gpu]:
-        """Their rows in the table of GPUs."""
-        return MACHINES
-
     def target(self, architecture: str) -> Target:
         """MI300 without an architecture."""
         name = architecture or DEFAULT
         return Target(self.name, name, (f"wavefrontsize{WAVES[name]}",))
 
-    def machine(self, target: Target) -> str:
-        """The row of the table of GPUs."""
-        return f"gpu={target.architecture}"
+    def machine(self, target: Target) -> Facts:
+        """The architecture."""
+        return {"gpu": target.architecture}
 
     def lower(self, module: Any, settings: Settings) -> None:
         """Kernels to the rocdl dialect."""

@@ -59,8 +59,31 @@ class Gpu:
 TYPICAL = Gpu(132, 228 << 10, 2048, 50 << 20)
 """Where no architecture is named."""
 
-GPUS: dict[str, Gpu] = {}
-"""By architecture, a large device of each; `backend/target.py` enters those of backends."""
+GPUS = {
+    "sm_70": Gpu(80, 96 << 10, 2048, 6 << 20, reserved=0),
+    "sm_72": Gpu(8, 96 << 10, 2048, 1 << 19, reserved=0),
+    "sm_75": Gpu(40, 64 << 10, 1024, 4 << 20, reserved=0),
+    "sm_80": Gpu(108, 164 << 10, 2048, 40 << 20),
+    "sm_86": Gpu(84, 100 << 10, 1536, 6 << 20),
+    "sm_87": Gpu(16, 164 << 10, 1536, 4 << 20),
+    "sm_89": Gpu(142, 100 << 10, 1536, 96 << 20),
+    "sm_90": TYPICAL,
+    "sm_100": Gpu(148, 228 << 10, 2048, 126 << 20),
+    "sm_101": Gpu(20, 228 << 10, 1536, 32 << 20),
+    "sm_103": Gpu(160, 228 << 10, 2048, 126 << 20),
+    "sm_120": Gpu(188, 100 << 10, 1536, 128 << 20),
+    "sm_121": Gpu(48, 100 << 10, 1536, 24 << 20),
+    "gfx90a": Gpu(104, 64 << 10, 2048, 8 << 20, registers=1 << 17),
+    "gfx942": Gpu(304, 64 << 10, 2048, 4 << 20, registers=1 << 17),
+    "gfx1100": Gpu(48, 64 << 10, 2048, 6 << 20, registers=98304),
+}
+"""By architecture, a large device of each.
+
+CUDA C++ Programming Guide, table of specifications; data sheets of V100, Xavier, T4, A100, A40, Orin, L40S,
+H200, B200, Thor, B300, RTX PRO 6000, GB10. AMD's guides to instruction sets; LLVM's User Guide for AMDGPU
+Backend: 32 lanes run together, as a wave or as half of one. A compute unit has 64 KiB of memory that blocks
+share; of vector registers 4 x 512 x 64, or 2 x 1536 x 32.
+"""
 
 
 def gpu_of(name: str) -> Gpu:

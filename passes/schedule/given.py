@@ -46,13 +46,11 @@ Given = Mapping[str, Steps]
 """The steps for maps, by a tensor that each computes."""
 
 
-def given_schedule(source: Source | None, functions: Sequence[MapFunction]) -> Given:
+def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
     """The steps of a text for the maps of functions; those that it does not name get what is chosen.
 
     Raises CompileError: TAD0611 where the text does not read, TAD0612 where a step does not fit.
     """
-    if source is None:
-        return {}
     found: dict[str, Steps] = {}
     for read, item, function in maps_given(source, functions):
         check_first(read, found.keys() & {tensor.name for tensor in item.tensors}, source)

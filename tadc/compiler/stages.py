@@ -139,12 +139,8 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
 
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for the target; notes the function's symbol and its temporaries."""
-    if state.options.schedule is not None:
-        scheduled_loops(state, is_shown=False)
-        run_pipeline(state, CLEAN_UP)
-    else:
-        fuse(state)
-        run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},{CLEAN_UP}")
+    scheduled_loops(state, is_shown=False)
+    run_pipeline(state, CLEAN_UP)
 
 
 def scheduled_loops(state: Compilation, *, is_shown: bool = True) -> list[list[Scheduled]]:
@@ -157,30 +153,21 @@ def scheduled_loops(state: Compilation, *, is_shown: bool = True) -> list[list[S
     from tadc.passes.schedule.given import given_schedule
 
     fuse(state)
-    functions = [read_maps(function) for function in tad_functions(state.module.operation)]
     to_loops = ToLoops(**machine_facts(state))
     to_loops.is_shown = is_shown
-    to_loops.given = given_schedule(state.options.schedule, functions)
+    if state.options.schedule is not None:
+        functions = [read_maps(function) for function in tad_functions(state.module.operation)]
+        to_loops.given = given_schedule(state.options.schedule, functions)
     run_pass_objects(state.module, [to_loops], state.source)
     return to_loops.scheduled
 
 
-def _machine(state: Compilation) -> str:
-    """Options of passes that look at the target."""
-    about = state.options.backend.machine(state.options.target)
-    kept = (setting for setting in about.split() if not (state.options.often and _is_least(setting)))
-    return " ".join(kept)
-
-
-def _is_least(setting: str) -> bool:
-    """Whether an option says how much work is worth vectors."""
-    return setting.startswith("least-work=")
-
-
 def machine_facts(state: Compilation) -> dict[str, Any]:
     """Facts of the machine, by the fields of passes that look at it."""
-    pairs = (setting.split("=") for setting in _machine(state).split())
-    return {name.replace("-", "_"): int(value) if value.isdigit() else value for name, value in pairs}
+    facts = dict(state.options.backend.machine(state.options.target))
+    if state.options.often:
+        facts.pop("least_work", None)
+    return facts
 
 
 def fuse(state: Compilation) -> None:
