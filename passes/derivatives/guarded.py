@@ -52,9 +52,9 @@ def _expanded(
     t = a.sub(node.lhs, node.rhs)
     signed = q == 1 and not a.values.of(t).is_nonnegative
     expansion = Expansion(a, partials, q * (last + 1) + 4, signed)
-    expansion.coefficients.start()
     small = expansion.made(q, [a.one])
-    expansion.known[node.lhs.number] = expansion.added(expansion.constant(node.rhs), small)
+    there = expansion.counted(lambda: expansion.added(expansion.constant(node.rhs), small))
+    expansion.known[node.lhs.number] = there
     expansion.known[t.number] = small
     found = expansion.of(beside)
     if (

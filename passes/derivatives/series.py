@@ -119,11 +119,16 @@ class Expansion:
         """The series of a term; None where none is known."""
         if is_large(term, self.heights):
             return None
+        return self.known.setdefault(
+            term.number, self.counted(lambda: bottom_up(term, self.known, self._node))
+        )
+
+    def counted(self, made: Callable[[], Found]) -> Found:
+        """What is made of series; None where that takes more operations than a series is worth."""
         self.coefficients.start()
         try:
-            return bottom_up(term, self.known, self._node)
+            return made()
         except TooLong:
-            self.known[term.number] = None
             return None
 
     def constant(self, term: Term) -> Series:
@@ -262,11 +267,8 @@ class Expansion:
         inverse = self.raised(self.made(0, list(map(self._number, divisor))), Fraction(-1))
         if not isinstance(x, Series) or not isinstance(inverse, Series):
             return None
-        self.coefficients.start()
-        try:
-            return self.product(x, inverse)
-        except TooLong:
-            return None
+        found = self.counted(lambda: self.product(x, inverse))
+        return found if isinstance(found, Series) else None
 
     def raised(self, x: Series, n: Fraction) -> Found:
         """A power: of x = c * t**m * (1 + b) it is c**n * t**(m*n) * (1 + b)**n, by the binomial series.

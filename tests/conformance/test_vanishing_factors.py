@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.passes.derivatives import coefficients
 from tests.fuzz import zeros
 from tests.fuzz.compare import Skipped
 
@@ -434,3 +435,10 @@ def test_the_parts_of_a_choice_count_once(formula: str, step: Callable[..., tadc
     found = f(*given)
     last = found[-1] if isinstance(found, tuple) else found
     np.testing.assert_allclose(last, SPLIT[formula], rtol=1e-9)
+
+
+def test_a_choice_in_a_program_of_many_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the derivatives of the branch that is taken, where no series is worth its terms."""
+    monkeypatch.setattr(coefficients, "MAX_TERMS", 2)
+    f = tadc.function("c: f64; x: f64; f = select(x = c, 1, sin(x - c)/(x - c))")
+    assert tadc.grad(f, wrt="x")(1.0, 1.0) == 0
