@@ -52,15 +52,15 @@ from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.joined_maps import as_joined
 from tadc.passes.schedule.plans import Plan, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
+from tadc.passes.schedule.text import MapSchedule
 from tadc.passes.schedule.work_counts import operations_of
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """The steps for the map that computes some tensors, and the nest that code is made of."""
+    """The steps for a map, and the nest that code is made of."""
 
-    tensors: tuple[str, ...]
-    steps: ScheduleSteps
+    schedule: MapSchedule
     nest: Nest
 
 
@@ -488,7 +488,8 @@ class _Loops:
         if near:
             first = Affine.var(ROW_RANGE[0]) * (item.marks.rows // at_once(item))
             nest = shifted(nest, near, SHIFT[0], first)
-        self.scheduled[number] = Scheduled(tuple(tensor.name for tensor in item.tensors), steps, nest)
+        tensors = tuple(tensor.name for tensor in item.tensors)
+        self.scheduled[number] = Scheduled(MapSchedule(tensors, steps), nest)
         return nest
 
     def define(

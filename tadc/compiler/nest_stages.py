@@ -56,8 +56,7 @@ def choose_schedule(state: Compilation) -> None:
         )
         return
     state.schedule = "\n".join(
-        schedule_text(MapSchedule(made.tensors, made.steps) for made in function)
-        for function in scheduled_loops(state)
+        schedule_text(made.schedule for made in function) for function in scheduled_loops(state)
     )
 
 
