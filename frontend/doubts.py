@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic, Label
@@ -15,7 +14,8 @@ from tadc.frontend.program import Program
 from tadc.frontend.source import Source, Span
 from tadc.frontend.terms import Domain, Reduce, reachable
 from tadc.frontend.tree import children, walk
-from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
+from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.fibre import fibres_in
 from tadc.lattice.polyhedron import is_empty
 
 #: A size that cannot be as large as this is bounded by a constant.
@@ -229,13 +229,7 @@ def rows_that_may_overlap(program: Program, module: syntax.Module) -> list[Diagn
     for term in reachable(bodies):
         if not isinstance(term, Reduce):
             continue
-        bounds = [bound for row in term.domain if not row.equality for bound in row.form.terms]
-        above = {atom for atom, k in bounds if k > 0}
-        for low, k in bounds:
-            if not isinstance(low, Lookup) or k > 0 or low.array not in arrays or not low.at:
-                continue
-            if replace(low, at=(*low.at[:-1], low.at[-1] + 1)) in above:
-                found[low.array] = None
+        found |= dict.fromkeys(fibre.array for fibre in fibres_in(term.domain, arrays))
     return [_may_overlap(name, module) for name in found]
 
 

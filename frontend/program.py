@@ -12,6 +12,7 @@ from tadc.frontend.extents import Extent, Shape, as_form, size_sources, type_tex
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Domain, ElementType, Term, Terms, tensors_read
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
+from tadc.lattice.fibre import Fibre
 
 
 def allowed(excluded: Iterable[Domain], extents: Container[Extent]) -> Domain:
@@ -117,8 +118,16 @@ class Argument:
 
     def lookup(self, at: Iterable[Affine]) -> Affine:
         """An element of an index array, as a form."""
+        return Affine.atom(self.element(at))
+
+    def element(self, at: Iterable[Affine]) -> Lookup:
+        """An element of an index array."""
         assert self.below is not None
-        return Affine.atom(Lookup(self.name, tuple(at), as_form(self.below)))
+        return Lookup(self.name, tuple(at), as_form(self.below))
+
+    def fibre(self, values: Iterable[Affine], place: Affine) -> Fibre:
+        """That a place is from one element of an index array up to the next."""
+        return Fibre.at(place, self.element(values))
 
 
 @dataclass(frozen=True)

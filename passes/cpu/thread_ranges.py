@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.fibre import ranges_in
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Map, Tensor
 from tadc.passes.nest.primitives.divided_ranges import PART, RANGE, SECOND
@@ -29,14 +30,13 @@ def grain_in_steps(item: Map, plan: Plan) -> int:
 
 def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None:
     """The increasing array whose n-th range is as long as a reduction for the n-th value of an index."""
-    after, extent = (Affine.var(axis) + 1,), item.extents[item.indices.index(axis)]
-    for let in item.body.all_lets():
-        for row in let.value.rows if isinstance(let.value, Fold) else ():
-            for lookup in row.form.lookups():
-                is_end = lookup.at == after and row.form.coefficient(lookup) == 1
-                # Under a guard a reduction may have ranges for some of the values alone.
-                if is_end and (array := tensors[lookup.array]).increasing and array.shape == (extent + 1,):
-                    return lookup.array
+    at, extent = (Affine.var(axis),), item.extents[item.indices.index(axis)]
+    folds = (let.value for let in item.body.all_lets() if isinstance(let.value, Fold))
+    for found in (found for fold in folds for found in ranges_in(fold.rows)):
+        array = tensors[found.stop.array]
+        # Under a guard a reduction may have ranges for some of the values alone.
+        if found.ends_one_behind and found.values == at and array.shape == (extent + 1,) and array.increasing:
+            return array.name
     return None
 
 

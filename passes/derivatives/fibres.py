@@ -37,6 +37,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
+from tadc.lattice.fibre import Fibre, fibres_in
 from tadc.lattice.polyhedron import implied
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.derivatives.joint_fibres import Asked, Equation, asked_at_a_place, groups_of, same_key
@@ -217,8 +218,7 @@ class _Sum:
         names = [lookup.array for lookup in lookups]
         q = self.terms.fresh("q")
         place = Affine.var(q)
-        begin, end = self.range(known, asked)
-        bounds = (Constraint(place - begin), Constraint(end - 1 - place))
+        bounds = self.range(place, known, asked).rows
         if len(names) == 1 and self.arrays.is_in_order(names[0]):
             at = (place,)
         else:
@@ -235,35 +235,29 @@ class _Sum:
         outer = self.algebra.reduction(self.term.kind, [q], bounds, inner, ["q"], self.term.span)
         return self.algebra.guard(conditions, outer, self.algebra.neutral(self.term.kind))
 
-    def range(self, known: Sequence[Equation], asked: Asked | None) -> tuple[Affine, Affine]:
-        """Where the places begin and end in their order."""
+    def range(self, place: Affine, known: Sequence[Equation], asked: Asked | None) -> Fibre:
+        """What a place in their order is in."""
         names = [each.lookup.array for each in known]
         if asked is not None:
             begin, end = self.arrays.range(names, asked.names)
-            return begin.lookup(asked.at), end.lookup(asked.at)
-        ptr, values = self.arrays.starts(names), [each.known for each in known]
-        return ptr.lookup(values), ptr.lookup([*values[:-1], values[-1] + 1])
+            return Fibre.between(place, begin.element(asked.at), end.element(asked.at))
+        return self.arrays.starts(names).fibre([each.known for each in known], place)
 
     def owner(self) -> Term | None:
         """`ptr[n] <= e < ptr[n + 1]` with e known."""
-        for low in self.rows:
-            for lookup in _lookups(low.form, self.own):
-                argument = self.arrays[lookup.array]
-                if low.equality or not argument.increasing or low.form.coefficient(lookup) != -1:
-                    continue
-                value = low.form + Affine.atom(lookup)
-                after = argument.lookup([lookup.at[0] + 1])
-                high = Constraint(after - 1 - value)
-                if not value.variables.isdisjoint(self.own) or high not in self.rows:
-                    continue
-                owner = self.arrays.owner(lookup.array)
-                within = [Constraint(value), Constraint(as_form(owner.shape[0]) - 1 - value)]
-                within = [row for row in within if not implied(row.form, self.facts)]
-                found = Constraint(lookup.at[0] - owner.lookup([value]), equality=True)
-                there = Constraint(as_form(argument.shape[0]) - 2 - owner.lookup([value]))
-                left = tuple(row for row in self.rows if row not in (low, high))
-                made = self.solved(self.binders, (*left, found, there), self.body, tuple(within))
-                return self.algebra.guard(within, made, self.algebra.neutral(self.term.kind))
+        for fibre in fibres_in(self.rows):
+            argument, place = self.arrays[fibre.array], fibre.place
+            is_told = not fibre.start.variables.isdisjoint(self.own) and place.variables.isdisjoint(self.own)
+            if not argument.increasing or not fibre.exactly or not is_told:
+                continue
+            owner = self.arrays.owner(fibre.array)
+            within = [Constraint(place), Constraint(as_form(owner.shape[0]) - 1 - place)]
+            within = [row for row in within if not implied(row.form, self.facts)]
+            found = Constraint(fibre.values[0] - owner.lookup([place]), equality=True)
+            there = Constraint(as_form(argument.shape[0]) - 2 - owner.lookup([place]))
+            left = tuple(row for row in self.rows if row not in fibre.rows)
+            made = self.solved(self.binders, (*left, found, there), self.body, tuple(within))
+            return self.algebra.guard(within, made, self.algebra.neutral(self.term.kind))
         return None
 
     def values(self) -> Term | None:

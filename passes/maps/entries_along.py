@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.fibre import fibre_of
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Names, Renaming, apart, values_of
 from tadc.passes.maps.map import Apply, Block, Choice, Fold, IndexNumber, Let, Load, Map, MapFunction, Marks
@@ -43,13 +44,11 @@ def row_entries(item: Map, function: MapFunction) -> str | None:
         return None
     if not item.extents[0].is_constant or not item.extents[0].constant:
         return None
-    row, place = Affine.var(indices[0]), Affine.var(fold.indices[0])
-    for tensor in function.tensors().values():
-        if tensor.increasing and tensor.below is not None and tensor.shape == (item.extents[0] + 1,):
-            first, last = (Affine.atom(Lookup(tensor.name, (at,), tensor.below)) for at in (row, row + 1))
-            if set(fold.rows) == {Constraint(place - first), Constraint(last - 1 - place)}:
-                return tensor.name
-    return None
+    fibre = fibre_of(fold.indices[0], fold.rows)
+    if fibre is None or not fibre.is_all(fold.rows) or fibre.values != (Affine.var(indices[0]),):
+        return None
+    tensor = function.tensors()[fibre.array]
+    return tensor.name if tensor.increasing and tensor.shape == (item.extents[0] + 1,) else None
 
 
 def runs_along(item: Map, outer: Map, function: MapFunction) -> bool:

@@ -22,7 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.fibre import rises
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read, used_by
 from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Map, MapFunction, Number, Tensor
@@ -134,14 +135,8 @@ class _Lifting:
 
     def is_range(self, row: Constraint) -> bool:
         """Whether a row says that an increasing array rises from an element to the next."""
-        last, first = (
-            next((atom for atom, k in row.form.terms if k == sign and isinstance(atom, Lookup)), None)
-            for sign in (1, -1)
-        )
-        if last is None or first is None or not self.tensors[first.array].increasing:
-            return False
-        after = replace(first, at=(first.at[0] + 1,))
-        return last == after and row.form == Affine.atom(last) - Affine.atom(first) - 1
+        start = rises(row)
+        return start is not None and self.tensors[start.array].increasing
 
 
 def _holds(row: Constraint, at: Mapping[str, Affine]) -> bool:

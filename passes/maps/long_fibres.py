@@ -32,6 +32,7 @@ from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, ElementType, Reduce, Term, join_types, reachable
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
+from tadc.lattice.fibre import Fibre, over
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import ELEMENT
@@ -62,14 +63,14 @@ def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> 
 
 
 @dataclass(frozen=True)
-class _Fibre:
-    """That an index runs over a range which rows say: that of some values, or of an element that asks.
+class _Cut:
+    """That an index runs over a range: that of some values, or of an element that asks.
 
     `whole` counts the parts of such ranges, `begin` is where they begin.
     """
 
     index: str
-    rows: tuple[Constraint, Constraint]
+    range: Fibre
     begin: Argument
     whole: Argument
     values: tuple[Affine, ...]
@@ -155,52 +156,42 @@ class _Sum:
     def cut(self) -> Term:
         """The last elements of a fibre and its whole parts; the reduction over no long fibre as it is."""
         for fibre in self.fibres():
-            left = tuple(row for row in self.rows if row not in fibre.rows)
+            left = tuple(row for row in self.rows if row not in fibre.range.rows)
             tensor = self.parts(fibre, left)
             if tensor is None:
                 continue
-            *others, last = fibre.values
-            first, after = (fibre.whole.lookup([*others, each]) for each in (last, last + 1))
             rest = self.arrays.rest(fibre.begin.name, fibre.whole.name).lookup(fibre.values)
             low = Constraint(Affine.var(fibre.index) - rest)
-            end = self.over(self.hints, (low, fibre.rows[1], *left), self.body)
-            parts = self.all_parts(tensor, (Constraint(-first), Constraint(after - 1)))
-            return self.joined(end, parts, Constraint(after - first - 1))
+            end = self.over(self.hints, (low, fibre.range.rows[1], *left), self.body)
+            c = self.terms.fresh("c")
+            parts = fibre.whole.fibre(fibre.values, Affine.var(c))
+            read = self.terms.read(tensor.name, [*map(Affine.var, (c, *tensor.others))], tensor.type)
+            return self.joined(end, self.over({c: tensor.index}, parts.rows, read), parts.some)
         return self.over(self.hints, self.rows, self.body)
 
-    def fibres(self) -> Iterator[_Fibre]:
+    def fibres(self) -> Iterator[_Cut]:
         """The indices that run over ranges which may have a whole part; those of values come first."""
         length, found = self.walk.part, list(self.ranges())
-        for name, begin, end, rows in found:
-            ptr, (*others, last) = self.arrays[begin.array], begin.at
-            if _is_ptr(ptr) and end == ptr.lookup([*others, last + 1]):
-                yield _Fibre(name, rows, ptr, self.arrays.whole(ptr.name, length), begin.at)
-        for name, begin, end, rows in found:
-            asking = (Affine.atom(begin).variables | end.variables) - self.sizes
+        for name, fibre in found:
+            ptr = self.arrays[fibre.array]
+            if _is_ptr(ptr) and fibre.is_one:
+                yield _Cut(name, fibre, ptr, self.arrays.whole(ptr.name, length), fibre.values)
+        for name, fibre in found:
+            asking = (fibre.start.variables | fibre.stop.variables) - self.sizes
             if len(asking) != 1 or not asking <= set(self.walk.definition.indices):
                 continue
             (k,) = asking
-            ends = [self.asked(form, k) for form in (Affine.atom(begin), end)]
+            ends = [self.asked(element, k) for element in (fibre.start, fibre.stop)]
             whole = self.arrays.whole_of([end.name for end in ends], length)
-            yield _Fibre(name, rows, ends[0], whole, (Affine.var(k),))
+            yield _Cut(name, fibre, ends[0], whole, (Affine.var(k),))
 
-    def ranges(self) -> Iterator[tuple[str, Lookup, Affine, tuple[Constraint, Constraint]]]:
-        """The indices that run from one element of an index array up to another, and the rows that say so."""
-        for low in self.rows:
-            for name in self.hints:
-                begin = (Affine.var(name) - low.form).lookup
-                if low.equality or begin is None or not begin.variables.isdisjoint(self.hints):
-                    continue
-                for high in self.rows:
-                    after = high.form + Affine.var(name) + 1
-                    end = after.lookup
-                    if (
-                        not high.equality
-                        and end is not None
-                        and end.variables.isdisjoint(self.hints)
-                        and self.is_long(end.array)
-                    ):
-                        yield name, begin, after, (low, high)
+    def ranges(self) -> Iterator[tuple[str, Fibre]]:
+        """The indices that run from one element of an index array up to another, which may be far apart."""
+        for name in self.hints:
+            for fibre in over(name, self.rows):
+                ends = fibre.start.variables | fibre.stop.variables
+                if fibre.exactly and ends.isdisjoint(self.hints) and self.is_long(fibre.stop.array):
+                    yield name, fibre
 
     def is_long(self, ends: str) -> bool:
         """Whether there may be a whole part before an element of an array."""
@@ -209,10 +200,9 @@ class _Sum:
             return most.constant >= self.walk.part
         return implied(most, self.walk.program.size_facts())
 
-    def asked(self, form: Affine, k: str) -> Argument:
+    def asked(self, lookup: Lookup, k: str) -> Argument:
         """The index array of an element for each value of an index of the definition."""
-        definition, lookup = self.walk.definition, form.lookup
-        assert lookup is not None
+        definition, form = self.walk.definition, Affine.atom(lookup)
         array, extent = self.arrays[lookup.array], definition.shape[definition.indices.index(k)]
         if lookup.at == (Affine.var(k),) and array.shape == (extent,):
             return array
@@ -220,7 +210,7 @@ class _Sum:
         place = form.substitute({k: Affine.var("#0")})
         return self.arrays.values(of, place, [as_form(extent)], as_form(self.arrays.below(lookup.array)))
 
-    def parts(self, fibre: _Fibre, rows: Domain) -> _Parts | None:
+    def parts(self, fibre: _Cut, rows: Domain) -> _Parts | None:
         """A new tensor with the reduction of each whole part; None where there is none."""
         walk, length, whole = self.walk, self.walk.part, fibre.whole
         index = walk.names.index("part", walk.definition.indices)
@@ -278,14 +268,6 @@ class _Sum:
                 return None
             kept.append(row)
         return tuple(kept)
-
-    def all_parts(self, parts: _Parts, bounds: tuple[Constraint, Constraint]) -> Term:
-        """The reduction of the whole parts of a fibre, between two."""
-        c = self.terms.fresh("c")
-        read = self.terms.read(parts.name, [Affine.var(c), *map(Affine.var, parts.others)], parts.type)
-        low, high = bounds
-        rows = (Constraint(Affine.var(c) + low.form), Constraint(high.form - Affine.var(c)))
-        return self.over({c: parts.index}, rows, read)
 
     def joined(self, rest: Term, parts: Term, some: Constraint) -> Term:
         """The reduction of what is after the whole parts, and of these where there are some."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Lookup
+from tadc.lattice.fibre import fibre_of
 from tadc.passes.maps.map import Apply, Block, Fold, IndexNumber, Let, Load, Map, Number
 
 
@@ -168,18 +169,11 @@ def _last(block: Block) -> tuple[tuple[Let, ...], Let | None]:
 
 def _row(rows: Domain, index: str) -> tuple[Lookup | None, tuple[Affine, Affine] | None]:
     """The row of an element, and where it begins and the next one does, over the row as the place."""
-    place = Affine.var(index)
-    starts = [place - row.form for row in rows if not row.equality and row.form.coefficient(index) == 1]
-    stops = [row.form + place + 1 for row in rows if not row.equality and row.form.coefficient(index) == -1]
-    if len(rows) != 2 or len(starts) != 1 or len(stops) != 1:
+    fibre = fibre_of(index, rows)
+    row = fibre.values[0].lookup if fibre is not None and len(fibre.values) == 1 else None
+    if fibre is None or row is None or row.at != (Affine.var(index),) or not fibre.is_all(rows):
         return None, None
-    (start,), (stop,) = starts, stops
-    lower = start.lookup
-    row = lower.at[0].lookup if lower is not None else None
-    if lower is None or row is None or row.at != (place,) or len(lower.at) > 1:
-        return None, None
-    upper = Affine.atom(Lookup(lower.array, (Affine.atom(row) + 1,), lower.below))
-    return (row, (start, stop)) if stop == upper else (None, None)
+    return row, (Affine.atom(fibre.start), Affine.atom(fibre.stop))
 
 
 def _columns(told: Domain, index: str, t: str) -> tuple[Affine, Affine] | None:

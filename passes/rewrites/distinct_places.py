@@ -17,9 +17,9 @@ from typing import NamedTuple
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Argument
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
-from tadc.lattice.affine import ZERO, Affine, Lookup
+from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.fibre import Fibre, fibre_of
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.index_ranges import between_neighbours
 from tadc.passes.terms.inspected_arrays import Arrays
 
 #: The subscripts of an element.
@@ -63,7 +63,8 @@ class Order:
 
     def range(self, fibre: Affine) -> tuple[Affine, Affine]:
         """Where a fibre begins, and where the next one does."""
-        return self.ptr.lookup([fibre]), self.ptr.lookup([fibre + 1])
+        found = self.ptr.fibre([fibre], fibre)
+        return Affine.atom(found.start), Affine.atom(found.stop)
 
     def known(self, form: Affine) -> Affine:
         """The fibre of an element at a place."""
@@ -95,18 +96,11 @@ class Others(NamedTuple):
     multiple: Term  # by what the element says, of all of it
 
 
-class _Fibre(NamedTuple):
-    """A fibre that is reduced."""
-
-    name: str  # the index that runs over the fibre
-    low: Lookup  # where it begins
-
-
 @dataclass(frozen=True)
 class _Path:
     """What is met on the way to a product: fibres, its own last, which places are not equal, factors."""
 
-    fibres: tuple[_Fibre, ...] = ()
+    fibres: tuple[Fibre, ...] = ()
     apart: tuple[Domain, ...] = ()
     factors: tuple[Term, ...] = ()
     divisors: tuple[Term, ...] = ()
@@ -124,19 +118,17 @@ class DistinctPlaces:
     def found(self, term: Reduce) -> Others | None:
         """What a reduction is of, if it is over all other elements of a fibre; None for another."""
         for path, factor in self.paths(term, _Path()):
-            order = order_of(self.arrays, path.fibres[-1].low.array)
+            order = order_of(self.arrays, path.fibres[-1].array)
             if order is not None and (made := self.others(order, path, factor)) is not None:
                 return made
         return None
 
-    def opened(self, term: Term) -> tuple[list[_Fibre], Term]:
+    def opened(self, term: Term) -> tuple[list[Fibre], Term]:
         """The fibres that a product or a sum is over, and what is in it; none for another term."""
         if not isinstance(term, Reduce) or term.kind not in _NOTHING:
             return [], term
         names, domain, body = self.terms.open(term)
-        forms = [row.form for row in domain if not row.equality]
-        lows = [(name, between_neighbours(name, forms)) for name in names]
-        found = [_Fibre(name, low) for name, low in lows if low is not None]
+        found = [fibre for name in names if (fibre := fibre_of(name, domain)) and fibre.exactly]
         return (found if 2 * len(found) == len(domain) == 2 * len(names) else []), body
 
     def paths(self, term: Term, path: _Path) -> Iterator[tuple[_Path, Term]]:
@@ -144,7 +136,7 @@ class DistinctPlaces:
         match term:
             case Reduce():
                 fibres, body = self.opened(term)
-                if not fibres or len({each.low.array for each in (*path.fibres, *fibres)}) > 1:
+                if not fibres or len({each.array for each in (*path.fibres, *fibres)}) > 1:
                     return
                 body, apart = _left_out(body, _NOTHING[term.kind])
                 path = replace(path, fibres=(*path.fibres, *fibres), apart=(*path.apart, *apart))
@@ -168,7 +160,7 @@ class DistinctPlaces:
 
     def others(self, order: Order, path: _Path, factor: Term) -> Others | None:
         """The places that are different, if they all are."""
-        elements = {each.name: order.element(Affine.var(each.name)) for each in reversed(path.fibres)}
+        elements = {_index(each): order.element(each.place) for each in reversed(path.fibres)}
         pairs, outside = set[frozenset[str]](), set[Element]()
         for rows in path.apart:
             name, other = next(
@@ -185,13 +177,13 @@ class DistinctPlaces:
             return None
         (left,) = outside
         fibres = [order.of.lookup(element) for element in (left, *elements.values())]
-        if not all(len(each.low.at) == 1 and each.low.at[0] in fibres for each in path.fibres):
+        if not all(len(each.values) == 1 and each.values[0] in fibres for each in path.fibres):
             return None
         return self.apart(order, left, path, factor)
 
     def apart(self, order: Order, left: Element, path: _Path, factor: Term) -> Others | None:
         """The term of each place; None where one depends on several."""
-        *loops, name = (each.name for each in path.fibres)
+        *loops, name = map(_index, path.fibres)
         elements = [left, *(order.element(Affine.var(each)) for each in loops)]
 
         def of_one(term: Term, own: str) -> Term | None:
@@ -219,6 +211,12 @@ class DistinctPlaces:
         multiple = summands.pop("")
         multiple = self.algebra.neg(multiple) if path.minus else multiple
         return Others(order, left, name, whole, tuple(summands.values()), multiple)
+
+
+def _index(fibre: Fibre) -> str:
+    """The index that runs over a fibre."""
+    (name,) = fibre.place.variables
+    return name
 
 
 def _factors(term: Term) -> list[Term]:

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import Reduce, Term, bottom_up
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.fibre import over
 
 
 def with_fibre_values(program: Program) -> Program:
@@ -39,18 +40,11 @@ def with_fibre_values(program: Program) -> Program:
 def _values(node: Reduce, name: str, arrays: dict[str, Argument]) -> Iterator[tuple[Lookup, Affine]]:
     """The elements of index arrays that are known where an index runs over a fibre, with their values."""
     place = Affine.var(name)
-    for row in node.domain:
-        rest = place - row.form
-        lower = rest.terms[0][0] if len(rest.terms) == 1 and not rest.constant else None
-        if row.equality or not isinstance(lower, Lookup) or rest != Affine.atom(lower):
+    for fibre in over(name, node.domain):
+        made = arrays[fibre.array].inspected
+        if made is None or made.kind != "ptr" or name in fibre.start.variables or not fibre.is_one:
             continue
-        made = arrays[lower.array].inspected
-        if made is None or made.kind != "ptr" or name in lower.variables:
-            continue
-        upper = Lookup(lower.array, (*lower.at[:-1], lower.at[-1] + 1), lower.below)
-        if Constraint(Affine.atom(upper) - 1 - place) not in node.domain:
-            continue
-        for of, value in zip(made.of, lower.at, strict=True):
+        for of, value in zip(made.of, fibre.values, strict=True):
             at = _places(of, made.of, place, arrays)
             if at is not None:
                 found = arrays[of].lookup(at).terms[0][0]

@@ -106,8 +106,8 @@ class _Others:
 
     def over_places(self, term: Reduce, place: Place) -> Reduce:
         """A reduction with elements in the place of indices that say in which fibre these are."""
-        told = {i: known.between for i, known in place.told.items() if known.by <= term.free | self.sizes}
-        found = {i: owner_of(i, between, self.arrays) for i, between in told.items() if between}
+        told = {i: known.fibre for i, known in place.told.items() if known.by <= term.free | self.sizes}
+        found = {i: owner_of(i, fibre, self.arrays) for i, fibre in told.items() if fibre}
         made = self.terms.substitute(term, {i: form for i, form in found.items() if i in term.free})
         assert isinstance(made, Reduce)
         return made

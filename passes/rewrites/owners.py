@@ -15,8 +15,8 @@ from tadc.frontend.extents import as_form
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, bottom_up
 from tadc.lattice.affine import Constraint
+from tadc.lattice.fibre import fibres_in
 from tadc.passes.derivatives.cancel import cancel_program
-from tadc.passes.terms.index_ranges import ranges_between_neighbours
 from tadc.passes.terms.inspected_arrays import Arrays
 
 
@@ -46,11 +46,11 @@ def with_owners(program: Program) -> Program:
 
 def _with_owners(rows: Domain, increasing: Collection[str], arrays: Arrays) -> Domain:
     """Conditions with the owner of what is in a range in the place of that; what more they say stays."""
-    for found in ranges_between_neighbours(rows, increasing):
-        owner = arrays.owner(found.low.array)
-        equal = Constraint(owner.lookup([found.value]) - found.low.at[0], equality=True)
+    for found in fibres_in(rows, increasing):
+        owner = arrays.owner(found.array)
+        equal = Constraint(owner.lookup([found.place]) - found.values[0], equality=True)
         if equal not in rows:
-            inside = (Constraint(found.value), Constraint(as_form(owner.shape[0]) - 1 - found.value))
+            inside = (Constraint(found.place), Constraint(as_form(owner.shape[0]) - 1 - found.place))
             left = (row for row in rows if not found.exactly or row not in found.rows)
             return _with_owners((*dict.fromkeys((*inside, *left)), equal), increasing, arrays)
     return rows

@@ -9,13 +9,12 @@ from functools import cached_property
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint, Lookup
+from tadc.lattice.fibre import Fibre, fibres_in
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import together
 from tadc.passes.terms.index_ranges import (
-    BetweenNeighbours,
     Range,
     Ranges,
-    ranges_between_neighbours,
     ranges_of,
     ranges_within,
 )
@@ -44,11 +43,11 @@ class Test:
 
 @dataclass(frozen=True)
 class Told:
-    """What others, `by`, tell of an index: it is `form`, or `between` holds for no other value of it."""
+    """What others, `by`, tell of an index: it is `form`, or nothing is in `fibre` for another value of it."""
 
     by: frozenset[str]
     form: Affine | None
-    between: BetweenNeighbours | None = None
+    fibre: Fibre | None = None
 
 
 @dataclass(frozen=True)
@@ -140,14 +139,12 @@ def _by_forms(indices: Sequence[str], rows: Domain) -> Iterator[tuple[str, Told]
 
 def _by_rows(indices: Sequence[str], rows: Domain, increasing: Collection[str]) -> Iterator[tuple[str, Told]]:
     """The indices of ranges between neighbours that something is in."""
-    for found in ranges_between_neighbours(rows, increasing):
-        (at,) = found.low.at
+    for found in fibres_in(rows, increasing):
+        (at,) = found.values
         for index in (i for i in indices if abs(at.coefficient(i)) == 1):
-            by = (at.variables | found.value.variables) - {index}
-            if (
-                index
-                not in (at - Affine.var(index) * at.coefficient(index)).variables | found.value.variables
-            ):
+            rest = at - Affine.var(index) * at.coefficient(index)
+            by = rest.variables | found.place.variables
+            if index not in by:
                 yield index, Told(by, None, found)
 
 

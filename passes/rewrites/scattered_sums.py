@@ -22,6 +22,7 @@ from typing import TypeGuard
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.lattice.fibre import fibre_of
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.inspected_arrays import Arrays
 
@@ -65,8 +66,10 @@ class _Sum:
             return body
         if len(made.indices) != 1 or made.order is not None or body.type != made.type:
             return body
-        lookup = _fibre(body, made.indices[0])
-        about = self.arrays[lookup.array].inspected if lookup is not None else None
+        fibre = fibre_of(body.binders[0], body.domain)
+        if fibre is None or fibre.values != (Affine.var(made.indices[0]),) or not fibre.is_all(body.domain):
+            return body
+        about = self.arrays[fibre.array].inspected
         if about is None or about.kind != "ptr" or len(about.of) != 1:
             return body
         return self.in_blocks(body, about.of[0]) if self.pays(body, about.of[0]) else body
@@ -130,8 +133,7 @@ class _Sum:
         (q,), _, inner = terms.open(body)
         place, own = Affine.var(q), Affine.var(index).floordiv(count)
         rows = (
-            Constraint(place - ptr.lookup([own])),
-            Constraint(ptr.lookup([own + 1]) - 1 - place),
+            *ptr.fibre([own], place).rows,
             Constraint(arrays.taken(source, blocks).lookup([place]) - Affine.var(index), equality=True),
         )
 
@@ -154,19 +156,6 @@ class _Sum:
         size = elements * ELEMENT[self.definition.type]
         blocks = max(LEAST_BLOCKS, -(-size // NEAR))
         return -(-elements // (blocks * MULTIPLE)) * MULTIPLE
-
-
-def _fibre(node: Reduce, index: str) -> Lookup | None:
-    """The element of an index array that a sum runs from, up to the next one, if its domain says no more."""
-    (name,), place = node.binders, Affine.var(node.binders[0])
-    for row in node.domain:
-        lower = next((atom for atom, _ in (place - row.form).terms), None)
-        if isinstance(lower, Lookup) and lower.at == (Affine.var(index),) and name not in lower.variables:
-            upper = Lookup(lower.array, (lower.at[0] + 1,), lower.below)
-            bounds = (Constraint(place - Affine.atom(lower)), Constraint(Affine.atom(upper) - 1 - place))
-            if set(node.domain) == set(bounds):
-                return lower
-    return None
 
 
 def _numbers(argument: Argument) -> list[int]:

@@ -26,9 +26,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import as_form
-from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.lattice.fibre import fibre_of
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import BUFFER, ELEMENT, SPREAD
 from tadc.passes.terms.inspected_arrays import Arrays
@@ -164,15 +165,10 @@ class _Match:
         if not isinstance(term, Reduce) or term.kind != "sum" or len(term.binders) != 1:
             return None
         (name,), rows, body = self.program.terms.open(term)
-        place = Affine.var(name)
-        for row in rows:
-            lower = next((atom for atom, _ in (place - row.form).terms), None)
-            if isinstance(lower, Lookup) and len(lower.at) == 1 and self.arrays[lower.array].increasing:
-                upper = Lookup(lower.array, (lower.at[0] + 1,), lower.below)
-                bounds = (Constraint(place - Affine.atom(lower)), Constraint(Affine.atom(upper) - 1 - place))
-                if set(rows) == set(bounds):
-                    return lower.array, lower.at[0], name, body
-        return None
+        fibre = fibre_of(name, rows)
+        if fibre is None or not fibre.is_all(rows) or not self.arrays[fibre.array].increasing:
+            return None
+        return fibre.array, fibre.values[0], name, body
 
     def own(self, form: Affine) -> str | None:
         """The array whose element at the place of the definition's element a form is."""
@@ -320,9 +316,9 @@ class _Rows(_Sums):
         part = arrays.taken(self.rows, self.rows).lookup([place])
         column = found.column * parts + part.mod(parts)
         ptr = arrays[found.ptr]
-        outer = _within(q, ptr, part.floordiv(parts))
-        own = _within(place, arrays.ptr([self.rows]), part)
-        inner = _within(t, arrays.ptr([self.others]), column)
+        outer = ptr.fibre([part.floordiv(parts)], q).rows
+        own = arrays.ptr([self.rows]).fibre([part], place).rows
+        inner = arrays.ptr([self.others]).fibre([column], t).rows
         element = arrays.taken(self.column(found.y), self.rows).lookup([place])
         same = Constraint(arrays.taken(self.column(found.d), self.others).lookup([t]) - element, True)
         return self.nested((*own, *outer), (*inner, same), whole)
@@ -340,13 +336,7 @@ class _Spread(_Sums):
         arrays, found = self.arrays, self.found
         place, q, t = Affine.var(p), Affine.var(found.q), Affine.var(found.t)
         row = arrays.taken(found.y, found.y).lookup([place])
-        outer = _within(q, arrays[found.ptr], arrays.taken(found.x, found.y).lookup([place]))
-        own, inner = _within(place, arrays.ptr([found.y]), row), _within(t, arrays.ptr([found.d]), row)
+        outer = arrays[found.ptr].fibre([arrays.taken(found.x, found.y).lookup([place])], q).rows
+        own, inner = arrays.ptr([found.y]).fibre([row], place), arrays.ptr([found.d]).fibre([row], t)
         same = Constraint(arrays.taken(found.r, found.d).lookup([t]) - found.column, equality=True)
-        return self.nested((*own, *outer), (*inner, same), whole)
-
-
-def _within(place: Affine, ptr: Argument, value: Affine) -> Domain:
-    """That a place is in the range of a value."""
-    first, last = ptr.lookup([value]), ptr.lookup([value + 1]) - 1
-    return Constraint(place - first), Constraint(last - place)
+        return self.nested((*own.rows, *outer), (*inner.rows, same), whole)

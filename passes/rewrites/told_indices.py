@@ -22,10 +22,11 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Domain, Term, Terms
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
+from tadc.lattice.fibre import Fibre
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.places import Place, Rows, Test, Told
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.index_ranges import BetweenNeighbours, Range
+from tadc.passes.terms.index_ranges import Range
 from tadc.passes.terms.inspected_arrays import Arrays
 
 
@@ -141,8 +142,8 @@ def put_told(
         known, within = waiting.pop(index), place.ranges[index]
         rows = [] if within is None else [Affine.var(index) - within.low, within.high - Affine.var(index)]
         form = known.form
-        if known.between is not None and inspected is not None:
-            form = owner_of(index, known.between, inspected)
+        if known.fibre is not None and inspected is not None:
+            form = owner_of(index, known.fibre, inspected)
         if form is not None:
             shift[index] = form.substitute(shift)
         else:
@@ -151,15 +152,15 @@ def put_told(
             found.names.append(name)
             found.hints.append(place.hints[place.indices.index(index)])
         bounds = tuple(Constraint(form.substitute(shift)) for form in rows)
-        between = () if known.between is None else tuple(r.substitute(shift) for r in known.between.rows)
+        between = () if known.fibre is None else tuple(r.substitute(shift) for r in known.fibre.rows)
         found.facts += (*bounds, *between)
         found.within += tuple(row for row in bounds if not implied(row.form, ()))
         found.within += between if form is None else ()
     return found
 
 
-def owner_of(index: str, between: BetweenNeighbours, inspected: Arrays) -> Affine:
-    """The index that says between which neighbours of an array a value is."""
-    (at,) = between.low.at
-    found = inspected.between(between.low.array, between.value)
+def owner_of(index: str, fibre: Fibre, inspected: Arrays) -> Affine:
+    """The index that says which fibre a place is in."""
+    (at,) = fibre.values
+    found = inspected.between(fibre.array, fibre.place)
     return (found - at) * at.coefficient(index) + Affine.var(index)

@@ -9,6 +9,7 @@ from tadc.frontend.extents import Extent, Shape, as_form, extent
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup, box
+from tadc.lattice.fibre import fibres_in
 from tadc.lattice.polyhedron import implied
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_windows import Window, floors_of, outside_lookups, windows, with_quotient
@@ -251,32 +252,23 @@ class Unknowns:
     def range_of_owner(self) -> bool:
         """`ptr[i] <= e <= ptr[i + 1] - 1` says that i is the owner of e, and tells it."""
         between = not self.definition.is_output
-        for row in self.rows:
-            if between and self.is_lone(row):
+        for fibre in fibres_in(self.rows):
+            owner = self.lists.owner(fibre.array) if fibre.exactly else None
+            if owner is None or (between and self.is_lone(fibre.rows[0])):
                 continue
-            for atom, k in row.form.terms if not row.equality else ():
-                if not isinstance(atom, Lookup) or k != -1 or len(atom.at) != 1:
-                    continue
-                place, (index,) = row.form + Affine.atom(atom), atom.at
-                end = Affine.atom(Lookup(atom.array, (index + 1,), atom.below)) - 1 - place
-                other = Constraint(end)
-                owner = self.lists.owner(atom.array) if other in self.rows else None
-                if owner is None:
-                    continue
-                told = owner.lookup([place])
-                name = next((n for n in (*self.binders, *self.own) if index == Affine.var(n)), None)
-                if name is not None and name not in place.variables:
-                    self.drop((row, other))
-                    self.substitute(name, told)
-                    self.inside += box_rows([place], owner.shape)
-                    return True
-                if not index.variables.isdisjoint((*self.own, *self.binders)) and any(
-                    True for _ in index.lookups()
-                ):
-                    self.drop((row, other))
-                    self.rows += (Constraint(told - index, equality=True),)
-                    self.inside += box_rows([place], owner.shape)
-                    return True
+            place, (index,) = fibre.place, fibre.values
+            told, names = owner.lookup([place]), (*self.binders, *self.own)
+            name = next((n for n in names if index == Affine.var(n)), None)
+            if name is not None and name not in place.variables:
+                self.drop(fibre.rows)
+                self.substitute(name, told)
+            elif index.has_lookups and not index.variables.isdisjoint(names):
+                self.drop(fibre.rows)
+                self.rows += (Constraint(told - index, equality=True),)
+            else:
+                continue
+            self.inside += box_rows([place], owner.shape)
+            return True
         return False
 
     def extent(self, name: str, asked: tuple[str, ...] = ()) -> Extent:

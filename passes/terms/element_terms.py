@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tadc.frontend.terms import Guard, Reduce, Term, Terms, in_text_order, index_forms, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
-from tadc.passes.terms.index_ranges import between_neighbours
+from tadc.lattice.fibre import fibre_of
 
 
 def over_elements(
@@ -80,9 +80,8 @@ def has_fibre(node: Reduce, names: Collection[str] | None = None) -> bool:
         inside = any(not lookup.variables.isdisjoint(own) for lookup in row.form.lookups())
         if inside and (row.equality or any((row.form + other.form).is_constant for other in told)):
             return True
-    forms = [row.form for row in rows if not row.equality]
-    bounds = filter(None, (between_neighbours(name, forms) for name in own))
-    return any(names is None or not bound.variables.isdisjoint(names) for bound in bounds)
+    fibres = filter(None, (fibre_of(name, rows) for name in own))
+    return any(names is None or not fibre.start.variables.isdisjoint(names) for fibre in fibres)
 
 
 def arrays_at_once(root: Term) -> frozenset[str]:
@@ -96,9 +95,7 @@ def arrays_at_once(root: Term) -> frozenset[str]:
             for row in rows
         ]
         told = [names for names in told if names]
-        forms = [row.form for row in node.domain if not row.equality]
-        bounds = filter(None, (between_neighbours(name, forms) for name in own))
-        told += [{bound.array} for bound in bounds]
+        told += [{fibre.array} for fibre in (fibre_of(name, node.domain) for name in own) if fibre]
         if len(told) > 1:
             found = found.union(*told)
     return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.lattice.fibre import Fibre, over
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.inspected_arrays import ends_match
 
@@ -51,12 +52,17 @@ def ranges_within(
     for _ in binders:
         for name in [name for name in binders if found[name] is None]:
             found[name] = known[name] = _range(name, forms, known, sizes)
-    return {name: within and _of_fibre(name, within, domain, sizes) for name, within in found.items()}
+    return {name: within and _of_fibre(name, within, domain, known, sizes) for name, within in found.items()}
 
 
-def _of_fibre(name: str, within: Range, domain: Sequence[Constraint], sizes: frozenset[str]) -> Range:
+def _of_fibre(
+    name: str, within: Range, domain: Sequence[Constraint], known: Ranges, sizes: frozenset[str]
+) -> Range:
     """The range of an index over the places where an index array has a value, and what share it."""
-    for row in domain if within.shared is None else ():
+    fibre = next(over(name, domain), None)
+    if fibre is not None and (shared := _shared(fibre, known, sizes)) is not None:
+        return replace(within, shared=shared, by=fibre.start.variables - sizes)
+    for row in domain:
         for lookup, k in row.form.terms if row.equality else ():
             rest = row.form - Affine.atom(lookup) * k
             if isinstance(lookup, Lookup) and Affine.var(name) in lookup.at and name not in rest.variables:
@@ -88,95 +94,25 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
             high = _sharper(high, most.floordiv(-k), -1)
     if low is None or high is None:
         return None
-    shared = _shared(name, forms, known, sizes)
-    return replace(shared, low=low, high=high) if shared else Range(low, high)
+    return Range(low, high)
 
 
-def _shared(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
-    """How many fibres have the values of an index that runs over one, and the indices of these fibres."""
-    low, high = _ends(name, forms)
-    if low is None or high is None:
-        return None
-    if low.at == high.at and ends_match(high.array):
+def _shared(fibre: Fibre, known: Ranges, sizes: frozenset[str]) -> Affine | None:
+    """How many fibres there are of the array that one is of."""
+    start, stop = fibre.start, fibre.stop
+    if start.at == stop.at and ends_match(stop.array):
         # Of all places each is as one or another.
-        return Range(ZERO, ZERO, low.below - 1, low.variables - sizes)
-    # What is left of a fibre after its whole parts begins at an element of another array.
-    if _neighbours(name, forms)[0] is None:
+        return start.below - 1
+    if not fibre.ends_one_behind:
         return None
     total = Affine.const(1)
-    for form in low.at:
-        found = span_of(form, known, sizes)
-        if found is None or (not total.is_constant and not found.extent.is_constant):
+    for form in fibre.values:
+        span = span_of(form, known, sizes)
+        if span is None or (not total.is_constant and not span.extent.is_constant):
             return None
-        first, other = (total, found.extent) if found.extent.is_constant else (found.extent, total)
+        first, other = (total, span.extent) if span.extent.is_constant else (span.extent, total)
         total = first * other.constant
-    return Range(ZERO, ZERO, total, frozenset[str]().union(*(form.variables for form in low.at)) - sizes)
-
-
-@dataclass(frozen=True)
-class BetweenNeighbours:
-    """`low <= value < high`, where high is the next element of an increasing index array: the value is
-    between no other two neighbours in it.
-
-    `rows` say it, and no more if `exactly`.
-    """
-
-    low: Lookup
-    value: Affine
-    rows: tuple[Constraint, Constraint]
-    exactly: bool
-
-
-def ranges_between_neighbours(
-    rows: Sequence[Constraint], increasing: Collection[str]
-) -> Iterator[BetweenNeighbours]:
-    """The values that rows put between two neighbours in one of these index arrays.
-
-    `k * low <= e` and `e < k * high` say it of `e // k`.
-    """
-    known: dict[Affine, list[Constraint]] = {}  # rows by their forms without constants
-    for row in rows:
-        if not row.equality:
-            known.setdefault(row.form - row.form.constant, []).append(row)
-    for row in rows:
-        for low, k in row.form.terms:
-            if row.equality or k > 0 or not isinstance(low, Lookup) or low.array not in increasing:
-                continue
-            value, high = row.form - Affine.atom(low) * k, replace(low, at=(low.at[0] + 1,))
-            least = Affine.atom(high) * -k - 1 - value
-            for other in known.get(least - least.constant, ()):
-                less = other.form.constant - least.constant
-                if less <= 0:
-                    # Of what is between, what a row begins or ends with.
-                    shown = value if value.constant == 0 else value - less
-                    yield BetweenNeighbours(low, shown.floordiv(-k), (row, other), not less)
-
-
-def between_neighbours(name: str, forms: Sequence[Affine]) -> Lookup | None:
-    """The first of two neighbours in an index array between which an index runs; None where it does not."""
-    low, high = _neighbours(name, forms)
-    return low if low is None or high is None or low.array == high.array else None
-
-
-def _neighbours(name: str, forms: Sequence[Affine]) -> tuple[Lookup, Lookup] | tuple[None, None]:
-    """The lookups at two places, one behind the other, that bound an index; None and None where none do."""
-    low, high = _ends(name, forms)
-    if low is None or high is None or len(low.at) != len(high.at) or not low.at:
-        return None, None
-    return (low, high) if high.at[-1] - low.at[-1] == Affine.const(1) else (None, None)
-
-
-def _ends(name: str, forms: Sequence[Affine]) -> tuple[Lookup | None, Lookup | None]:
-    """The lookups that bound an index from below and from above."""
-    lookups = {k: _bound(name, form, k) for form in forms if abs(k := form.coefficient(name)) == 1}
-    return lookups.get(1), lookups.get(-1)
-
-
-def _bound(name: str, form: Affine, k: int) -> Lookup | None:
-    """The lookup that a row bounds an index by."""
-    rest = form - Affine.var(name) * k
-    found = [atom for atom, factor in rest.terms if isinstance(atom, Lookup) and factor == -k]
-    return found[0] if len(found) == 1 == len(rest.terms) else None
+    return total
 
 
 def _sharper(old: Affine | None, new: Affine, sign: int) -> Affine:

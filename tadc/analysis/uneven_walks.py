@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Guard, Reduce, Term, Terms, operands
 from tadc.lattice.affine import Constraint, Lookup
-from tadc.passes.terms.index_ranges import between_neighbours
+from tadc.lattice.fibre import fibre_of
 
 
 def uneven_walks(program: Program) -> tuple[str, ...]:
@@ -40,13 +40,12 @@ def _walks(terms: Terms, definition: Definition, names: dict[str, str]) -> Itera
             continue
         binders, domain, body = terms.open(term)
         stack.append((body, True))
-        forms = [row.form for row in domain if not row.equality]
-        lows = {name: between_neighbours(name, forms) for name in binders}
-        for low in filter(None, lows.values()):
-            if inside and any(form.has_lookups for form in low.at):
-                array = names[low.array]
+        fibres = {name: fibre_of(name, domain) for name in binders}
+        for fibre in filter(None, fibres.values()):
+            if inside and any(form.has_lookups for form in fibre.values):
+                array = names[fibre.array]
                 yield f"{definition.name}: for each place of `{array}` all places with the same element"
-        free = {name for name, low in lows.items() if low is None}
+        free = {name for name, fibre in fibres.items() if fibre is None}
         for lookup in _tested(domain, body):
             if inside and not free.isdisjoint(lookup.variables):
                 yield f"{definition.name}: for each element all places of `{names[lookup.array]}`"
