@@ -41,6 +41,7 @@ from tadc.passes.derivatives.open_roots import OpenRoots, with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slopes import CotangentAlgebra
+from tadc.passes.derivatives.together import groups
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.collect import collected
 from tadc.passes.terms.liveness import needed
@@ -135,9 +136,12 @@ class Reverse:
     def derived(self, gradient_of: Mapping[str, str]) -> list[Definition]:
         """The gradients, by these names, after the cotangents of definitions that they read."""
         self.indices = gradient_indices(self.program, self.names)
-        for definition in reversed(self.program.definitions):
-            if definition.name in self.activity.active:
-                self.definition(definition)
+        active = [d for d in self.program.definitions if d.name in self.activity.active]
+        for first, *others in groups(active, self.joins):
+            if first.order is None:
+                self.definitions([first, *others])
+            else:
+                self.recurrence(first, first.order)
         gradients = [self.gradient(name, gradient_of[name]) for name in self.wrt]
         return [*self.adjoints, *gradients]
 
@@ -175,48 +179,63 @@ class Reverse:
             pattern=None if front else self.patterns.get(name),
         )
 
-    def definition(self, definition: Definition) -> None:
-        """Push the cotangent of a definition into what its body reads."""
-        if definition.order is not None:
-            self.recurrence(definition, definition.order)
+    def joins(self, definition: Definition) -> bool:
+        """Whether a definition may share its cotangents with others of its shape.
+
+        What slopes that may be infinite pass on depends on the factors of a cotangent, which a sum would not
+        show.
+        """
+        return definition.order is None and not self.separate and not self.is_steep(definition)
+
+    def definitions(self, group: Sequence[Definition]) -> None:
+        """Push the cotangents of definitions of one shape into what their bodies read."""
+        terms, first = self.program.terms, group[0]
+        fresh = [terms.fresh("i") for _ in first.indices]
+        at = list(map(Affine.var, fresh))
+        found = [(d, cotangent) for d in group if (cotangent := self.cotangent(d, at)) is not None]
+        if not found:
             return
+        self.begin(Scope(tuple(fresh), found[0][0].indices, box(fresh, first.shape)))
+        for definition, cotangent in found:
+            self.kept |= self.reads(definition, at)
+            body = terms.substitute(definition.body, dict(zip(definition.indices, at, strict=True)))
+            self.push(0, body, cotangent)
+        self.drain()
+
+    def cotangent(self, definition: Definition, at: Sequence[Affine]) -> Term | None:
+        """The cotangent of a definition at some indices, a tensor of its own or not; None where it is 0."""
         algebra, terms, name = self.algebra, self.program.terms, definition.name
-        fresh = [terms.fresh("i") for _ in definition.indices]
-        mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
         incoming = self.seed(definition) if definition.is_output else algebra.zero
         total = self.total(name, incoming)
         if is_const(total, 0):
-            return
+            return None
         if total is incoming or self.is_open(definition, total):
-            cotangent = terms.substitute(total, dict(zip(self.indices[name], mapping.values(), strict=True)))
-        else:
-            adjoint = self.names.free("d" + name)
-            # A cotangent on its way stays as wide as what it is made of.
-            kind = "f64" if "f64" in (total.type, definition.type) else definition.type
-            front = self.front()
-            shape, indices = (*front.values(), *definition.shape), (*front, *self.indices[name])
-            self.adjoints.append(
-                Definition(
-                    adjoint, kind, shape, indices, total, False, definition.span, cotangent_of=definition.name
-                )
-            )
-            self.sharing.define(adjoint, total)
-            self.algebra.define(adjoint, total)
-            if name in self.seen_roots:
-                self.sharing.sources[adjoint] = frozenset()
-            cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
-        scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
-        self.begin(scope)
-        self.kept = self.reads(definition, list(mapping.values()))
-        self.push(0, terms.substitute(definition.body, mapping), cotangent)
-        self.drain()
+            return terms.substitute(total, dict(zip(self.indices[name], at, strict=True)))
+        adjoint = self.names.free("d" + name)
+        # A cotangent on its way stays as wide as what it is made of.
+        kind = "f64" if "f64" in (total.type, definition.type) else definition.type
+        front = self.front()
+        shape, indices = (*front.values(), *definition.shape), (*front, *self.indices[name])
+        made = Definition(
+            adjoint, kind, shape, indices, total, False, definition.span, cotangent_of=definition.name
+        )
+        self.adjoints.append(made)
+        self.sharing.define(adjoint, total)
+        self.algebra.define(adjoint, total)
+        if name in self.seen_roots:
+            self.sharing.sources[adjoint] = frozenset()
+        return terms.read(adjoint, [*map(Affine.var, front), *at], kind)
 
     def is_open(self, definition: Definition, cotangent: Term) -> bool:
         """Whether a cotangent is a short formula, and goes on through slopes that may be infinite.
 
         What these pass on depends on its factors, which a tensor would not show.
         """
-        return is_short(cotangent) and any(
+        return is_short(cotangent) and self.is_steep(definition)
+
+    def is_steep(self, definition: Definition) -> bool:
+        """Whether a slope may be infinite in the body of a definition."""
+        return any(
             isinstance(t, Apply) and t.function in STEEP and self.algebra.is_steep(t)
             for t in reachable([definition.body])
         )

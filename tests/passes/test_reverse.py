@@ -1,6 +1,7 @@
 """Reverse mode over whole programs."""
 
 import time
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +44,31 @@ def test_nested_squares_cost_linear():
 
     sizes = [size(tadc.vjp(nested(n))) for n in (10, 20, 40)]
     assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
+
+
+def product(n, factor="sin(x{k}[i])"):
+    """A product of n factors, each of an argument of its own."""
+    arguments = "; ".join(f"x{k}: f64[N]" for k in range(n))
+    return tadc.function(f"{arguments}\nf = sum{{i}} ({'*'.join(factor.format(k=k) for k in range(n))})")
+
+
+@pytest.mark.parametrize("modes", [[tadc.vjp] * 2, [tadc.vjp] * 3, [tadc.jvp, tadc.vjp, tadc.vjp]])
+def test_derivatives_of_products_cost_linear(modes):
+    """All factors but one, and but two, are shared by the gradients that have them."""
+    sizes = [size(reduce(lambda f, derive: derive(f), modes, product(n))) for n in (4, 8, 16)]
+    assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
+
+
+def test_third_derivatives_of_products_where_factors_are_zero():
+    """None is divided by: of four products, none to three factors are 0."""
+    x, v, w = np.random.default_rng(0).uniform(0.5, 1.5, (3, 5, 4))
+    x[np.triu_indices(4, 1)] = 0
+    wrt = [f"x{k}" for k in range(5)]
+    f = tadc.vjp(tadc.vjp(tadc.grad(product(5)), wrt=wrt), wrt=wrt)
+    first = jax.grad(lambda x: jnp.sum(jnp.prod(jnp.sin(x), 0)))
+    second = jax.grad(lambda x: jnp.sum(first(x) * v))
+    expected = jax.grad(lambda x: jnp.sum(second(x) * w))(x)
+    np.testing.assert_allclose(np.array(f(*x, *v, *w)), expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.sweep
