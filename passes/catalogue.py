@@ -23,14 +23,11 @@ from tadc.passes.maps.chains import chained
 from tadc.passes.maps.filled_tensors import filled
 from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.kept import keep
-from tadc.passes.maps.long_fibres import PART, cut_fibres
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
-from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
-from tadc.passes.maps.sums_over_steps import with_sums_over_steps
+from tadc.passes.maps.marks import mark_maps
 from tadc.passes.maps.sweeps import with_windows
 from tadc.passes.maps.tapes import with_tapes
-from tadc.passes.maps.wavefronts import skew_recurrences
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -46,11 +43,13 @@ from tadc.passes.rewrites.element_values import is_of_elements, over_elements
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.index_powers import powers_as_products
+from tadc.passes.rewrites.long_fibres import PART, cut_fibres
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.other_factors import with_other_factors
 from tadc.passes.rewrites.owners import with_owners
 from tadc.passes.rewrites.packed_lookups import packed_program
+from tadc.passes.rewrites.parts import THREADS, Mark, blocks, cut_reductions
 from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.recomputed import without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
@@ -59,7 +58,9 @@ from tadc.passes.rewrites.scattered_sums import with_scattered_sums
 from tadc.passes.rewrites.separate_sums import separate_contractions
 from tadc.passes.rewrites.sparse_products import with_sparse_products
 from tadc.passes.rewrites.split_indices import split_divided_indices
+from tadc.passes.rewrites.sums_over_steps import with_sums_over_steps
 from tadc.passes.rewrites.vanishing import without_vanishing
+from tadc.passes.rewrites.wavefronts import skew_recurrences
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.laid_out import laid_out
@@ -433,7 +434,7 @@ class Cut(TermPass):
     limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
 
     def __post_init__(self) -> None:
-        self.marks: dict[str, str] = {}
+        self.marks: dict[str, Mark] = {}
         self.cutting = blocks(gpu_of(self.gpu)) if self.gpu else THREADS
 
     def rewrite(self, program: Program) -> Program:

@@ -1,5 +1,6 @@
 """The project's frame: what CI runs, what is packaged, and the examples."""
 
+import ast
 import re
 import tomllib
 from itertools import pairwise
@@ -68,6 +69,21 @@ def test_no_modules_import_each_other() -> None:
     names = {module_name(path, ROOT): path for path in SOURCES}
     files = {f"tadc.{n}" if n.split(".")[0] in LAYERS else n: path for n, path in names.items()}
     assert circles(import_graph(files)) == []
+
+
+def test_what_works_on_maps_and_nests_sees_no_programs() -> None:
+    """A pass that rewrites programs stands with the others that do: `passes/rewrites/`."""
+    folders = [ROOT / "passes" / name for name in ("maps", "nest", "schedule", "cpu", "gpu")]
+    modules = [path for folder in folders for path in folder.rglob("*.py")]
+    names = {
+        str(path.relative_to(ROOT)): name.name
+        for path in modules
+        if "frontend.program" in (text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and node.module == "tadc.frontend.program"
+        for name in node.names
+    }
+    assert [path for path, name in names.items() if name in ("Program", "Definition")] == []
 
 
 def test_circles_of_imports_are_found(tmp_path: Path) -> None:

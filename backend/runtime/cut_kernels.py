@@ -16,7 +16,7 @@ Kernel = TypeVar("Kernel")
 
 LONG = 1 << 14
 """A fibre with fewer elements takes some ten microseconds: no thread waits long for that, and less than it
-takes to compile anything. It has parts of `passes/maps/long_fibres.py` if it has so many."""
+takes to compile anything. It has parts of `passes/rewrites/long_fibres.py` if it has so many."""
 
 
 class LongFibres(Exception):

@@ -1,5 +1,14 @@
 """Attributes of maps that say how they are to be computed."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tadc.dialect.locations import name_of
+from tadc.dialect.mlir import ir
+from tadc.passes.maps.buffers import maps_of
+from tadc.passes.rewrites.parts import Mark
+
 CHAIN = "tad.chain"
 """The number of the chain that a map is in, and how many rows of it run at a time."""
 
@@ -32,3 +41,11 @@ that, how many states are saved, how many steps a state has, and which steps are
 
 KEPT = "tad.kept"
 """The elements are the same in all calls: the first one computes them, and a kernel keeps them."""
+
+
+def mark_maps(function: ir.Operation, marks: Mapping[str, Mark]) -> None:
+    """Give the maps of these names their marks, for schedules to see."""
+    attributes = {"parts": PARTS, "joined": JOINED}
+    for op in maps_of(function):
+        if (mark := marks.get(name_of(op.location))) is not None:
+            op.attributes[attributes[mark]] = ir.UnitAttr.get(op.context)

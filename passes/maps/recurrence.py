@@ -1,25 +1,20 @@
 """The loops of a recurrence: which of its indices run in order, which are free.
 
-Loops over some indices, outermost first and each up or down, are right where every element that is read comes
-before the one that reads it, lexicographically (Allen and Kennedy, Automatic translation of Fortran programs
-to vector form, 1987). The other indices are free: inside, in any order, in vectors. Where no such loops are
-found, one over the values of the order is outermost (the hyperplane method, Lamport 1974).
+Loops over some indices are in order, where `passes/terms/loop_sequences.py` finds such. The other indices are
+free: inside, in any order, in vectors. Where no such loops are found, one over the values of the order is
+outermost (the hyperplane method, Lamport 1974).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
-from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Sweep, Value
 from tadc.passes.terms.checked_reads import outside
-
-MOST_INDICES = 5
-"""Of more indices not all sequences are tried."""
+from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
 
 MOST_CASES = 24
 """What holds in an `else` is kept in no more cases than these."""
@@ -48,18 +43,6 @@ class Recurrence:
     def tiled(self, indices: Sequence[str]) -> frozenset[str]:
         """The indices of which several values may be computed together."""
         return frozenset(indices) - frozenset(self.ordered)
-
-
-@dataclass(frozen=True)
-class OwnRead:
-    """The element that is read, by index, and what holds where it is, in one of some cases."""
-
-    forms: tuple[tuple[str, Affine], ...]
-    facts: Domain
-
-    def back(self, index: str) -> Affine:
-        """How far before the own element it is."""
-        return Affine.var(index) - dict(self.forms)[index]
 
 
 def recurrence_of(item: Map) -> Recurrence | None:
@@ -92,34 +75,6 @@ def sweep_of(item: Map) -> Sweep | None:
         return None
     (index,) = found.ordered
     return Sweep(item.indices.index(index), down=index in found.down)
-
-
-def lexicographic(
-    indices: Sequence[str], reads: Sequence[OwnRead]
-) -> tuple[tuple[str, ...], frozenset[str]] | None:
-    """The fewest loops in which each read is lexicographically before, and those of them that run down."""
-    for count in range(len(indices) + 1) if len(indices) <= MOST_INDICES else ():
-        for chosen in permutations(indices, count):
-            for signs in product((1, -1), repeat=count):
-                if _is_legal(reads, chosen, signs):
-                    return chosen, frozenset(n for n, sign in zip(chosen, signs, strict=True) if sign < 0)
-    return None
-
-
-def _is_legal(reads: Sequence[OwnRead], chosen: Sequence[str], signs: Sequence[int]) -> bool:
-    """Whether each read is lexicographically before, in loops over the chosen indices."""
-    left = list(reads)
-    for name, sign in zip(chosen, signs, strict=True):
-        still: list[OwnRead] = []
-        for read in left:
-            back = read.back(name) * sign
-            if implied(back - 1, read.facts):
-                continue
-            if not implied(back, read.facts):
-                return False
-            still.append(read)
-        left = still
-    return not left
 
 
 def own_reads(item: Map) -> list[OwnRead]:

@@ -25,8 +25,9 @@ from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.step_sums import sums_by_step
-from tadc.passes.maps.windows import is_worth_running_along, weights_of, window_of
+from tadc.passes.maps.windows import weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.long_steps import is_worth_running_along
 
 NEAR = 128 << 10
 """The steps that run at a time stay near: a part of the second-level cache."""

@@ -16,8 +16,9 @@ from tadc.passes.maps.checkpoints import steps_taken
 from tadc.passes.maps.map import Map, MapFunction, Tape, Tensor, Window
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.maps.sweeps import with_maps
-from tadc.passes.maps.windows import LARGE_BYTES, LEAST_ROW, steps_of
+from tadc.passes.maps.windows import steps_of
 from tadc.passes.rewrites.recomputed import TRAFFIC
+from tadc.passes.terms.long_steps import LARGE_BYTES, LEAST_ROW
 
 MOST_SLOTS = 4096
 """No more states are saved: their numbers are on the stack of a call. With so many, each of eight million

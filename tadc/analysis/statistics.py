@@ -24,7 +24,7 @@ from tadc.frontend.size_values import needs_values
 from tadc.frontend.terms import tensors_read
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.fibres import with_fibres
-from tadc.passes.maps.long_fibres import PART, cut_fibres
+from tadc.passes.rewrites.long_fibres import PART, cut_fibres
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.operation_counts import Together, Work, count_program
 

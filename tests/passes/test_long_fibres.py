@@ -14,7 +14,7 @@ import tadc
 from tadc.backend.runtime import cut_kernels, index_arguments
 from tadc.compiler.compile_options import Options
 from tadc.passes import catalogue
-from tadc.passes.maps.long_fibres import PART, cut_fibres
+from tadc.passes.rewrites.long_fibres import PART, cut_fibres
 from tests.backend.kernels import on_host
 
 Array = NDArray[Any]

@@ -387,7 +387,7 @@ def without_a_limit(f: tadc.Function, states: int) -> tuple[int, list[Any]]:
     """The bytes in between of gradients, and these, where states of so many bytes are in no cache."""
     random = np.random.default_rng(0)
     arrays = [random.uniform(0, 0.3, shape_at(d.shape, {})) for d in f.program.arguments]
-    large = patch("tadc.passes.maps.windows.LARGE_BYTES", 1 << 20)
+    large = patch("tadc.passes.terms.long_steps.LARGE_BYTES", 1 << 20)
     with large, patch("tadc.passes.maps.taped_pairs.LARGE_BYTES", states):
         g = tadc.grad(f)
         return bytes_in_between(g), [*g(*arrays)]

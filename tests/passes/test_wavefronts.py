@@ -12,7 +12,7 @@ from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
-from tadc.passes.maps.wavefronts import skew_recurrences
+from tadc.passes.rewrites.wavefronts import skew_recurrences
 
 ALIGNMENT = """s: f64[N, M]; g: f64
 let scan{i + j} h[i: N, j: M] = max(0, max(s[i, j] + if {i >= 1 and j >= 1} then (h[i - 1, j - 1]) else (0),

@@ -32,9 +32,9 @@ def always(rows: int) -> Iterator[None]:
     """Windows however small tensors are; so many steps of a sweep at a time where sizes are known."""
     with (
         patch("tadc.passes.maps.windows.LEAST_BYTES", 0),
-        patch("tadc.passes.maps.windows.LEAST_ROW", 0),
-        patch("tadc.passes.maps.windows.LEAST_SWEPT", 0),
-        patch("tadc.passes.maps.windows.LARGE_BYTES", 0),
+        patch("tadc.passes.terms.long_steps.LEAST_ROW", 0),
+        patch("tadc.passes.terms.long_steps.LEAST_SWEPT", 0),
+        patch("tadc.passes.terms.long_steps.LARGE_BYTES", 0),
         patch("tadc.passes.maps.sweeps.MOST_ROWS", rows),
     ):
         yield

@@ -10,7 +10,7 @@ import pytest
 
 import tadc
 from tadc.passes import catalogue
-from tadc.passes.maps.parts import blocks
+from tadc.passes.rewrites.parts import blocks
 from tests.gpu_programs import PROGRAMS, GpuProgram
 from tests.reference.sampling import slow_but_one_in
 

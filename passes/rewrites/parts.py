@@ -16,22 +16,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
-from tadc.dialect.locations import name_of
-from tadc.dialect.mlir import ir
 from tadc.frontend.extents import extent
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.marks import JOINED, PARTS
-from tadc.passes.maps.sums_over_steps import Steps, follows_steps, long_recurrences
+from tadc.passes.rewrites.sums_over_steps import Steps, follows_steps, long_recurrences
 from tadc.passes.terms.costs import Costs
 from tadc.passes.terms.costs import extent as about
 from tadc.passes.terms.index_ranges import Range, ranges_within
 from tadc.passes.terms.names import Names
+
+Mark = Literal["parts", "joined"]
+"""What schedules are told of a tensor, `passes/maps/marks.py` says how: it has long parts of a reduction, or
+nothing long is left to do."""
+
+
+class _Threads(Protocol):
+    """What has to be known of a GPU."""
+
+    @property
+    def multiprocessors(self) -> int: ...
+    @property
+    def warp(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ THREADS = Cutting(
 )  # fmt: skip
 
 
-def blocks(gpu: Gpu) -> Cutting:
+def blocks(gpu: _Threads) -> Cutting:
     """Where an element has a block of threads, and a contraction a block for each tile.
 
     How a sum is cut decides its last bits: they depend on the program and on the architecture that is named
@@ -98,21 +107,13 @@ WIDE = 8
 """An index of fewer values shares too little."""
 
 
-def mark_maps(function: ir.Operation, marks: Mapping[str, str]) -> None:
-    """Give the maps of these names their marks, for schedules to see."""
-    for op in maps_of(function):
-        mark = marks.get(name_of(op.location))
-        if mark:
-            op.attributes[mark] = ir.UnitAttr.get(op.context)
-
-
 def cut_reductions(
-    program: Program, marks: dict[str, str], cutting: Cutting, limit: int | None = None
+    program: Program, marks: dict[str, Mark], cutting: Cutting, limit: int | None = None
 ) -> Program:
     """The program with parts of long reductions as tensors of their own; the same if there are none.
 
     Sums over the steps of a recurrence that may be worth a window stay whole: with a `limit`, of all of them.
-    `marks` are given to tensors of parts (PARTS), and to those that no long reduction is left of (JOINED).
+    `marks` are given to tensors of parts, and to those that no long reduction is left of.
     """
     names, stepwise = Names(program), long_recurrences(program, limit)
     definitions: list[Definition] = []
@@ -144,7 +145,7 @@ class _Cut:
         program: Program,
         names: Names,
         definition: Definition,
-        marks: dict[str, str],
+        marks: dict[str, Mark],
         cutting: Cutting,
         stepwise: Steps,
     ) -> None:
@@ -169,9 +170,9 @@ class _Cut:
         if not self.new:
             return [self.definition]
         if sum(isinstance(term, Reduce) for term in reachable([body])) == len(self.new):
-            self.marks[self.definition.name] = JOINED
+            self.marks[self.definition.name] = "joined"
         if not self.along_elements:
-            self.marks.update(dict.fromkeys((d.name for d in self.new), PARTS))
+            self.marks |= {d.name: "parts" for d in self.new}
         return [*self.new, replace(self.definition, body=body)]
 
     def term(self, term: Term) -> Term:

@@ -27,10 +27,10 @@ from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, bottom_up, is_bound, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.maps.recurrence import OwnRead, lexicographic
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import own_reads
 from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
 

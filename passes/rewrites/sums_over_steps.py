@@ -3,9 +3,9 @@
     dk = sum{i} (c[i] * sum{t} (du[t, i] * u[t, i]))    is     sum{i, t} (c[i] * (du[t, i] * u[t, i]))
     dc[i] = if {i >= 1} then (k * sum{t} (…)) else (0)  reads  dc_steps[i] = sum{t: i >= 1} (…)
 
-where du has so many elements that it may be kept in a window (`sweeps.py`): then a step is added to all sums
-while it is there, and no sum may be inside of another, or under a guard. Nor does one follow the steps of two
-recurrences that have nothing in common: `sum{t} (du[t] * u[t] + dv[t] * v[t])` is two sums.
+where du has so many elements that it may be kept in a window (`passes/maps/sweeps.py`): then a step is added
+to all sums while it is there, and no sum may be inside of another, or under a guard. Nor does one follow the
+steps of two recurrences that have nothing in common: `sum{t} (du[t] * u[t] + dv[t] * v[t])` is two sums.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from functools import reduce
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable, tensors_read
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.windows import is_worth_running_along
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.long_steps import is_worth_running_along
 from tadc.passes.terms.names import Names
 
 Steps = Mapping[str, Definition]
