@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.print_index import condition_text
+from tadc.frontend.program import Program, called
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Reduce, Term, is_bound, reachable
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
+from tadc.lattice.effort import EliminationLimit, WorkLimit, counted, is_counted, whole
 
 #: The most rows of a set that are shown.
 SHOWN = 12
@@ -41,32 +42,51 @@ class IndexSetLimit(Exception):
         return made
 
 
-class ProgramLimit(Exception):
-    """The index sets of a program take too much work together."""
-
-    def __init__(self) -> None:
-        super().__init__("its index sets take more work together than a program may")
-
-    def diagnostic(self, source: Source | None) -> Diagnostic:
-        """What a person reads."""
-        made = Diagnostic("TAD0318", "a program that takes too much work to compile", source=source)
-        made.notes.append("work on index sets is counted, so it does not depend on the machine or the time")
-        made.helps.append(
-            "use fewer conditions in one another, or end a sum or a branch with an intermediate (`let`)"
+def _too_much_work(source: Source | None, program: Program | None) -> Diagnostic:
+    """The error for a program that takes too much work; it says what is largest of what was made of it."""
+    made = Diagnostic("TAD0318", "a program that takes too much work to compile", source=source)
+    if program is not None and program.definitions:
+        sizes = [sum(1 for _ in reachable([d.body])) for d in program.definitions]
+        largest = program.definitions[sizes.index(max(sizes))]
+        made.notes.append(
+            f"so far {sum(sizes):,} operations in {len(sizes):,} definitions are made of it; most, "
+            f"{max(sizes):,}, are in {called(largest)}"
         )
-        return made
+        if isinstance(largest.span, Span) and source is not None:
+            made.primary = Label(largest.span, "most of it comes of this")
+    made.notes.append("work is counted, so it does not depend on the machine or the time")
+    made.helps.append(
+        "differentiate by fewer arguments or once less, split long definitions with an intermediate (`let`), "
+        "or use fewer conditions in one another"
+    )
+    return made
 
 
 @contextmanager
 def limits_told(source: Source | None) -> Generator[None]:
-    """Work on a program, whose limits are told as errors about it. Raises CompileError."""
+    """One pass over a program, whose limits are told as errors about it. Raises CompileError."""
+    with work_told(source), whole():
+        yield
+
+
+@contextmanager
+def work_told(
+    source: Source | None, made_so_far: Callable[[], Program | None] = lambda: None
+) -> Generator[None]:
+    """All work on a program, whose limits are told as errors about it. Raises CompileError.
+
+    Of blocks in one another the outermost counts, and tells.
+    """
+    if is_counted():
+        yield
+        return
     try:
-        with whole():
+        with counted():
             yield
     except IndexSetLimit as limit:
         raise CompileError([limit.diagnostic(source)]) from None
     except (EliminationLimit, WorkLimit):
-        raise CompileError([ProgramLimit().diagnostic(source)]) from None
+        raise CompileError([_too_much_work(source, made_so_far())]) from None
 
 
 def set_text(binders: Sequence[str], rows: Sequence[Constraint]) -> str:

@@ -25,6 +25,12 @@ MAX_TERMS = 400_000
 MAX_OPERATIONS = 120_000
 #: The most pieces of a program as text, where nothing is shared.
 MAX_PIECES = 1_000_000
+#: What making a term is charged, with the walks over it, as `lattice/effort.py` counts, which limits all work
+#: together to about a minute.
+TERM_WORK = 40
+#: What an operation of loops is charged, and a line of LLVM IR, of which machine code is made.
+LOOP_WORK = 200
+LINE_WORK = 160
 
 
 def too_large(what: str) -> CompileError:

@@ -174,6 +174,17 @@ def _sparse_text(type: str, pattern: Pattern) -> str:
     return f"{type_text(type, pattern.shape)} at {f'({at})' if pattern.at[1:] else at}"
 
 
+def called(definition: Definition) -> str:
+    """What a definition is called in a message: its name, and what it is the derivative of."""
+    kinds = {
+        "gradient by": definition.gradient_of,
+        "tangent of": definition.tangent_of,
+        "cotangent of": definition.cotangent_of,
+    }
+    of = next((f", the {kind} `{name}`" for kind, name in kinds.items() if name), "")
+    return f"`{definition.name}`{of}"
+
+
 @dataclass
 class Program:
     """Arguments, then definitions in order; each reads arguments and what stands above.

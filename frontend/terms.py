@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tadc.frontend.limits import MAX_TERMS, too_large
+from tadc.frontend.limits import MAX_TERMS, TERM_WORK, too_large
 from tadc.frontend.source import Place, Span
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.effort import work
 
 ElementType = str  # "f32" or "f64"; "i32" of index arrays, which no term reads
 Domain = tuple[Constraint, ...]
@@ -230,11 +231,16 @@ def is_bound(name: str) -> bool:
     return name[0] in "?$"
 
 
+#: So many terms are charged together.
+CHARGED = 1000
+
+
 class Terms:
     """The table of one program's nodes. The constructors here simplify nothing."""
 
     def __init__(self) -> None:
         self._table: dict[tuple[Any, ...], Term] = {}
+        self._asked = 0
         self._fresh = itertools.count()
 
     @property
@@ -255,6 +261,10 @@ class Terms:
     ) -> T:
         """The node of a key, which tells all that it is: one that is in the table never changes."""
         node = self._table.get(key)
+        self._asked += 1
+        if self._asked == CHARGED:
+            self._asked = 0
+            work(CHARGED * TERM_WORK)
         if node is None:
             if len(self._table) >= MAX_TERMS:
                 raise too_large(f"more than {MAX_TERMS} different terms")

@@ -1,8 +1,9 @@
-"""Limits on work: on one question about an index set, and on all that a stage of the compiler asks.
+"""Limits on work: on one question about an index set, on all of a pass, and on all else that compiling does.
 
 Elimination and its exact pruning can take time exponential in the number of variables. Work is counted in
 entries of tableaus that change, so that the answer does not depend on the machine. Nor does it depend on what
 was asked before: an answer that is kept is kept with its price, and who asks again is charged the same.
+All else is charged as many entries as take as long.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ tenth of it."""
 
 
 WHOLE = 100_000_000
-"""The most entries for all questions of one pass over a program: about a minute."""
+"""The most entries for all questions of one pass over a program, and for what else all its passes do: about
+a minute."""
 
 
 class EliminationLimit(Exception):
@@ -26,7 +28,7 @@ class EliminationLimit(Exception):
 
 
 class WorkLimit(Exception):
-    """All questions together take too much work; unlike one question, nobody goes on without the answer."""
+    """All work on a program is too much; unlike one question, nobody goes on without the answer."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class _Meter:
 
 _meters: ContextVar[tuple[_Meter, ...]] = ContextVar("meters", default=())
 """That of the pass first, then that of the question."""
+_other: ContextVar[_Meter | None] = ContextVar("other", default=None)
+"""That of all passes, for what is no question."""
 
 
 @contextmanager
@@ -67,6 +71,22 @@ def _metered(*meters: _Meter) -> Generator[None]:
         yield
     finally:
         _meters.reset(token)
+
+
+def is_counted() -> bool:
+    """Whether what is no question has a limit here."""
+    return _other.get() is not None
+
+
+@contextmanager
+def counted() -> Generator[_Meter]:
+    """All in this block that is no question shares a limit. Work beyond it raises WorkLimit."""
+    meter = _Meter(WHOLE, WorkLimit)
+    token = _other.set(meter)
+    try:
+        yield meter
+    finally:
+        _other.reset(token)
 
 
 @contextmanager
@@ -104,6 +124,13 @@ def apart(entries: int = LIMIT) -> Generator[_Meter]:
 def spend(entries: int) -> None:
     """Count work that is about to be done. Raises EliminationLimit or WorkLimit where a limit is reached."""
     for meter in _meters.get():
+        meter.spend(entries)
+
+
+def work(entries: int) -> None:
+    """Count what is no question about an index set. Raises WorkLimit where all of it is too much."""
+    meter = _other.get()
+    if meter is not None:
         meter.spend(entries)
 
 

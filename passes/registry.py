@@ -23,12 +23,12 @@ from typing import Any, ClassVar
 from tadc.dialect.mlir import new_context, passmanager
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.index_sets import IndexSetLimit, ProgramLimit
+from tadc.frontend.index_sets import IndexSetLimit
 from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
 from tadc.passes.ir_printing import with_dumps
 
 #: What stopped a pass, for who runs the pipeline: MLIR hands on a text alone. Guarded by `mlir.LOCK`.
-exceeded: list[IndexSetLimit | ProgramLimit] = []
+exceeded: list[Exception] = []
 
 REGISTRY: dict[str, type[Pass]] = {}
 
@@ -82,9 +82,8 @@ class Pass:
             problem.location.emit_error(f"{self.argument}: {problem.message}")
             external.signal_pass_failure()
         except (IndexSetLimit, WorkLimit, EliminationLimit) as problem:
-            limit = problem if isinstance(problem, IndexSetLimit) else ProgramLimit()
-            exceeded.append(limit)
-            operation.location.emit_error(f"{self.argument}: {limit}")
+            exceeded.append(problem)
+            operation.location.emit_error(f"{self.argument}: {problem}")
             external.signal_pass_failure()
         except Exception as bug:
             if is_ours(type(self)):

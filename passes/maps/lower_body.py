@@ -13,9 +13,11 @@ from typing import Any
 from tadc.dialect.index_maps import map_attribute
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
+from tadc.frontend.limits import LOOP_WORK
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.effort import work
 from tadc.lattice.polyhedron import implied
 
 #: Of comparisons of indices, which are signed.
@@ -86,7 +88,8 @@ class BodyLowering:
         attributes: dict[str, ir.Attribute] | None = None,
         regions: int = 0,
     ) -> ir.Operation:
-        """Make an operation at a point, at the current location."""
+        """Make an operation at a point, at the current location. Raises WorkLimit."""
+        work(LOOP_WORK)
         return ir.Operation.create(
             name, results=list(results), operands=list(operands), attributes=attributes or {},
             regions=regions, loc=self.location, ip=point,

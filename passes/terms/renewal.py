@@ -16,7 +16,7 @@ from tadc.frontend.deep import deep_recursion
 from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
 from tadc.frontend.literals import computed, literal
 from tadc.frontend.naming import first_free, is_legal
-from tadc.frontend.program import Definition, Program
+from tadc.frontend.program import Definition, Program, called
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -65,6 +65,7 @@ class _Renewal:
         for number, wish in enumerate(old.indices):
             fits = is_legal(wish) and wish not in self.tensors and wish not in indices
             indices.append(wish if fits else first_free(f"{old.name}_{number}", self.tensors, indices))
+        self.current = old
         names = zip(old.indices, indices, strict=True)
         self.renamed = {was: Affine.var(now) for was, now in names if was != now}
         body = self.region(old.body, old.type, None)
@@ -90,7 +91,7 @@ class _Renewal:
             scope.values[old.number, type] = found
             self.count += 1
             if self.count > MAX_OPERATIONS:
-                raise too_large(f"more than {MAX_OPERATIONS} operations")
+                raise too_large(f"more than {MAX_OPERATIONS} operations, up to {called(self.current)}")
         return found
 
     def made(self, old: Term, type: str, scope: Scope) -> Term:

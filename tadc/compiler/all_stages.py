@@ -19,6 +19,7 @@ from tadc.compiler import term_stages as terms
 from tadc.compiler.compile_options import Options
 from tadc.compiler.garbage import fewer_collections
 from tadc.compiler.stages import Compilation
+from tadc.frontend.index_sets import work_told
 
 
 @dataclass(frozen=True)
@@ -136,12 +137,13 @@ def compile_until(
     the options do not take.
     """
     taken = planned(state.options, first, last)
-    for stage in taken:
-        begin = time.perf_counter()
-        with step(stage.name), _lock_for(stage), fewer_collections():
-            stage.run(state)
-        if after:
-            after(stage, state, time.perf_counter() - begin)
+    with work_told(state.source, lambda: state.form or state.program):
+        for stage in taken:
+            begin = time.perf_counter()
+            with step(stage.name), _lock_for(stage), fewer_collections():
+                stage.run(state)
+            if after:
+                after(stage, state, time.perf_counter() - begin)
     return taken[-1]
 
 

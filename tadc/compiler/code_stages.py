@@ -7,6 +7,8 @@ from collections.abc import Callable
 from tadc.backend.base import Form
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
+from tadc.frontend.limits import LINE_WORK
+from tadc.lattice.effort import work
 
 
 def lower_to_llvm_dialect(state: Compilation) -> None:
@@ -26,6 +28,7 @@ def translate(state: Compilation) -> None:
     if state.program is not None:
         # Of a module that was given, integers may be anything.
         text = exact_indices(text)
+    work(LINE_WORK * text.count("\n"))
     state.llvm_ir = options.backend.complete(text, options.settings)
 
 

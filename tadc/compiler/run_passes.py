@@ -111,13 +111,14 @@ def rewrite_maps(
 
 def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
-    with LOCK:
+    with LOCK, limits_told(source):
         exceeded.clear()
         try:
             manager.run(operation)
         except ir.MLIRError as error:
-            found = [limit.diagnostic(source) for limit in exceeded]
-            found = found or [_diagnostic(d, source) for d in error.error_diagnostics]
+            if exceeded:
+                raise exceeded[0] from None
+            found = [_diagnostic(d, source) for d in error.error_diagnostics]
             raise CompileError(found or [Diagnostic("TAD0605", str(error), source=source)]) from None
 
 

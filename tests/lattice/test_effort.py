@@ -1,6 +1,7 @@
 """The limit on the work of one question."""
 
 import random
+import re
 from collections.abc import Callable
 
 import pytest
@@ -111,6 +112,31 @@ def test_a_program_costs_the_same_whatever_was_compiled_before() -> None:
     for other in others:
         compiled(other)
     assert price(lambda: compiled(text)) == cold > 0
+
+
+def test_terms_loops_and_llvm_ir_are_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what has become large."""
+    arguments = "; ".join(f"x{n}: f64[N]" for n in range(16))
+    f = tadc.vjp(tadc.function(f"{arguments}; f[i] = {'*'.join(f'x{n}[i]' for n in range(16))}"))
+    low, used = f.lower(), [0]
+    for made in (
+        lambda: tadc.vjp(f).program,
+        lambda: low.as_text("hoist"),
+        lambda: low.as_text("loops"),
+        lambda: low.as_text("llvm"),
+    ):
+        with effort.counted() as meter:
+            made()
+        used.append(effort.WHOLE - meter.left)
+        monkeypatch.setattr(effort, "WHOLE", used[-1] - 1)
+        with pytest.raises(tadc.CompileError) as error:
+            made()
+        monkeypatch.undo()
+        (problem,) = error.value.diagnostics
+        assert problem.code == "TAD0318"
+        assert re.match(r"so far [\d,]+ operations in [\d,]+ definitions are made of it", problem.notes[0])
+        assert "the gradient by `" in problem.notes[0]
+    assert used[2] < used[3] < used[4]
 
 
 def test_a_program_of_too_much_work_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
