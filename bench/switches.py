@@ -192,14 +192,6 @@ SWITCHES = [
         {"catalogue:with_sums_over_steps": _unchanged},
     ),
     Switch(
-        "compared values",
-        "what a derivative compares is stored",
-        {
-            "catalogue:store_compared": _unchanged,
-            "catalogue:store_compared_of_recurrences": _unchanged,
-        },
-    ),
-    Switch(
         "equal tensors", "two tensors that are equal are one", {"catalogue:merge_equal_tensors": _unchanged}
     ),
     Switch("rows last", "columns that loops run along are rows", {"catalogue:with_rows_last": _unchanged}),
@@ -226,14 +218,6 @@ SWITCHES = [
         "other factors",
         "products over a fibre but one are products before and after it",
         {"catalogue:with_other_factors": _unchanged},
-    ),
-    Switch(
-        "fibre values",
-        "what is the same on a fibre is computed once",
-        {
-            "rewrites.recomputed:with_fibre_values": _unchanged,
-            "rewrites.packed_lookups:with_fibre_values": _unchanged,
-        },
     ),
     Switch(
         "entries in order",

@@ -363,10 +363,9 @@ class OtherFactors(TermPass):
 class PackLookups(TermPass):
     """Elements of an index array at sorted places of another to those of one that is in their order.
 
-    In the loop over a fibre of `src`, `dst[src.perm[q]]` is `dst.src.taken[q]`, which the inspector makes,
-    and `src[src.perm[q]]` is the value that it is the fibre of. What reads long rows for each element is
-    computed in that order too, where the rows of a large tensor come one after the other then. Index arrays
-    that nothing looks up go.
+    In the loop over a fibre of `src`, `dst[src.perm[q]]` is `dst.src.taken[q]`, which the inspector makes.
+    What reads long rows for each element is computed in that order too, where the rows of a large tensor
+    come one after the other then. Index arrays that nothing looks up go.
     """
 
     def rewrite(self, program: Program) -> Program:

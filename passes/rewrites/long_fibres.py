@@ -20,6 +20,9 @@ computed once, whatever asks for them. Where what is summed depends on that too,
 
 they are parts of what k asks for, as where one element k has both values of a pair. Of such ranges, which
 may overlap, the first are cut, up to E // L parts of all; the others are not.
+
+It is kept for calls where one node has nearly all edges: no thread then takes more steps than a part has
+(`tests/passes/test_long_fibres.py`), and not as many as there are edges.
 """
 
 from __future__ import annotations

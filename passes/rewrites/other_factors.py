@@ -6,9 +6,10 @@
     behind[q] = if {q + 1 < d.ptr[v + 1]} then (x[d.perm[q + 1]] * behind[q + 1]) else (1)
     dx[e] = before[p] * behind[p], where p is the place of e
 
-A fibre takes as many steps as it has elements, and not their square. Nothing is divided: where elements are
-0 the products are as exact as the one on the left. Second derivatives add up such products, with something
-else in the place of one factor:
+A fibre takes as many steps as it has elements, and not their square: the rewrite is kept for nodes that have
+many edges, where a gradient has no end without it (`tests/passes/test_growth.py`). Nothing is divided: where
+elements are 0 the products are as exact as the one on the left. Second derivatives add up such products, with
+something else in the place of one factor:
 
     sum{g: d[g] = d[e]} (if {g = e} then (0) else (v[g] * (the product of all but e and g)))
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from tadc.frontend.program import Program
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.passes.rewrites.entries_in_order import with_entries_in_order
-from tadc.passes.rewrites.fibre_values import with_fibre_values
 from tadc.passes.terms.inspected_arrays import Arrays
 
 
 def packed_program(program: Program) -> Program:
-    """The program with elements in the order of fibres or known there, and without index arrays of the
-    inspector's that nothing looks up."""
+    """The program with elements in the order of fibres, and without index arrays of the inspector's that
+    nothing looks up."""
     if not program.index_arrays():
         return program
-    before, program = program, with_fibre_values(program)
     arrays = Arrays(program)
     program = with_entries_in_order(program, arrays)
     packing = _Packing(arrays)
@@ -30,7 +28,7 @@ def packed_program(program: Program) -> Program:
         for d in program.definitions
     )
     made = arrays.in_program(found)
-    return before if found is before and len(made.arguments) == len(program.arguments) else made
+    return program if found is program and len(made.arguments) == len(program.arguments) else made
 
 
 #: Kinds of what the inspector makes that it brings into the order of another array too.

@@ -30,7 +30,6 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine
-from tadc.passes.rewrites.fibre_values import with_fibre_values
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import ELEMENT, Costs, about, elements, points
 from tadc.passes.terms.index_ranges import Range, ranges_of
@@ -59,8 +58,7 @@ def without_large_tensors(program: Program, limit: int | None = None, by_cost: b
     definitions = [found.added(definition) for definition in program.definitions]
     if not found.formulas:
         return program
-    # What a formula looks up may be what the loop that it is in now runs over.
-    return with_fibre_values(replace(program, definitions=needed(definitions)))
+    return replace(program, definitions=needed(definitions))
 
 
 def reason_to_store(program: Program, name: str) -> str:

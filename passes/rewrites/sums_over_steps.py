@@ -6,6 +6,8 @@
 where du has so many elements that it may be kept in a window (`passes/maps/sweeps.py`): then a step is added
 to all sums while it is there, and no sum may be inside of another, or under a guard. Nor does one follow the
 steps of two recurrences that have nothing in common: `sum{t} (du[t] * u[t] + dv[t] * v[t])` is two sums.
+
+It is kept for memory: without it such gradients have all steps of du (`tests/passes/test_tapes.py`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Tensors that are mostly 0, kept in boxes around their non-zeros.
 
+Jacobians need this: by way of tensors whose own are bands, one takes as many operations as the bands have
+elements, and not the square of that (`tests/passes/test_growth.py`).
+
 A read of such a tensor is a read of the box that the element is in, under the rows that say so; those of
 a sum over the index then bound its loops. An element in several boxes belongs to the first.
 """

@@ -30,7 +30,7 @@ NEEDED = {
     "active_tensors", "forward_program", "reverse_program", "jacobian_program", "by_tangents",
     "cancel_program", "with_fibres", "simplify_program", "renewed", "materialise_program", "factor_program",
     "mark_maps", "blocks", "chained_in_blocks", "is_of_elements", "lower_to_loops",
-    "operations_of", "gpu_of",
+    "operations_of", "gpu_of", "store_compared", "store_compared_of_recurrences",
 }  # fmt: skip
 
 

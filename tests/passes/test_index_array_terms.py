@@ -11,7 +11,7 @@ import pytest
 import tadc
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.printer import print_program
-from tadc.frontend.program import Argument, Definition, Inspected, Program
+from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
@@ -19,7 +19,6 @@ from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.maps.kept import keep
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.rewrites.coordinates import Coordinates
-from tadc.passes.rewrites.fibre_values import with_fibre_values
 from tadc.passes.rewrites.left_out import taken_apart
 from tadc.passes.rewrites.materialise import materialise_program
 from tadc.passes.terms.batched import batched
@@ -188,26 +187,6 @@ def test_what_depends_on_a_batched_index_array_alone_varies() -> None:
     assert f.shape == (Affine.var("b"), 3)
     found = {str(lookup) for t in reachable([f.body]) for form in index_forms(t) for lookup in form.lookups()}
     assert found == {f"src[{f.indices[0]}, e]"}
-
-
-def test_a_loop_over_a_fibre_knows_what_it_looks_up() -> None:
-    u, v = (Argument(name, "i32", (E,), below=N) for name in "uv")
-    of = ("u", "v")
-    ptr = Argument("u.v.ptr", "i32", (N, N + 1), below=E + 1, inspected=Inspected("ptr", of))
-    perm = Argument("u.v.perm", "i32", (E,), below=E, inspected=Inspected("perm", of))
-    terms, q, place = Terms(), Affine.var("q"), [perm.lookup([Affine.var("q")])]
-    bounds = [Constraint(q - ptr.lookup([n, n])), Constraint(ptr.lookup([n, n + 1]) - 1 - q)]
-    read = terms.read("x", [u.lookup(place)], "f64")
-    value = terms.index(v.lookup(place) + 2 * u.lookup([q]))
-    body = terms.reduce(["q"], bounds, terms.apply("mul", [read, value]))
-    made = replace(of_nodes(terms, body), arguments=(u, v, ptr, perm, X))
-    (found,) = with_fibre_values(made).definitions
-    wanted = terms.apply("mul", [terms.read("x", [n], "f64"), terms.index(n + 2 * u.lookup([q]))])
-    assert found.body is terms.reduce(["q"], bounds, wanted)
-    # Of other bounds nothing is known.
-    body = terms.reduce(["q"], [bounds[0], Constraint(ptr.lookup([n, n]) + 1 - q)], read)
-    other = made.with_bodies([body])
-    assert with_fibre_values(other) is other
 
 
 def test_values_of_edges_are_computed_where_they_are_read() -> None:
