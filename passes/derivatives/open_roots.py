@@ -33,6 +33,7 @@ from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.choice_algebra import is_power
 from tadc.passes.derivatives.derivative_table import STEEP, partials
 from tadc.passes.derivatives.formula_slopes import MOST, leaves
+from tadc.passes.derivatives.powers_of_roots import PowersOfRoots
 from tadc.passes.derivatives.series import Expansion, Series
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slopes import CotangentAlgebra
@@ -137,14 +138,15 @@ class _Opened:
         self.shares = Sharing.of(self.program, self.wrt)
         values = ValueRanges(self.program)
         self.algebra = CotangentAlgebra(self.program.terms, values, partials, self.shares)
+        self.plain = PowersOfRoots(self.program.terms, values)
 
     def definition(self, definition: Definition) -> list[Definition]:
         """The definition over formulas, and before it what it is a formula of."""
-        body = definition.body
+        body = self.plain.without(definition.body)
         seen = {read.number: self._formula(read) for read in self._needed(body)}
         if seen:
-            self.is_used = True
-            body = bottom_up(body, seen, self.program.terms.rebuild)
+            body = self.plain.without(bottom_up(body, seen, self.program.terms.rebuild))
+        self.is_used |= body is not definition.body
         made = replace(definition, body=body)
         # Where it is read in turn, it is a formula of what the tensors that it reads are formulas of.
         whole = bottom_up(body, dict[int, Term](), self._opened)

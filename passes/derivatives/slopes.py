@@ -444,9 +444,13 @@ class CotangentAlgebra(ChoiceAlgebra):
         if order < -1:
             return None
         if slope.has_step or self._is_least(slope):
-            # The infinite term alone counts as 0.
+            # The infinite term alone counts as 0, if nothing makes it finite.
             rest = self._terms(0, others, slope)
-            return None if is_const(rest, 0) else self.select("=", *slope.where, rest, beside)
+            if is_const(rest, 0):
+                return None
+            limit = self.select("=", *slope.where, rest, beside)
+            bent = self.is_hidden or (self.is_bent(first) and self.shares(first, slope.u))
+            return self._untold(self.zero, limit, slope) if bent else limit
         if slope.pole or isinstance(first, Const) or self.shares(first, slope.u):
             return None
         there = self.select("=", self.split(first)[1], self.zero, self._terms(0, others, slope), beside)
