@@ -4,8 +4,9 @@
 
 Whatever m is, y is the same: the cotangent of m, `sum{k} (-de[i, k] * e[i, k])`, is 0, and the ties of the
 maximum need not be counted for it. What a variance adds to the cotangent of its mean, `sum{k} (-2 * dv[i] *
-(x[i, k] - m[i]))`, is 0 too. The proof is over the real numbers (`passes/terms/expansion.py`): in floats such
-a sum is what was rounded. What values need is computed as it is written.
+(x[i, k] - m[i]))`, is 0 too, and so is the cotangent of a minimum that each step of a table subtracts in its
+exponents. The proof is over the real numbers (`passes/terms/expansion.py`): in floats such a sum is what was
+rounded. What values need is computed as it is written.
 """
 
 from __future__ import annotations
@@ -14,11 +15,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, holds_reduction, operands
+from tadc.frontend.terms import (
+    Apply,
+    Domain,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    holds_reduction,
+    operands,
+    reachable,
+)
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.expansion import Expander
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.simplify import Simplifier
+from tadc.passes.terms.value_ranges import outside
+
+ARITHMETIC = frozenset(("add", "sub", "mul", "div", "neg", "safe"))
 
 
 def without_vanishing(program: Program) -> Program:
@@ -44,10 +60,10 @@ class _Removal:
     def definition(self, definition: Definition) -> Definition:
         """The definition without what is 0."""
         body = bottom_up(definition.body, self.known, self.node)
-        is_open = definition.name not in self.values and definition.order is None
-        if is_open and holds_reduction(body, self.holds):
+        is_long = definition.order is not None or holds_reduction(body, self.holds)
+        if definition.name not in self.values and is_long:
             self.expander.enter(definition)
-            body = self.kept(body, lambda term: term)
+            body = self.chosen(body, self.expander.facts)
         if is_const(body, 0):
             self.zeros.add(definition.name)
         if body is definition.body:
@@ -62,12 +78,45 @@ class _Removal:
         if all(new is old for new, old in zip(below, operands(term), strict=True)):
             return term
         match term:
-            case Apply(function="add" | "sub" | "mul" | "div" | "neg" | "safe" as function):
+            case Apply(function=function) if function in ARITHMETIC:
                 return getattr(self.algebra, function)(*below)
             case Reduce(kind="sum") if is_const(below[0], 0):
                 return self.algebra.zero
+            case Guard():
+                return self.algebra.guard(term.conditions, below[0], below[1], term.span)
+            case Select(relation=relation):
+                return self.algebra.select(relation, *below, term.span)  # type: ignore[call-arg]
             case _:
                 return self.terms.rebuild(term, below)
+
+    def chosen(self, term: Term, facts: Domain) -> Term:
+        """A term without what is 0 where the facts hold, in factors and in branches of choices too."""
+        self.expander.under(facts)
+        zeros: set[int] = set()
+
+        def parts(node: Term) -> Sequence[Term]:
+            if isinstance(node, Apply) and node.function in ("add", "sub") and self.is_zero(node):
+                zeros.add(node.number)
+                return ()
+            return _parts(node)
+
+        made: dict[int, Term] = {}
+        for node in sorted(reachable([term], parts), key=lambda node: node.number):  # operands come first
+            match node:
+                case Guard(conditions=rows):
+                    branches = ((node.then, facts + rows), (node.otherwise, facts + outside(rows, facts)))
+                    found = self.node(node, [self.chosen(*branch) for branch in branches])
+                case Reduce():
+                    self.expander.under(facts)
+                    found = self.kept(node, lambda term: term)
+                case _ if node.number in zeros:
+                    found = self.algebra.zero
+                case _:
+                    inside = {part.number for part in _parts(node)}
+                    below = [made[t.number] if t.number in inside else t for t in operands(node)]
+                    found = self.node(node, below)
+            made[node.number] = found
+        return made[term.number]
 
     def kept(self, term: Term, whole: Callable[[Term], Term]) -> Term:
         """A term without summands that are 0 in `whole`, which has the sums around them."""
@@ -92,4 +141,15 @@ class _Removal:
 
     def is_zero(self, term: Term) -> bool:
         """Whether a term is proven 0."""
-        return not self.expander.of(term)
+        return self.expander.is_zero(term)
+
+
+def _parts(term: Term) -> Sequence[Term]:
+    """The operands that a term is 0 with, or chooses from: what it compares stays as values have it."""
+    match term:
+        case Select():
+            return (term.then, term.otherwise)
+        case Apply(function=function) if function in ARITHMETIC:
+            return term.operands
+        case _:
+            return ()

@@ -5,7 +5,8 @@
 An atom is a term that is neither a sum nor a product: a read, a function, a sum of products over indices that
 hang together. Equal expansions mean equal values wherever no divisor is 0 and nothing overflows; the reverse
 does not hold. A sum over no point evaluates no divisor, so none leaves a sum that is not proven to have one.
-Tensors in between are read as what defines them.
+Tensors in between are read as what defines them there. Fractions are 0 if they are over their common divisor:
+`c - c * a / (a + b) - c * b / (a + b)`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tadc.frontend.terms import (
     Apply,
     Const,
     Domain,
+    Guard,
     IndexValue,
     Read,
     Reduce,
@@ -28,7 +30,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.algebra import Algebra
 
 MOST_PRODUCTS = 24
@@ -58,6 +60,8 @@ class Expander:
     facts: Domain = ()
     atoms: dict[int, Term] = field(default_factory=dict[int, Term])
     known: dict[int, Expansion] = field(default_factory=dict[int, Expansion])
+    divisors: dict[int, Expansion] = field(default_factory=dict[int, Expansion])
+    """Sums that something is divided by, by the atoms that they are."""
     hints: dict[str, str] = field(default_factory=dict[str, str])
     """What open indices are called where sums are printed."""
     depth: int = 0
@@ -70,8 +74,33 @@ class Expander:
 
     def enter(self, definition: Definition) -> None:
         """Look at a definition: what is known of its indices is not that of others of their names."""
-        self.facts = self.program.facts(definition)
-        self.known.clear()
+        self.under(self.program.facts(definition))
+
+    def under(self, facts: Domain) -> None:
+        """Look at terms where the facts hold."""
+        if facts != self.facts:
+            self.facts = facts
+            self.known.clear()
+
+    def is_zero(self, term: Term) -> bool:
+        """Whether a term is proven 0, by its expansion over a common divisor."""
+        found = self.of(term)
+        try:
+            while divided := [a for powers in found for a, n in powers if n < 0 and a in self.divisors]:
+                found = self.times(found, divided[0])
+        except TooLong:
+            return False
+        return not found
+
+    def times(self, found: Expansion, divisor: int) -> Expansion:
+        """An expansion multiplied by the highest power of a divisor in it."""
+        most, own = max(-dict(powers).get(divisor, 0) for powers in found), self.divisors[divisor]
+        made: list[Expansion] = []
+        for powers, scale in found.items():
+            others = tuple((atom, n) for atom, n in powers if atom != divisor)
+            above = _power(own, most + dict(powers).get(divisor, 0))
+            made.append(_multiplied({others: scale}, above))
+        return _added(made)
 
     def of(self, term: Term) -> Expansion:
         """The expansion of a term."""
@@ -114,6 +143,12 @@ class Expander:
                 return _power(self.of(base) if n > 0 else self.inverse(base), abs(n))
             case Reduce(kind="sum"):
                 return self.summed(term)
+            case Guard(conditions=rows) if all(
+                implied(f, self.facts) for row in rows for f in row.inequalities
+            ):
+                return self.of(term.then)
+            case Guard(conditions=rows) if is_empty((*self.facts, *rows)):
+                return self.of(term.otherwise)
             case _:
                 return self.atom(term)
 
@@ -123,6 +158,8 @@ class Expander:
         if len(found) == 1:
             ((powers, scale),) = found.items()
             return {tuple((atom, -n) for atom, n in powers): 1 / scale}
+        if found:
+            self.divisors[term.number] = found
         return self.atom(term, -1)
 
     def summed(self, term: Reduce) -> Expansion:

@@ -79,16 +79,17 @@ def cancel_deltas(state: Compilation) -> None:
 
 def clean_up(state: Compilation) -> None:
     """What a person would write."""
-    from tadc.passes.catalogue import Compress, Fold, Simplify
+    from tadc.passes.catalogue import Compress, DropZeros, Fold, Simplify
 
-    compress = [Compress()] if state.options.mode == "jacobian" else []
-    state.rewrite(Simplify(), *compress, Fold())
+    options = state.options
+    zeros = [] if options.materialize == "never" or options.separate else [DropZeros()]
+    compress = [Compress()] if options.mode == "jacobian" else []
+    state.rewrite(Simplify(), *zeros, *compress, Fold())
 
 
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once, but for what costs less anew."""
     from tadc.passes.catalogue import (
-        DropZeros,
         ElementValues,
         Factor,
         Fibres,
@@ -111,7 +112,7 @@ def hoist(state: Compilation) -> None:
         # The program as it is written, but for what it has no room for.
         state.rewrite(recompute, PackLookups())
         return
-    state.rewrite(DropZeros(), Factor(values=True))
+    state.rewrite(Factor(values=True))
     before = state.form
     state.rewrite(recompute)
     if state.form is not before:

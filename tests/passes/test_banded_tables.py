@@ -16,6 +16,8 @@ HEAD = "x: f64[N]; y: f64[M]; size W; g: f64\nlet scan{i + j} r[i: N, j: M] ="
 BAND, LAST = "i - j <= W and j - i <= W", "\nf = r[N - 1, M - 1]"
 EXP = "exp(-r[{}]/g)"
 LEFT, UP, BOTH = (EXP.format(at) for at in ("i, j - 1", "i - 1, j", "i - 1, j - 1"))
+LEAST = "min(r[i - 1, j], min(r[i, j - 1], r[i - 1, j - 1]))"
+SHIFTED = f"exp(({LEAST} - r[{{}}])/g)"
 
 SPELLINGS = {
     "guards": f"""{HEAD} if {{{BAND}}} then ((x[i] - y[j])**2 + if {{i = 0 and j = 0}} then (0) else (-g*log(
@@ -36,6 +38,10 @@ SPELLINGS = {
     (x[i] - y[j])**2 - g*log(exp(-(if {{i >= 1}} then (r[i - 1, j]) else (1e3))/g)
     + exp(-(if {{j >= 1}} then (r[i, j - 1]) else (1e3))/g)
     + exp(-(if {{i >= 1 and j >= 1}} then (r[i - 1, j - 1]) else (1e3))/g))) else (1e3)){LAST}""",
+    "shifted": f"""{HEAD} if {{{BAND}}} then ((x[i] - y[j])**2 + if {{i = 0 and j = 0}} then (0) else (
+    if {{i = 0}} then (r[0, j - 1]) else (if {{j = 0}} then (r[i - 1, 0]) else ({LEAST} - g*log(
+    {SHIFTED.format("i - 1, j")} + {SHIFTED.format("i, j - 1")} + {SHIFTED.format("i - 1, j - 1")}
+    ))))) else (1e3){LAST}""",
     "a range": f"""x: f64[N]; y: f64[M]; size W; g: f64
     let scan{{2*i + s}} r[i: N, s: 2*W + 1] = if {{i + s >= W and i + s - W <= M - 1}} then (
     (x[i] - y[i + s - W])**2 + if {{i = 0 and s = W}} then (0) else (-g*log(
@@ -44,7 +50,7 @@ SPELLINGS = {
     + if {{i >= 1 and i + s - 1 >= W}} then ({EXP.format("i - 1, s")}) else (0)))) else (0)
     f = sum{{s: 2*W + 1: N - 1 + s - W = M - 1}} (r[N - 1, s])""",
 }  # fmt: skip
-"""Outside of the band nothing is read, or what is as good as infinite."""
+"""Outside of the band nothing is read, or what is as good as infinite; the minimum has the cotangent 0."""
 
 
 def warped(x: jax.Array, y: jax.Array, g: jax.Array, width: int) -> jax.Array:

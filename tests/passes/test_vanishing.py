@@ -138,6 +138,26 @@ def test_fewer_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found < before) == CASES[name][2]
 
 
+def test_a_minimum_that_steps_subtract() -> None:
+    """Its cotangent, a difference of fractions under conditions, is in no derivative that is printed."""
+    f = tadc.function("""x: f64[N]
+    let scan{i} r[i: N] = x[i] + if {i >= 2} then (min(r[i - 1], r[i - 2]) - log(
+    exp(min(r[i - 1], r[i - 2]) - r[i - 1]) + exp(min(r[i - 1], r[i - 2]) - r[i - 2]))) else (0)
+    f = r[N - 1]""")
+    x = np.random.default_rng(0).normal(size=7)
+
+    def value(x: jax.Array) -> jax.Array:
+        r = [x[0], x[1]]
+        for step in x[2:]:
+            r.append(step - jnp.logaddexp(-r[-1], -r[-2]))
+        return r[-1]
+
+    assert "select" not in str(tadc.grad(f))
+    np.testing.assert_allclose(tadc.grad(f)(x), jax.grad(value)(jnp.asarray(x)), rtol=1e-12, atol=1e-12)
+    found = tadc.jacobian(tadc.grad(f), "x")(x)
+    np.testing.assert_allclose(found, jax.hessian(value)(jnp.asarray(x)), rtol=1e-9, atol=1e-12)
+
+
 def test_values_are_rounded_as_written() -> None:
     """What is left of rounding corrects a variance."""
     text = "x: f64[K]; let m = sum{k} (x[k]) / K; f = sum{k} (x[k] - m)"
