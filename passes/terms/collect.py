@@ -2,6 +2,7 @@
 
     sum{D} f + sum{D} g                                     is  sum{D} (f + g)
     sum{D, t = 0} f + sum{D, t >= 1} f                      is  sum{D} f   where t >= 0
+    (if t = 0 then f else 0) + (if t >= 1 then f else 0)    is  if t >= 0 then f else 0
     (if C then f else 0) + (if C then g else 0)             is  if C then (f + g) else 0
     (if b = 0 then f else 0) + (if b = 1 then g else 0)     is  if b >= 1 then (if b = 1 …) else (if b = 0 …)
 
@@ -16,11 +17,14 @@ from functools import reduce
 
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import implied, irredundant
 from tadc.passes.terms.algebra import Algebra, is_const
 
 #: Fewer cases than this are tested one after the other.
 FEWEST_CASES = 8
+
+#: A guard is compared with no more of what stands before it.
+MOST_GUARDS = 8
 
 
 @dataclass(frozen=True)
@@ -173,19 +177,57 @@ def _union(terms: Terms, x: Term, y: Term) -> Term | None:
     assert isinstance(y, Reduce)
     binders, domain, body = terms.open(x)
     others = [row.substitute(dict(zip(y.binders, map(Affine.var, binders), strict=True))) for row in y.domain]
-    both = [row for row in domain if row in others]
-    own, other = ([row for row in rows if row not in both] for rows in (domain, others))
-    if len(own) != 1 or len(other) != 1 or not _divide(own[0], other[0], both):
-        return None
-    return terms.reduce(binders, both, body, hints=x.hints, span=x.span)
+    rows = united(domain, others, ())
+    return None if rows is None else terms.reduce(binders, rows, body, hints=x.hints, span=x.span)
 
 
-def _divide(x: Constraint, y: Constraint, rows: Sequence[Constraint]) -> bool:
-    """Whether one of two holds where the rows do, and never both: `t = 0` and `t >= 1`, where `t >= 0`."""
+def with_guard(algebra: Algebra, total: Term, part: Guard, facts: Domain) -> Term | None:
+    """A total and a guard that is added, where one of the last guards in it adds the same term, as one guard
+    under the conditions of either; None where there is none."""
+    above: list[Apply] = []
+    while len(above) < MOST_GUARDS:
+        rest, last = total.operands if isinstance(total, Apply) and total.function == "add" else (None, total)
+        rows = _either(last, part, facts) if isinstance(last, Guard) else None
+        if rows is not None:
+            wide = algebra.guard(irredundant(rows, facts), part.then, part.otherwise)
+            made: Term = wide if rest is None else algebra.terms.apply("add", (rest, wide))
+            for node in reversed(above):
+                made = algebra.terms.rebuild(node, (made, node.operands[1]))
+            return made
+        if not isinstance(total, Apply) or total.function not in ("add", "sub"):
+            return None
+        above.append(total)
+        total = total.operands[0]
+    return None
+
+
+def _either(x: Guard, y: Guard, facts: Domain) -> Domain | None:
+    """The conditions under which one of two guards adds a term, if both add that one, never both."""
+    same = x.then is y.then and is_const(x.otherwise, 0) and is_const(y.otherwise, 0)
+    return united(x.conditions, y.conditions, facts) if same else None
+
+
+def united(x: Domain, y: Sequence[Constraint], facts: Domain) -> Domain | None:
+    """Rows that hold where those of one set or those of the other do, and never both, where the facts hold.
+
+    One row of each divides `t >= 0` in `t = 0` and `t >= 1`, or all in `t >= 0` and `t <= -1`.
+    """
+    for own, other in ((a, b) for a in x if a not in y for b in y if b not in x):
+        whole = _whole(own, other)
+        if whole is not None:
+            rest = dict.fromkeys(row for row in (*x, *y) if row not in (own, other))
+            sides = [form for row in rest for form in row.inequalities]
+            if all(implied(form, (*facts, *rows)) for rows in (x, y) for form in sides):
+                return (*rest, *whole)
+    return None
+
+
+def _whole(x: Constraint, y: Constraint) -> Domain | None:
+    """What holds where one of two rows does, if never both do; None where no row says that."""
     if x.equality == y.equality:
-        return not x.equality and x.form + y.form + 1 == Affine.const(0)
+        return () if not x.equality and x.form + y.form + 1 == Affine.const(0) else None
     x, y = (x, y) if x.equality else (y, x)
-    return any(side - 1 == y.form and implied(side, rows) for side in (x.form, -x.form))
+    return next(((Constraint(side),) for side in (x.form, -x.form) if side - 1 == y.form), None)
 
 
 def _domain_key(term: Term) -> object:

@@ -26,6 +26,7 @@ from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, neg
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.alike import RewrittenOnce
+from tadc.passes.terms.collect import with_guard
 from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.value_ranges import ValueRanges, read_under
 
@@ -146,6 +147,8 @@ class Simplifier:
             case (("add" | "sub"), [Guard() as x, Guard() as y]) if self.algebra.are_zero_together(x, y):
                 then = self.terms.apply(term.function, [x.then, y.then], term.span)
                 return self.algebra.guard(x.conditions, then, self.algebra.zero)
+            case "add", [x, Guard() as y] if found := with_guard(self.algebra, x, y, facts):
+                return found
             case "safe", [zero, _] if is_const(zero, 0):
                 return zero
             case "safe", [x, y] if self.values.of(y, facts + self.seen).finite:

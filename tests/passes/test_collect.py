@@ -79,6 +79,31 @@ def test_sums_over_parts_of_a_set_are_one():
     np.testing.assert_allclose(g(x, df), [*(2 * df * range(5))[1:4], 3 * df[4], 0])
 
 
+def test_guards_of_one_term_over_parts_of_a_set_are_one():
+    """Where r is read at all, both parts of the band read the same of the row above."""
+    text = """x: f64[N]; size W
+    let scan{i + j} r[i: N, j: N] = if {i - j <= W and j - i <= W} then (x[i]
+    + if {i = 0} then (0) else (if {j = 0} then (0) else (if {i - j = W} then (A*sin(r[i - 1, j])) else (
+    if {j - i = W} then (x[j]) else (2*sin(r[i - 1, j])))))) else (0)
+    f = sum{i, j} (r[i, j])"""
+    f, g = (tadc.vjp(tadc.function(text.replace("A", a))) for a in "23")
+    assert [str(h).count("cos(r[") for h in (f, g)] == [1, 2]
+    x, e = np.random.default_rng(0).normal(size=6), 1e-6
+
+    def value(x: np.ndarray, a: int) -> float:
+        r = np.zeros((6, 6))
+        for i, j in np.ndindex(6, 6):
+            if abs(i - j) <= 2:
+                above = a if i - j == 2 else 2
+                rest = x[j] if j - i == 2 else above * np.sin(r[i - 1, j])
+                r[i, j] = x[i] + (rest if i and j else 0)
+        return r.sum()
+
+    for h, a in ((f, 2), (g, 3)):
+        expected = [(value(x + d, a) - value(x - d, a)) / (2 * e) for d in e * np.eye(6)]
+        np.testing.assert_allclose(h(x=x, W=2, df=1.0), expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.sweep
 def test_hundreds_of_squares_compile_in_linear_time():
     """LLVM took 14 times as long for the gradient of 800 squares as for that of 200."""
