@@ -17,11 +17,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, index_forms, reachable
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, reachable
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.inspected_arrays import Arrays
@@ -80,29 +79,13 @@ class _Sum:
         assert isinstance(elements, int)
         if self.arrays[source].increasing or len(self.arrays[source].shape) > 1 or elements < LEAST_ELEMENTS:
             return False
+        # In blocks they have another order, and a tensor that was made in that of fibres has not.
+        (q,), _, inner = self.program.terms.open(body)
         return (
             not holds_reduction(body.body, {})
-            and self.moves(body, source)
+            and self.arrays.is_place(q, source, inner)
             and any(self.bytes(read) > FAR for read in self.far(body.body, source))
         )
-
-    def moves(self, body: Reduce, source: str) -> bool:
-        """Whether all that is read is at elements of arrays in the order of the fibres: these have another in
-        blocks, and a tensor that was made in that of fibres has not."""
-        (q,), _, inner = self.program.terms.open(body)
-
-        def fixed(atom: str | Floor | Lookup) -> Affine | None:
-            return ZERO if self.in_order(atom, source) and atom.at == (Affine.var(q),) else None
-
-        forms = (form for term in reachable([inner]) for form in index_forms(term))
-        return all(q not in form.replace(fixed).variables for form in forms)
-
-    def in_order(self, atom: str | Floor | Lookup, source: str) -> TypeGuard[Lookup]:
-        """Whether an element is of an array in the order of the fibres of another."""
-        about = self.arrays[atom.array].inspected if isinstance(atom, Lookup) else None
-        if about is None or about.of[-1:] != (source,):
-            return False
-        return about.kind == "taken" or (about.kind == "perm" and len(about.of) == 1)
 
     def far(self, body: Term, source: str) -> Iterator[Read]:
         """The reads at places of the elements of an index array."""
@@ -137,16 +120,10 @@ class _Sum:
             Constraint(arrays.taken(source, blocks).lookup([place]) - Affine.var(index), equality=True),
         )
 
-        def moved(atom: str | Floor | Lookup) -> Affine | None:
-            if not self.in_order(atom, source):
-                return None
-            about = arrays[atom.array].inspected
-            assert about is not None
-            is_perm = about.kind == "perm"
-            made = arrays.perm([blocks], about.axis) if is_perm else arrays.taken(about.of[0], blocks)
-            return made.lookup(atom.at)
+        def moved(form: Affine) -> Affine:
+            return form.replace(lambda atom: arrays.resorted(atom, source, blocks))
 
-        inner = terms.rewrite_forms(inner, frozenset((q,)), lambda form: form.replace(moved))
+        inner = terms.rewrite_forms(inner, frozenset((q,)), moved)
         return terms.reduce([q], rows, inner, hints=["q"], span=body.span)
 
     def block(self) -> int:

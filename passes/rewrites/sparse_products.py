@@ -27,8 +27,8 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, index_forms, reachable
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import BUFFER, ELEMENT, SPREAD
@@ -142,7 +142,7 @@ class _Match:
         if about is None or about.kind != "ptr" or not isinstance(body, Guard):
             return None
         key = about.of[0]
-        if not is_const(body.otherwise, 0) or not self.moves(body.then, t, key):
+        if not is_const(body.otherwise, 0) or not self.arrays.is_place(t, key, body.then):
             return None
         told = self.told(body.conditions, t, key)
         own = {name: array for name, form in told.items() if (array := self.own(form)) is not None}
@@ -179,32 +179,16 @@ class _Match:
         """The values of elements at t, by their arrays; nothing where conditions say more."""
         found: dict[str, Affine] = {}
         for row in conditions:
-            here = [a for a, k in row.form.terms if abs(k) == 1 and self.at_place(a, t, key) == "taken"]
-            if not row.equality or len(here) != 1 or not isinstance(here[0], Lookup):
+            atoms = (atom for atom, k in row.form.terms if abs(k) == 1)
+            here = [a for a in atoms if self.arrays.sorted_by(a, key) and a.at == (Affine.var(t),)]
+            if not row.equality or len(here) != 1:
                 return {}
             about = self.arrays[here[0].array].inspected
-            assert about is not None
+            if about is None or about.kind != "taken":
+                return {}
             k = row.form.coefficient(here[0])
             found[about.of[0]] = Affine.atom(here[0]) - row.form * k
         return found if len(found) == len(conditions) else {}
-
-    def at_place(self, atom: str | Floor | Lookup, t: str, key: str) -> str:
-        """What the inspector made an element at place t of, in the order of keys; nothing for others."""
-        if not isinstance(atom, Lookup):
-            return ""
-        about = self.arrays[atom.array].inspected
-        if about is None or about.of[-1:] != (key,) or atom.at != (Affine.var(t),):
-            return ""
-        return about.kind if about.kind in ("taken", "perm") and about.axis == 0 else ""
-
-    def moves(self, term: Term, t: str, key: str) -> bool:
-        """Whether t is nothing but a place in the order of keys."""
-
-        def fixed(atom: str | Floor | Lookup) -> Affine | None:
-            return ZERO if self.at_place(atom, t, key) else None
-
-        forms = (form for each in reachable([term]) for form in index_forms(each))
-        return all(t not in form.replace(fixed).variables for form in forms)
 
 
 @dataclass(frozen=True)
@@ -266,19 +250,14 @@ class _Sums:
 
     def nested(self, outer: Domain, inner: Domain, whole: Term) -> Term:
         """The sum over both indices where rows hold."""
-        q, t = self.found.q, self.found.t
-        term = self.terms.rewrite_forms(self.found.term, frozenset((t,)), lambda f: f.replace(self.moved))
+        q, t, key = self.found.q, self.found.t, self.found.key
+
+        def moved(form: Affine) -> Affine:
+            return form.replace(lambda atom: self.arrays.resorted(atom, key, self.others))
+
+        term = self.terms.rewrite_forms(self.found.term, frozenset((t,)), moved)
         summand = self.terms.reduce([t], inner, term, hints=["t"], span=whole.span)
         return self.terms.reduce([q], outer, summand, hints=["q"], span=whole.span)
-
-    def moved(self, atom: str | Floor | Lookup) -> Affine | None:
-        """An element in the order of keys in that of rows."""
-        about = self.arrays[atom.array].inspected if isinstance(atom, Lookup) else None
-        if about is None or not isinstance(atom, Lookup) or about.of[-1:] != (self.found.key,):
-            return None
-        is_perm = about.kind == "perm"
-        made = self.arrays.perm([self.others], 0) if is_perm else self.arrays.taken(about.of[0], self.others)
-        return made.lookup(atom.at)
 
 
 class _Rows(_Sums):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from tadc.frontend.extents import Extent, as_form, count_of, extent
 from tadc.frontend.program import Argument, Inspected, Program
 from tadc.frontend.terms import Term, index_forms, reachable
-from tadc.lattice.affine import ZERO, Affine, Lookup
+from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 
 
 @dataclass
@@ -95,6 +96,34 @@ class Arrays:
         argument = self[array]
         shape, below = tuple(map(as_form, argument.shape)), as_form(self.below(array))
         return self.make("taken", (array, by), 0, shape, below, increasing=array == by and len(shape) == 1)
+
+    def sorted_by(self, atom: str | Floor | Lookup, of: str) -> TypeGuard[Lookup]:
+        """Whether an element is of an array in the order of another's, as loops over the fibres of that pass
+        it: at a place of its `perm`, or `taken` in its order."""
+        about = self[atom.array].inspected if isinstance(atom, Lookup) else None
+        return about is not None and ((about.kind, about.of) == ("perm", (of,)) or self._is_taken(about, of))
+
+    def resorted(self, atom: str | Floor | Lookup, old: str, new: str) -> Affine | None:
+        """An element in the order of one array in that of another; None for any other."""
+        about = self[atom.array].inspected if self.sorted_by(atom, old) else None
+        if about is None or not isinstance(atom, Lookup):
+            return None
+        made = self.taken(about.of[0], new) if self._is_taken(about, old) else self.perm([new], about.axis)
+        return made.lookup(atom.at)
+
+    def is_place(self, name: str, of: str, root: Term) -> bool:
+        """Whether an index is nothing in a term but a place in the order of an array."""
+        at = (Affine.var(name),)
+
+        def fixed(atom: str | Floor | Lookup) -> Affine | None:
+            return ZERO if self.sorted_by(atom, of) and atom.at == at else None
+
+        forms = (form for term in reachable([root]) for form in index_forms(term))
+        return all(name not in form.replace(fixed).variables for form in forms)
+
+    @staticmethod
+    def _is_taken(about: Inspected, of: str) -> bool:
+        return about.kind == "taken" and about.of[-1] == of
 
     def whole(self, ptr: str, length: int) -> Argument:
         """How many parts of a length are in the ranges between neighbours before one, row by row."""
