@@ -45,6 +45,7 @@ from tadc.dialect import text_reader, text_writer
 from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
+from tadc.dialect.text_forms import FORMS
 from tadc.dialect.text_tokens import Rebuilt, Tokens
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -212,7 +213,7 @@ def _diagnostic(diagnostic: Any, headline: tuple[str, str], places: _Places | No
         if place := place_of(diagnostic.location):
             made.notes.append(f"at {place.file}:{place.line}:{place.column}")
     if unknown := _UNKNOWN.match(text):
-        made.helps += did_you_mean(unknown.group(1), text_reader.OPS)
+        made.helps += did_you_mean(unknown.group(1), FORMS)
     for note in diagnostic.notes:
         offset = places.offset(note.location) if places else None
         if note.message.startswith(_NOISE):

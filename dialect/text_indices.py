@@ -8,8 +8,9 @@ was: in `L <= R` the terms of `L` come first, negated, then those of `R`; in `L 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tadc.dialect.text_tokens import Token, Tokens
 
@@ -17,6 +18,8 @@ from tadc.dialect.text_tokens import Token, Tokens
 PRODUCTS = ("*", "floordiv", "ceildiv", "mod")
 _NUMBER = re.compile(r"-?\d+\Z")
 _RELATIONS = ("<=", "<", ">=", ">", "==")
+
+Found = TypeVar("Found")
 
 Sum = list[tuple[str, str]]  # (sign, term) in order
 
@@ -41,6 +44,7 @@ class Space:
     binders: Sequence[str] | None = None
     operands: list[Token] = field(default_factory=list[Token])
     closed: bool = False
+    kind = "value"
 
     def name(self, token: Token) -> str:
         """The dimension or symbol of a name."""
@@ -117,12 +121,23 @@ class Cursor(TokenCursor):
 
     def values(self, close: str) -> list[Token]:
         """Names separated by commas, up to a closing bracket."""
-        found: list[Token] = []
+        return self.listed(close, lambda: self.expect_kind("value", "a value such as `%i`"))
+
+    def listed(self, close: str, read: Callable[[], Found]) -> list[Found]:
+        """Things separated by commas, up to a closing bracket."""
+        found: list[Found] = []
         while not self.accept(close):
             if found:
                 self.expect(",")
-            found.append(self.expect_kind("value", "a value such as `%i`"))
+            found.append(read())
         return found
+
+    def after_angles(self) -> str:
+        """The text of a token and its `<…>`, if any."""
+        start, self.at = self.at, self.tokens.after_angles(self.at)
+        if self.tokens.is_at(start + 1, "<") and self.tokens[self.at - 1].text != ">":
+            raise TextError("this `<` is never closed", self.tokens[start + 1])
+        return self.tokens.flat(start, self.at)
 
     # -- index expressions ---------------------------------------------------------------------
 
@@ -155,32 +170,24 @@ class Cursor(TokenCursor):
         if self.accept("-"):
             return f"-{self.factor(space)}"
         if self.accept("("):
-            inner = spell(self.sum(space))
+            inner = self.form(space)
             self.expect(")")
             return f"({inner})"
         if token.kind == "number" and token.text.isdigit():
             return self.take().text
-        return space.name(self.expect_kind("value", "an index such as `%i` or a number"))
+        return space.name(self.expect_kind(space.kind, "an index such as `%i` or a number"))
 
     def forms(self, space: Space, close: str) -> list[str]:
         """Index expressions separated by commas, up to a closing bracket."""
-        found: list[str] = []
-        while not self.accept(close):
-            if found:
-                self.expect(",")
-            found.append(spell(self.sum(space)))
-        return found
+        return self.listed(close, lambda: self.form(space))
+
+    def form(self, space: Space) -> str:
+        """An index expression."""
+        return spell(self.sum(space))
 
     def rows(self, space: Space) -> list[str]:
         """The constraints up to `}`, each as MLIR's `form >= 0` or `form == 0`."""
-        found: list[str] = []
-        first = True
-        while not self.accept("}"):
-            if not first:
-                self.expect(",")
-            first = False
-            found += self.comparison(space)
-        return found
+        return [row for rows in self.listed("}", lambda: self.comparison(space)) for row in rows]
 
     def comparison(self, space: Space) -> list[str]:
         """`L <= R`, or `A <= X <= B`."""

@@ -3,64 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
-from tadc.dialect.text_indices import Cursor, Space, TextError, spell
+from tadc.dialect.text_forms import PIECES, Op, box_attribute, element_type
+from tadc.dialect.text_indices import Cursor, Space, TextError
 from tadc.dialect.text_tokens import Rebuilt, Token, Tokens
+from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 
 
 def read(source: Source) -> Rebuilt:
     """The generic form, one line a line; raises CompileError (TAD0601) where it does not read."""
-    if "tad." not in source.text:
-        whole = Rebuilt(source.text)
-        whole.copy_to(len(source.text))
-        return whole
+    reader = _Reader(source)
     try:
-        return _Reader(source).run()
+        with deep_recursion():
+            reader.run(len(reader.tokens) - 1)
     except TextError as error:
         span = Span(error.token.start, max(error.token.end, error.token.start + 1))
         label = Label(span, error.message)
         raise CompileError([Diagnostic("TAD0601", "cannot read the IR", label, source=source)]) from None
-
-
-@dataclass
-class _Op:
-    """What the head of an op says, for its end."""
-
-    token: Token
-    result: str
-    operands: Sequence[Token] = ()
-    types: Sequence[str] = ()
-    result_type: str = ""
-    place: str = ""
-    attributes: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-
-    def give(self, key: str, value: str, token: Token) -> None:
-        """Set an attribute, said at a token."""
-        self.attributes.append((f"{key} = {value}" if key else value, token.start))
+    reader.out.copy_to(len(source.text))
+    return reader.out
 
 
 class _Reader(Cursor):
+    """Copies a text up to each op in readable form, reads that by its pattern, and puts its generic form."""
+
     def __init__(self, source: Source) -> None:
-        super().__init__(Tokens(source.text))
+        super().__init__(Tokens(source.text if "tad." in source.text else ""))
         self.source = source
         self.out = Rebuilt(source.text)
-        self.ends: dict[int, Callable[[], None]] = {}
         self.scopes: list[set[str]] = []
 
-    def run(self) -> Rebuilt:
-        while self.token.kind != "end":
-            if self.at in self.ends:
-                self.ends.pop(self.at)()
-            elif self.token.kind == "word" and self.token.text in OPS and self.is_op():
+    def run(self, end: int) -> None:
+        """All ops up to a token."""
+        while self.at < end:
+            if self.token.kind == "word" and self.token.text in PIECES and self.is_op():
                 self.op()
             else:
                 self.at += 1
-        self.out.copy_to(len(self.source.text))
-        return self.out
 
     def is_op(self) -> bool:
         """Not the key of an attribute, as in `{tad.read, tad.sum = 1}`."""
@@ -68,273 +50,84 @@ class _Reader(Cursor):
         return before not in ("{", ",") or after not in ("=", ",", "}")
 
     def op(self) -> None:
+        """One op with its regions."""
         tokens, at = self.tokens, self.at
         named = at >= 2 and tokens.is_at(at - 1, "=") and tokens[at - 2].kind == "value"
         self.out.copy_to(self.token.start)
-        op = _Op(self.take(), tokens[at - 2].text[1:] if named else "")
-        OPS[op.token.text](self, op)
-
-    # -- ops with regions ----------------------------------------------------------------------
-
-    def map(self, op: _Op) -> None:
-        self.elements(op, *self.binders())
-
-    def scan(self, op: _Op) -> None:
-        own = self.expect_kind("value", "a name for the tensor itself, such as `%own`")
-        place = self.given_location() or self.location(own, self.binder_name(own))
-        binders, places = self.binders()
-        self.expect("by")
-        token = self.token
-        if token.kind == "alias" or token.text == "affine_map":
-            order = self.attribute("affine_map")
+        op = Op(self.token.text, self.take(), result=tokens[at - 2].text[1:] if named else "")
+        self.fields(op)
+        if op.regions:
+            self.out.put(")", self.tokens[self.at - 1].start)
+            self.scopes.pop()
         else:
-            space = Space([b.text for b in binders], closed=True)
-            order = space.map([spell(self.sum(space))])
-        op.give("order", order, token)
-        self.elements(op, binders, places, (own, place))
+            self.call(op)
+        self.finish(op)
 
-    def elements(
-        self, op: _Op, binders: list[Token], places: list[str], own: tuple[Token, str] | None = None
-    ) -> None:
-        """The rest of what makes a tensor, from its domain on; `own` is what stands for it inside."""
-        boxed = self.token.text not in ("in", "[")
-        if not boxed:
-            space = self.space([b.text for b in binders])
-            self.expect("in")
-            self.set(op, "domain", space)
-            op.operands = space.operands
-            op.types = ["index"] * len(op.operands)
-        self.discardable(op)
-        self.expect("->")
-        op.result_type = self.type()
-        if boxed:
-            op.give("domain", box_attribute(op.result_type, len(binders)), op.token)
-        self.open(op, binders, places, own)
-        self.region(op, self.close)
+    def fields(self, op: Op) -> None:
+        """What its pattern says."""
+        for number, piece in enumerate(PIECES[op.name]):
+            if number % 2:
+                FIELDS[piece](self, op)
+            else:
+                for word in piece.split():
+                    self.expect(word)
 
-    def sum_op(self, op: _Op) -> None:
-        binders, places = self.binders()
-        space = self.space([b.text for b in binders])
-        lookups = self.lookups() if self.accept("at") else []
-        space.binders = [*(space.binders or ()), *(f"%{lookup.result}" for lookup in lookups)]
-        self.expect("in")
-        self.set(op, "domain", space)
-        self.discardable(op)
-        self.expect("->")
-        op.operands, op.result_type = space.operands, self.type()
-        op.types = ["index"] * len(op.operands)
-        self.open(op, binders, places)
-        self.region(op, self.close)
-        for lookup in lookups:
-            self.out.put(f" %{lookup.result} = ", lookup.token.start)
-            self.call_and_finish(lookup)
+    # -- the generic form ----------------------------------------------------------------------
 
-    def lookups(self) -> list[_Op]:
-        """`(%t = %src[%e] : tensor<?xi32>)`, which the body begins with."""
-        self.expect("(")
-        found: list[_Op] = []
-        while not self.accept(")"):
-            if found:
-                self.expect(",")
-            name = self.expect_kind("value", "an index such as `%t`")
-            self.expect("=")
-            found.append(_Op(Token("word", "tad.lookup", name.start, name.end), name.text[1:]))
-            self.element(found[-1])
-            found[-1].result_type = "index"
-            found[-1].place = self.given_location()
-        return found
-
-    def reduce_op(self, op: _Op) -> None:
-        kind = self.expect_kind("string", 'a kind such as `"max"`')
-        op.give("kind", kind.text, kind)
-        self.sum_op(op)
-
-    def guard(self, op: _Op) -> None:
-        space = self.space(None)
-        self.expect("where")
-        self.set(op, "where", space)
-        self.discardable(op)
-        self.expect("->")
-        op.operands, op.result_type = space.operands, self.type()
-        op.types = ["index"] * len(op.operands)
-        self.open(op, [], [])
-        self.region(op, self.otherwise)
-
-    def binders(self) -> tuple[list[Token], list[str]]:
-        """`(%i, %j)`: the names, and the location of each."""
-        self.expect("(")
-        found: list[Token] = []
-        places: list[str] = []
-        while not self.accept(")"):
-            if found:
-                self.expect(",")
-            found.append(self.expect_kind("value", "an index such as `%i`"))
-            places.append(self.given_location() or self.location(found[-1], self.binder_name(found[-1])))
-        return found, places
-
-    def binder_name(self, token: Token) -> str:
-        """Undo how MLIR makes names unique: `%k_0` under `%k` is a `k` as well."""
-        name = token.text[1:]
-        match = re.fullmatch(r"(.*)_\d+", name)
-        inner = match is not None and any(match.group(1) in scope for scope in self.scopes)
-        return match.group(1) if match and inner else name
-
-    def space(self, binders: Sequence[str] | None) -> Space:
-        """`[%i, %j]`, the outer indices in order, where it is given."""
-        if self.accept("["):
-            return Space(binders, self.values("]"), closed=True)
-        return Space(binders)
-
-    def set(self, op: _Op, key: str, space: Space) -> None:
-        """`{rows}`, or an attribute."""
-        token = self.token
-        rows = space.set(self.rows(space)) if self.accept("{") else self.attribute("affine_set")
-        op.give(key, rows, token)
-
-    def open(
-        self,
-        op: _Op,
-        binders: Sequence[Token],
-        places: Sequence[str],
-        own: tuple[Token, str] | None = None,
-    ) -> None:
-        """Write `"tad.sum"(%i) ({ ^bb0(%k: index …):`; the next token is the `{`."""
-        out = self.out
-        self.call(op)
-        out.put(" ({", self.token.start)
-        given = [(b, "index", place) for b, place in zip(binders, places, strict=True)]
-        if own is not None:
-            given.append((own[0], op.result_type, own[1]))
-        for number, (binder, type, place) in enumerate(given):
-            out.put(", " if number else " ^bb0(", binder.start)
-            out.put(f"{binder.text}: {type}{place}", binder.start)
-        out.put("):" if given else "", self.token.start)
-        self.scopes.append({b.text[1:] for b, _, _ in given})
-
-    def call(self, op: _Op) -> None:
+    def call(self, op: Op) -> None:
         """Write `"tad.read"(%a, %i)`."""
-        self.out.put(f'"{op.token.text}"(', op.token.start)
+        self.out.put(f'"{op.name}"(', op.token.start)
         for number, operand in enumerate(op.operands):
             self.out.put(", " if number else "", operand.start)
             self.out.put(operand.text, operand.start)
         self.out.put(")", op.token.start)
 
-    def region(self, op: _Op, end: Callable[[_Op], None]) -> None:
-        """Go into a region; `end` runs at its `}`."""
+    def open(self, op: Op) -> None:
+        """Write `"tad.sum"(%i) ({ ^bb0(%k: index …):`; the next token is the `{`."""
+        self.call(op)
+        self.out.put(" ({", self.token.start)
+        given = [(name, "index", place) for name, place in op.binders]
+        given += [(op.own[0], op.result_type, op.own[1])] if op.own else []
+        for number, (name, type, place) in enumerate(given):
+            self.out.put(", " if number else " ^bb0(", name.start)
+            self.out.put(f"{name.text}: {type}{place}", name.start)
+        self.out.put("):" if given else "", self.token.start)
+        self.scopes.append({name.text[1:] for name, _, _ in given})
+
+    def region(self, op: Op) -> None:
+        """`{ … }`: the first one after what stands before regions, another one after a comma."""
         opened = self.at
+        if self.tokens[opened - 1].text == "else":
+            self.out.put(", {", self.tokens[opened - 2].end)
+        else:
+            self.open(op)
         brace = self.expect("{")
         if opened not in self.tokens.partner:
             raise TextError("this `{` is never closed", brace)
         self.out.skip_to(brace.end, keep_lines=True)
-        self.ends[self.tokens.partner[opened]] = lambda: end(op)
+        for lookup in op.lookups:
+            self.out.put(f" %{lookup.result} = ", lookup.token.start)
+            self.call(lookup)
+            self.finish(lookup)
+        self.run(self.tokens.partner[opened])
+        self.out.copy_to(self.expect("}").end)
 
-    def otherwise(self, op: _Op) -> None:
-        """`} else {`."""
-        brace = self.expect("}")
-        self.out.copy_to(brace.end)
-        self.expect("else")
-        self.out.put(", {", brace.end)
-        self.region(op, self.close)
-
-    def close(self, op: _Op) -> None:
-        """`}`: what the generic form keeps for the end."""
-        brace = self.expect("}")
-        self.out.copy_to(brace.end)
-        self.out.put(")", brace.start)
-        self.scopes.pop()
-        self.finish(op)
-
-    # -- ops without regions -------------------------------------------------------------------
-
-    def read_op(self, op: _Op) -> None:
-        self.element(op)
-        op.result_type = element_type(op.types[0])
-        if not op.result_type:
-            raise TextError("expected a tensor type such as `tensor<3x4xf64>`", self.tokens[self.at - 1])
-        self.call_and_finish(op)
-
-    def lookup_op(self, op: _Op) -> None:
-        self.element(op)
-        op.result_type = "index"
-        self.call_and_finish(op)
-
-    def element(self, op: _Op) -> None:
-        """`%a[%i, %j + 1] : tensor<3x8xf64>`."""
-        tensor = self.expect_kind("value", "a tensor such as `%a`")
-        opened = self.at
-        self.expect("[")
-        space = Space()
-        if self.tokens.is_at(self.tokens.partner.get(opened, opened) + 1, "at"):
-            indices = self.values("]")
-            self.map_attribute(op)
-        else:
-            indices, at = space.operands, space.map(self.forms(space, "]"))
-            op.give("at", at, op.token)
-        self.discardable(op)
-        self.expect(":")
-        kind = self.type()
-        op.operands, op.types = [tensor, *indices], [kind, *["index"] * len(indices)]
-
-    def index_op(self, op: _Op) -> None:
-        space = Space()
-        if self.accept("["):
-            op.operands = self.values("]")
-            self.map_attribute(op)
-        else:
-            op.operands, form = space.operands, spell(self.sum(space))
-            op.give("at", space.map([form]), op.token)
-        self.discardable(op)
-        if self.accept(":"):
-            self.expect("index")
-        op.types, op.result_type = ["index"] * len(op.operands), "index"
-        self.call_and_finish(op)
-
-    def value_of(self, op: _Op) -> None:
-        op.operands, op.types = [self.expect_kind("value", "an index such as `%i`")], ["index"]
-        self.typed(op)
-        self.call_and_finish(op)
-
-    def apply(self, op: _Op) -> None:
-        function = self.expect_kind("string", 'a function such as `"sigmoid"`')
-        self.expect("(")
-        op.operands = self.values(")")
-        op.give("fn", function.text, function)
-        self.typed(op)
-        op.types = [op.result_type] * len(op.operands)
-        self.call_and_finish(op)
-
-    def yield_op(self, op: _Op) -> None:
-        op.operands = [self.expect_kind("value", "a value such as `%0`")]
-        self.typed(op)
-        op.types, op.result_type = [op.result_type], "()"
-        self.call_and_finish(op)
-
-    def typed(self, op: _Op) -> None:
-        """`attributes {…} : type`."""
-        self.discardable(op)
-        self.expect(":")
-        op.result_type = self.type()
-
-    def call_and_finish(self, op: _Op) -> None:
-        self.call(op)
-        self.finish(op)
-
-    # -- what ends every op --------------------------------------------------------------------
-
-    def finish(self, op: _Op) -> None:
+    def finish(self, op: Op) -> None:
         """Attributes, types, and a location unless one is given."""
-        for number, (text, origin) in enumerate(op.attributes):
+        for number, (_, text, origin) in enumerate(op.attributes):
             self.out.put(", " if number else " {", op.token.start)
             self.out.put(text, origin)
         if op.attributes:
-            self.out.put("}", op.attributes[-1][1])
-        text = f" : ({', '.join(op.types)}) -> {op.result_type}"
+            self.out.put("}", op.attributes[-1][2])
+        types, result = op.types()
+        text = f" : ({', '.join(types)}) -> {result or '()'}"
         if op.place or not self.tokens.is_at(self.at, "loc", "("):
             text += op.place or self.location(op.token, op.result)
         self.out.put(text, op.token.start)
         self.out.skip_to(self.tokens[self.at - 1].end, keep_lines=True)
 
     def location(self, token: Token, name: str) -> str:
+        """The place of a token, with a name."""
         line, column = self.source.position(token.start)
         place = f"{_quoted(self.source.name)}:{line}:{column}"
         return f" loc({_quoted(name)}({place}))" if name and not name[0].isdigit() else f" loc({place})"
@@ -346,7 +139,120 @@ class _Reader(Cursor):
         start, self.at = self.at, self.tokens.partner[self.at + 1] + 1
         return " " + self.tokens.flat(start, self.at)
 
-    def discardable(self, op: _Op) -> None:
+    # -- fields --------------------------------------------------------------------------------
+
+    def binders(self, op: Op) -> None:
+        """`(%i, %j)`."""
+        self.expect("(")
+        op.binders = self.listed(")", lambda: self.binder("an index such as `%i`"))
+        op.space = Space(op.bound)
+
+    def own(self, op: Op) -> None:
+        """`%own`."""
+        op.own = self.binder("a name for the tensor itself, such as `%own`")
+
+    def binder(self, what: str) -> tuple[Token, str]:
+        """What a region binds, and its location."""
+        token = self.expect_kind("value", what)
+        return token, self.given_location() or self.location(token, self.binder_name(token))
+
+    def binder_name(self, token: Token) -> str:
+        """Undo how MLIR makes names unique: `%k_0` under `%k` is a `k` as well."""
+        name = token.text[1:]
+        match = re.fullmatch(r"(.*)_\d+", name)
+        inner = match is not None and any(match.group(1) in scope for scope in self.scopes)
+        return match.group(1) if match and inner else name
+
+    def order(self, op: Op) -> None:
+        """A form of the indices, or an attribute."""
+        token = self.token
+        is_attribute = token.kind == "alias" or token.text == "affine_map"
+        space = Space(op.bound, closed=True)
+        op.give(
+            "order", self.attribute("affine_map") if is_attribute else space.map([self.form(space)]), token
+        )
+
+    def box(self, op: Op) -> None:
+        """`in {…}`, or nothing where the domain is the tensor's shape."""
+        op.is_box = self.token.text not in ("in", "[")
+        if not op.is_box:
+            self.outer(op)
+            self.expect("in")
+            self.set(op, "domain")
+
+    def outer(self, op: Op) -> None:
+        """`[%i, %j]`, the outer indices in order, where it is given."""
+        if self.accept("["):
+            op.space = Space(op.space.binders, self.values("]"), closed=True)
+
+    def lookups(self, op: Op) -> None:
+        """`at (%t = %src[%e] : tensor<?xi32>)`, which the body begins with."""
+        if self.accept("at"):
+            self.expect("(")
+            op.lookups = self.listed(")", self.lookup)
+            op.space.binders = op.bound
+
+    def lookup(self) -> Op:
+        """`%t = %src[%e] : tensor<?xi32>`."""
+        name = self.expect_kind("value", "an index such as `%t`")
+        self.expect("=")
+        made = Op("tad.lookup", name, result=name.text[1:])
+        self.fields(made)
+        made.place = self.given_location()
+        return made
+
+    def set(self, op: Op, key: str) -> None:
+        """`{rows}`, or an attribute."""
+        token = self.token
+        rows = op.space.set(self.rows(op.space)) if self.accept("{") else self.attribute("affine_set")
+        op.give(key, rows, token)
+        op.operands = op.space.operands
+
+    def string(self, op: Op, key: str, what: str) -> None:
+        """`"max"`."""
+        token = self.expect_kind("string", what)
+        op.give(key, token.text, token)
+
+    def operand(self, op: Op, what: str) -> None:
+        """A name."""
+        op.operands.append(self.expect_kind("value", what))
+
+    def arguments(self, op: Op) -> None:
+        """`(%0, %1)`."""
+        self.expect("(")
+        op.operands = self.values(")")
+
+    def subscripts(self, op: Op) -> None:
+        """`[%i, %j + 1]`, or names with a map behind them."""
+        opened = self.at
+        self.expect("[")
+        if self.tokens.is_at(self.tokens.partner.get(opened, opened) + 1, "at"):
+            self.mapped(op)
+        else:
+            op.give("at", op.space.map(self.forms(op.space, "]")), op.token)
+            op.operands += op.space.operands
+
+    def mapped(self, op: Op) -> None:
+        """`%i, %j] at affine_map<…>`."""
+        op.operands += self.values("]")
+        self.expect("at")
+        token = self.token
+        op.give("at", self.attribute("affine_map"), token)
+
+    def position(self, op: Op) -> None:
+        """A form, or names with a map behind them."""
+        if self.accept("["):
+            self.mapped(op)
+        else:
+            op.give("at", op.space.map([self.form(op.space)]), op.token)
+            op.operands = op.space.operands
+
+    def index_type(self, op: Op) -> None:
+        """`: index`, or nothing."""
+        if self.accept(":"):
+            self.expect("index")
+
+    def attributes(self, op: Op) -> None:
         """`attributes {…}`, where there are any."""
         if not self.accept("attributes"):
             return
@@ -356,64 +262,58 @@ class _Reader(Cursor):
             raise TextError("this `{` is never closed", brace)
         self.at = self.tokens.partner[start] + 1
         for first, end in self.tokens.split(start + 1, self.at - 1):
-            op.give("", self.tokens.flat(first, end), self.tokens[first])
-
-    def map_attribute(self, op: _Op) -> None:
-        self.expect("at")
-        token = self.token
-        op.give("at", self.attribute("affine_map"), token)
+            op.attributes.append(("", self.tokens.flat(first, end), self.tokens[first].start))
 
     def attribute(self, keyword: str) -> str:
         """`affine_set<…>` or an alias."""
         if self.token.kind != "alias" and self.token.text != keyword:
             self.expect(keyword)
-        start, self.at = self.at, self.tokens.after_angles(self.at)
-        return self.tokens.flat(start, self.at)
+        return self.after_angles()
+
+    def result(self, op: Op) -> None:
+        """The type of the result."""
+        op.result_type = self.type()
+        if op.is_box:
+            op.give("domain", box_attribute(op.result_type, len(op.binders)), op.token)
+
+    def tensor_type(self, op: Op) -> None:
+        """The type of the tensor that is read."""
+        op.tensor_type = self.type()
+        if op.name == "tad.read" and not element_type(op.tensor_type):
+            raise TextError("expected a tensor type such as `tensor<3x4xf64>`", self.tokens[self.at - 1])
 
     def type(self) -> str:
         """A type of one word and its `<…>`."""
         if self.token.kind not in ("word", "alias"):
             self.expect_kind("word", "a type")
-        start, self.at = self.at, self.tokens.after_angles(self.at)
-        return self.tokens.flat(start, self.at)
+        return self.after_angles()
 
 
-#: Reads each op, its name consumed.
-OPS: dict[str, Callable[[_Reader, _Op], None]] = {
-    "tad.map": _Reader.map,
-    "tad.scan": _Reader.scan,
-    "tad.sum": _Reader.sum_op,
-    "tad.reduce": _Reader.reduce_op,
-    "tad.guard": _Reader.guard,
-    "tad.read": _Reader.read_op,
-    "tad.lookup": _Reader.lookup_op,
-    "tad.index": _Reader.index_op,
-    "tad.value_of": _Reader.value_of,
-    "tad.apply": _Reader.apply,
-    "tad.yield": _Reader.yield_op,
+#: Reads each field of a form.
+FIELDS: dict[str, Callable[[_Reader, Op], None]] = {
+    "binders": _Reader.binders,
+    "own": _Reader.own,
+    "order": _Reader.order,
+    "box": _Reader.box,
+    "outer": _Reader.outer,
+    "lookups": _Reader.lookups,
+    "domain": lambda reader, op: reader.set(op, "domain"),
+    "where": lambda reader, op: reader.set(op, "where"),
+    "kind": lambda reader, op: reader.string(op, "kind", 'a kind such as `"max"`'),
+    "fn": lambda reader, op: reader.string(op, "fn", 'a function such as `"sigmoid"`'),
+    "tensor": lambda reader, op: reader.operand(op, "a tensor such as `%a`"),
+    "index": lambda reader, op: reader.operand(op, "an index such as `%i`"),
+    "value": lambda reader, op: reader.operand(op, "a value such as `%0`"),
+    "arguments": _Reader.arguments,
+    "subscripts": _Reader.subscripts,
+    "position": _Reader.position,
+    "attributes": _Reader.attributes,
+    "result": _Reader.result,
+    "tensor type": _Reader.tensor_type,
+    "index type": _Reader.index_type,
+    "region": _Reader.region,
 }
 
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-
-
-def element_type(type: str) -> str:
-    """The element type of a plain tensor type, else nothing."""
-    match = re.fullmatch(r"tensor<(?:[\d?]+x)*([a-z]\w*)>", type.replace(" ", ""))
-    return match.group(1) if match else ""
-
-
-def dimensions_of(set: str) -> int:
-    """The number of dimensions of an integer set; 0 of an alias."""
-    match = re.match(r"affine_set<\(([^)]*)\)", set)
-    return len(match.group(1).split(",")) if match and match.group(1).strip() else 0
-
-
-def box_attribute(type: str, rank: int) -> str:
-    """The index domain of a tensor type; of any `rank` where the type has no static shape."""
-    match = re.fullmatch(r"tensor<((?:\d+x)*)\w+>", type)
-    sizes = [int(size) for size in match.group(1).split("x")[:-1]] if match else []
-    dims = ", ".join(f"d{i}" for i in range(len(sizes) if match else rank))
-    rows = ", ".join(f"d{i} >= 0, -d{i} + {size - 1} >= 0" for i, size in enumerate(sizes))
-    return f"affine_set<({dims}) : ({rows})>"

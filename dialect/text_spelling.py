@@ -7,10 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.text_indices import PRODUCTS, Cursor, Space, Sum, TextError, negated, spell
+from tadc.dialect.text_indices import Cursor, Space, Sum, TextError, negated, spell
 from tadc.dialect.text_tokens import Token, Tokens
 
 Row = tuple[Sum, int, bool]  # terms, constant, whether an equality
+
+
+@dataclass
+class _Renaming(Space):
+    """Dimensions and symbols as SSA names."""
+
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    kind = "word"
+
+    def name(self, token: Token) -> str:
+        """The SSA name of a dimension or a symbol."""
+        return self.names.get(token.text, token.text)
 
 
 @dataclass
@@ -21,72 +33,33 @@ class Speller:
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
     spelled: dict[tuple[str, ...], str | None] = field(default_factory=dict[tuple[str, ...], "str | None"])
 
-    def set(
-        self, text: str, operands: Sequence[str], binders: Sequence[str] | None, *, closed: bool
+    def spell(
+        self, text: str, operands: list[Token], binders: Sequence[str] | None, *, closed: bool
     ) -> str | None:
-        """A set as `{rows}`.
+        """The rows of a set or the forms of a map, separated by commas.
 
         Unless it is `closed`, the operands must be the names in it, in order of first use.
         """
-        key = (text, *(binders or ()), "|", *operands, str((closed, binders is None)))
+        names = [operand.text for operand in operands]
+        key = (text, *(binders or ()), "|", *names, str((closed, binders is None)))
         if key not in self.spelled:
-            self.spelled[key] = self._set(text, operands, binders, closed)
+            self.spelled[key] = self._spell(text, names, Space(binders, operands if closed else [], closed))
         return self.spelled[key]
-
-    def map(self, text: str, operands: Sequence[str]) -> str | None:
-        """A map as forms separated by commas; its operands are the names in them."""
-        key = (text, *operands)
-        if key not in self.spelled:
-            self.spelled[key] = self._map(text, operands)
-        return self.spelled[key]
-
-    def order(self, text: str, binders: Sequence[str]) -> str | None:
-        """A map to one form of the binders as that form."""
-        tokens = Tokens(text)
-        names = {f"d{i}": name for i, name in enumerate(binders)}
-        short = _spell_form(*_read_form(tokens, *_body(tokens), names))
-        cursor, space = Cursor(Tokens(short)), Space(binders, closed=True)
-        try:
-            back = space.map([spell(cursor.sum(space))])
-            return short if cursor.token.kind == "end" and self.same(back, text) else None
-        except (TextError, ir.MLIRError):
-            return None
 
     def same(self, one: str, other: str) -> bool:
         """Whether two texts are one attribute."""
         return self._attribute(one) == self._attribute(other)
 
-    def _set(
-        self, text: str, operands: Sequence[str], binders: Sequence[str] | None, closed: bool
-    ) -> str | None:
-        tokens = Tokens(text)
-        names = _names(operands, binders)
-        rows: list[Row] = []
-        for start, end in tokens.split(*_body(tokens)):
-            if tokens[end - 2].text not in (">=", "==") or not tokens.is_at(end - 1, "0"):
-                return None
-            equality = tokens[end - 2].text == "=="
-            rows.append((*_read_form(tokens, start, end - 2, names), equality))
-        short = f"{{{_spell_rows(rows)}}}"
-        given = Tokens(" ".join(operands))[:-1] if closed else []
-        space = Space(binders, given, closed)
-        return short if self._comes_back(short, space, text, operands) else None
-
-    def _map(self, text: str, operands: Sequence[str]) -> str | None:
-        tokens = Tokens(text)
-        names = _names(operands, None)
-        forms = (_read_form(tokens, *part, names) for part in tokens.split(*_body(tokens)))
-        short = ", ".join(_spell_form(*form) for form in forms)
-        return short if self._comes_back(f"[{short}]", Space(), text, operands) else None
-
-    def _comes_back(self, short: str, space: Space, text: str, operands: Sequence[str]) -> bool:
-        cursor = Cursor(Tokens(short), 1)
+    def _spell(self, text: str, operands: list[str], space: Space) -> str | None:
+        is_set = text.startswith("affine_set")
         try:
-            back = space.set(cursor.rows(space)) if short[0] == "{" else space.map(cursor.forms(space, "]"))
+            short = _renamed(text, operands, space.binders, is_set)
+            cursor = Cursor(Tokens(short + "}"))
+            back = space.set(cursor.rows(space)) if is_set else space.map(cursor.forms(space, "}"))
             given = [token.text for token in space.operands]
-            return given == list(operands) and self.same(back, text)
+            return short if given == operands and self.same(back, text) else None
         except (TextError, ir.MLIRError):
-            return False
+            return None
 
     def _attribute(self, text: str) -> Any:
         if text not in self.attributes:
@@ -94,50 +67,41 @@ class Speller:
         return self.attributes[text]
 
 
-def _names(operands: Sequence[str], binders: Sequence[str] | None) -> dict[str, str]:
-    if binders is None:
-        return {f"d{i}": name for i, name in enumerate(operands)}
-    names = {f"d{i}": name for i, name in enumerate(binders)}
-    return names | {f"s{i}": name for i, name in enumerate(operands)}
+def _renamed(text: str, operands: Sequence[str], binders: Sequence[str] | None, is_set: bool) -> str:
+    """The body of `affine_set<… : (…)>` over SSA names."""
+    dims, symbols = (operands, ()) if binders is None else (binders, operands)
+    names = {f"d{i}": name for i, name in enumerate(dims)} | {f"s{i}": name for i, name in enumerate(symbols)}
+    space, cursor = _Renaming(names=names), Cursor(Tokens(text))
+    close = len(cursor.tokens) - 3
+    cursor.at = cursor.tokens.partner.get(close, close) + 1
+    if not is_set:
+        return ", ".join(_spell_form(*form) for form in cursor.listed(")", lambda: _form(cursor, space)))
+    return _spell_rows(cursor.listed(")", lambda: _row(cursor, space)))
 
 
-def _body(tokens: Tokens) -> tuple[int, int]:
-    """The tokens in the last parentheses of `affine_set<… : (…)>`."""
-    close = len(tokens) - 3
-    return tokens.partner.get(close, close) + 1, close
+def _row(cursor: Cursor, space: Space) -> Row:
+    """`form >= 0`, `form == 0`."""
+    terms, constant = _form(cursor, space)
+    equality = cursor.relation((">=", "==")) == "=="
+    cursor.expect("0")
+    return terms, constant, equality
 
 
-def _read_form(tokens: Tokens, start: int, end: int, names: dict[str, str]) -> tuple[Sum, int]:
-    """The signed terms of an expression, renamed, and its constant."""
+def _form(cursor: Cursor, space: Space) -> tuple[Sum, int]:
+    """The signed terms of an expression, and its constant."""
     terms: Sum = []
     constant = 0
-    index = start
-    while index < end:
-        sign = "-" if tokens[index].text == "-" else "+"
-        index += tokens[index].text in ("+", "-")
-        begin = index
-        while index < end and (tokens[index].text not in ("+", "-") or tokens[index - 1].text in PRODUCTS):
-            index = tokens.partner.get(index, index) + 1
-        words = tokens[begin:index]
-        if len(words) == 1 and words[0].kind == "number":
-            constant += int(sign + words[0].text)
-            continue
-        if [w.text for w in words[-3:-1]] == ["*", "-"]:
-            sign = "+" if sign == "-" else "-"
-            del words[-2]
-        terms.append((sign, _joined(words, names)))
+    for sign, term in cursor.sum(space):
+        if term.startswith("-"):
+            ((sign, term),) = negated([(sign, term[1:])])
+        before, times, factor = term.rpartition(" * -")
+        if term.isdigit():
+            constant += int(sign + term)
+        elif times and factor.isdigit():
+            terms += negated([(sign, f"{before} * {factor}")])
+        else:
+            terms.append((sign, term))
     return terms, constant
-
-
-def _joined(words: Sequence[Token], names: dict[str, str]) -> str:
-    text = ""
-    for number, word in enumerate(words):
-        unary = (
-            number and words[number - 1].text == "-" and words[max(number - 2, 0)].text in ("(", *PRODUCTS)
-        )
-        tight = not text or text[-1] == "(" or word.text == ")" or unary
-        text += ("" if tight else " ") + names.get(word.text, word.text)
-    return text
 
 
 def _spell_form(terms: Sum, constant: int) -> str:

@@ -8,143 +8,72 @@ which is tried; else as MLIR writes them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
+from tadc.dialect.text_forms import PIECES, Op, box_attribute, dimensions_of
 from tadc.dialect.text_indices import Cursor, TextError
-from tadc.dialect.text_reader import box_attribute, dimensions_of, element_type
 from tadc.dialect.text_spelling import Speller
-from tadc.dialect.text_tokens import Rebuilt, Tokens
+from tadc.dialect.text_tokens import Rebuilt, Token, Tokens
+from tadc.frontend.deep import deep_recursion
 
 
 def write(text: str, context: ir.Context) -> str:
     """The readable form of a text in which `tad` ops are generic, of attributes of a context."""
-    return _Writer(text, context).run()
+    writer = _Writer(text, context)
+    with deep_recursion():
+        writer.run(len(writer.tokens) - 1)
+    writer.out.copy_to(len(text))
+    return writer.out.text
+
+
+_BODY = "\0"  # where the text of a region stands, which is written after that around it
 
 
 class _Shape(Exception):
     """An op whose text is not as expected."""
 
 
-@dataclass
-class _Op:
-    """A generic op; numbers are token indices."""
-
-    name: str
-    start: int
-    operands: list[str]
-    regions: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    attributes: dict[str, str] = field(default_factory=dict[str, str])
-    operand_types: list[str] = field(default_factory=list[str])
-    result_type: str = ""
-    end: int = 0
-
-    def take(self, key: str) -> str:
-        """Remove an attribute that is the op's own."""
-        if key not in self.attributes:
-            raise _Shape
-        return self.attributes.pop(key).removeprefix(f"{key} = ")
-
-    @property
-    def discardable(self) -> str:
-        """`attributes {…}` of what is left."""
-        return f" attributes {{{', '.join(self.attributes.values())}}}" if self.attributes else ""
-
-    def check(self, good: bool) -> None:
-        """Raise where the op is not as expected."""
-        if not good:
-            raise _Shape
-
-    def check_indices(self, number: int = 0) -> None:
-        """All operands from a number on are indices."""
-        self.check(all(t == "index" for t in self.operand_types[number:]))
+def _check(good: bool) -> None:
+    """Raise where an op is not as expected."""
+    if not good:
+        raise _Shape
 
 
-class _Generic(Cursor):
-    """Reads one generic op, regions unread."""
+class _Writer(Cursor):
+    """Copies a text up to each generic op, reads that, and puts what its pattern says."""
 
-    def op(self) -> _Op:
-        op = _Op(self.token.text[1:-1], self.at, [])
-        self.at += 1
-        self.expect("(")
-        op.operands = [v.text for v in self.values(")")]
-        if self.accept("("):
-            while True:
-                opened = self.at
-                self.expect("{")
-                self.at = self.tokens.partner[opened] + 1
-                op.regions.append((opened, self.at - 1))
-                if not self.accept(","):
-                    break
-            self.expect(")")
-        if self.token.text == "{":
-            self.dictionary(op)
-        self.expect(":")
-        op.operand_types = self.types()
-        self.expect("->")
-        kinds = self.types() if self.token.text == "(" else [self.type()]
-        op.check(len(kinds) <= 1 and len(op.operands) == len(op.operand_types))
-        op.result_type = "".join(kinds)
-        op.end = self.at
-        return op
-
-    def dictionary(self, op: _Op) -> None:
-        close = self.tokens.partner[self.at]
-        for start, end in self.tokens.split(self.at + 1, close):
-            op.attributes[self.tokens[start].text] = self.tokens.flat(start, end)
-        self.at = close + 1
-
-    def types(self) -> list[str]:
-        close = self.tokens.partner[self.at]
-        found = [self.tokens.flat(*part) for part in self.tokens.split(self.at + 1, close)]
-        self.at = close + 1
-        return found
-
-    def type(self) -> str:
-        start, self.at = self.at, self.tokens.after_angles(self.at)
-        return self.tokens.flat(start, self.at)
-
-
-class _Writer:
     def __init__(self, text: str, context: ir.Context) -> None:
-        self.tokens = Tokens(text)
+        super().__init__(Tokens(text))
         self.out = Rebuilt(text)
         self.speller = Speller(context)
-        self.at = 0
-        self.ends: dict[int, tuple[str, int]] = {}
-        self.writers: dict[str, Callable[[_Op], None]] = {
-            "tad.map": self.map,
-            "tad.scan": self.scan,
-            "tad.sum": self.sum_op,
-            "tad.reduce": self.reduce_op,
-            "tad.guard": self.guard,
-            "tad.read": self.read,
-            "tad.lookup": self.read,
-            "tad.index": self.index,
-            "tad.value_of": self.value_of,
-            "tad.apply": self.apply,
-            "tad.yield": self.yield_op,
-        }
 
-    def run(self) -> str:
-        tokens = self.tokens
-        while self.at < len(tokens) - 1:
-            if self.at in self.ends:
-                self.replace(self.at, *self.ends.pop(self.at))
-            elif tokens[self.at].kind == "string" and tokens[self.at].text[1:-1] in self.writers:
+    def run(self, end: int) -> None:
+        """All ops up to a token."""
+        while self.at < end:
+            if self.token.kind == "string" and self.token.text[1:-1] in PIECES:
                 self.op()
             else:
                 self.at += 1
-        self.out.copy_to(len(tokens.text))
-        return self.out.text
 
     def op(self) -> None:
+        """One op with its regions."""
         start = self.at
         try:
-            op = _Generic(self.tokens, start).op()
-            self.writers[op.name](op)
+            op, bodies = self.generic()
+            end = self.at
+            head, *rest = self.fields(op).split(_BODY)
         except (_Shape, TextError, KeyError):
             self.at = start + 1
+            return
+        self.replace(start, f"{op.name} {head}", bodies[0][0] if bodies else end)
+        for number, text in enumerate(rest):
+            self.run(bodies[number][1])
+            self.replace(self.at, text, bodies[number + 1][0] if number + 1 < len(bodies) else end)
+
+    def fields(self, op: Op) -> str:
+        """What its pattern says."""
+        pieces = PIECES[op.name]
+        return "".join(FIELDS[text](self, op) if n % 2 else text for n, text in enumerate(pieces))
 
     def replace(self, start: int, text: str, end: int) -> None:
         """Put a text where tokens `start .. end - 1` are, and go on after them."""
@@ -153,160 +82,184 @@ class _Writer:
         self.out.skip_to(self.tokens[end - 1].end, keep_lines=False)
         self.at = end
 
-    # -- ops with regions ----------------------------------------------------------------------
+    # -- the generic form ----------------------------------------------------------------------
 
-    def map(self, op: _Op) -> None:
-        binders, names, body = self.region(op)
-        self.elements(op, f"({', '.join(binders)})", names, body)
+    def generic(self) -> tuple[Op, list[tuple[int, int]]]:
+        """An op, and from where to where each of its bodies is."""
+        op = Op(self.token.text[1:-1], self.take())
+        self.expect("(")
+        op.operands = self.values(")")
+        bodies = self.listed(")", self.braces) if self.accept("(") else []
+        if self.token.text == "{":
+            for start, end in self.tokens.split(*self.braces()):
+                op.attributes.append((self.tokens[start].text, self.tokens.flat(start, end), 0))
+        self.expect(":")
+        types = self.types()
+        self.expect("->")
+        given = self.types() if self.token.text == "(" else [self.after_angles()]
+        _check(len(bodies) == op.regions and len(given) < 2)
+        op.tensor_type = types[0] if types else ""
+        op.result_type = "".join(given) or op.tensor_type
+        _check(bool(op.result_type) and op.types() == (types, "".join(given)))
+        return op, [self.body(op, *body) for body in bodies]
 
-    def scan(self, op: _Op) -> None:
-        binders, names, body = self.region(op, own=True)
-        order = op.take("order")
-        form = self.speller.order(order, names[:-1])
-        head = f"{binders[-1]} ({', '.join(binders[:-1])}) by {order if form is None else form}"
-        self.elements(op, head, names[:-1], body)
+    def braces(self) -> tuple[int, int]:
+        """What is in braces or brackets."""
+        start, self.at = self.at, self.tokens.partner[self.at] + 1
+        return start + 1, self.at - 1
 
-    def elements(self, op: _Op, head: str, binders: list[str], body: int) -> None:
-        """What makes a tensor: its head, with the domain where the tensor's shape does not say it."""
-        names = binders
-        op.check_indices()
-        domain = op.take("domain")
-        if op.operands:
-            head += " {}in {}".format(*self.domain(domain, op.operands, names))
-        elif not self.speller.same(domain, box_attribute(op.result_type, len(binders))):
-            rows = self.speller.set(domain, [], names, closed=True)
-            head += f" in {domain if rows is None else rows}"
-        self.open(op, head, body)
+    def types(self) -> list[str]:
+        """`(index, index)`."""
+        return [self.tokens.flat(*part) for part in self.tokens.split(*self.braces())]
 
-    def sum_op(self, op: _Op, kind: str = "") -> None:
-        binders, names, body = self.region(op)
-        op.check_indices()
-        domain = op.take("domain")
-        lookups: list[str] = []
-        for _ in range(dimensions_of(domain) - len(names)):
-            name, text, body = self.lookup(body)
-            names.append(name)
-            lookups.append(text)
-        outer, domain = self.domain(domain, op.operands, names)
-        at = f"at ({', '.join(lookups)}) " if lookups else ""
-        self.open(op, f"{kind}({', '.join(binders)}) {outer}{at}in {domain}", body)
+    def body(self, op: Op, start: int, end: int) -> tuple[int, int]:
+        """What is in a region behind what it binds: its arguments, and the lookups that its set speaks of."""
+        after = self.at
+        blocks = self.blocks(start, end)
+        _check(blocks == [start] * len(blocks) and not (blocks and op.regions > 1))
+        self.at = start + len(blocks)
+        if blocks:
+            self.binders(op)
+            self.expect(":")
+        if "lookups" in PIECES[op.name]:
+            for _ in range(dimensions_of(_attribute(op, "domain")) - len(op.binders)):
+                op.lookups.append(self.lookup())
+        start, self.at = self.at, after
+        return start, end
 
-    def lookup(self, start: int) -> tuple[str, str, int]:
-        """The name of what an operation at a token looks up, how that is written, and the token after it."""
-        name = self.tokens[start].text
-        made = _Generic(self.tokens, start + 2).op()
-        made.check(made.name == "tad.lookup")
-        end = made.end
-        if self.tokens.is_at(end, "loc", "("):
-            end = self.tokens.partner[end + 1] + 1
-        return name, f"{name} = {self.element(made)} {self.tokens.flat(made.end, end)}".rstrip(), end
-
-    def reduce_op(self, op: _Op) -> None:
-        kind = op.take("kind")
-        op.check(kind.startswith('"'))
-        self.sum_op(op, f"{kind} ")
-
-    def guard(self, op: _Op) -> None:
-        op.check(len(op.regions) == 2)
-        op.check_indices()
-        (opened, closed), (again, _) = op.regions
-        op.check(not any(self.blocks(*region) for region in op.regions))
-        outer, where = self.domain(op.take("where"), op.operands, None)
-        self.ends[closed] = ("} else {", again + 1)
-        self.open(op, f"{outer}where {where}", opened + 1)
-
-    def domain(self, text: str, operands: list[str], binders: list[str] | None) -> tuple[str, str]:
-        """`[operands] ` if the set does not say them itself, and the set."""
-        rows = self.speller.set(text, operands, binders, closed=False)
-        if rows is not None:
-            return "", rows
-        rows = self.speller.set(text, operands, binders, closed=True)
-        return f"[{', '.join(operands)}] " if operands else "", text if rows is None else rows
-
-    def region(self, op: _Op, *, own: bool = False) -> tuple[list[str], list[str], int]:
-        """The block arguments as written and by name, and the first token of the body.
-
-        All are indices, but for the last where it is the op's `own` tensor.
-        """
-        op.check(len(op.regions) == 1)
-        opened, closed = op.regions[0]
-        blocks = self.blocks(opened, closed)
-        if not blocks:
-            return [], [], opened + 1
-        op.check(blocks == [opened + 1])
-        cursor = Cursor(self.tokens, opened + 2)
-        cursor.expect("(")
-        end = self.tokens.partner[cursor.at - 1]
-        binders: list[str] = []
-        names: list[str] = []
-        for start, stop in self.tokens.split(cursor.at, end):
-            is_own = own and stop == end
-            op.check(
-                self.tokens.is_at(start + 1, ":") if is_own else self.tokens.is_at(start + 1, ":", "index")
-            )
-            names.append(self.tokens[start].text)
-            place = self.tokens.flat(self.tokens.after_angles(start + 2), stop)
-            binders.append(f"{names[-1]} {place}".rstrip())
-        op.check(self.tokens.is_at(end + 1, ":"))
-        return binders, names, end + 2
-
-    def blocks(self, opened: int, closed: int) -> list[int]:
+    def blocks(self, start: int, end: int) -> list[int]:
         """The block labels of a region itself."""
         found: list[int] = []
-        index = opened + 1
-        while index < closed:
-            token = self.tokens[index]
-            if token.kind == "block" and self.tokens[index - 1].text not in ("[", ",", "("):
-                found.append(index)
-            index = self.tokens.partner.get(index, index) + 1
+        while start < end:
+            if self.tokens[start].kind == "block" and self.tokens[start - 1].text not in ("[", ",", "("):
+                found.append(start)
+            start = self.tokens.partner.get(start, start) + 1
         return found
 
-    def open(self, op: _Op, text: str, body: int) -> None:
-        """Write the head of an op, up to where its body begins."""
-        op.check(bool(op.result_type))
-        self.ends[op.regions[-1][1]] = ("}", op.end)
-        self.replace(op.start, f"{op.name} {text}{op.discardable} -> {op.result_type} {{", body)
+    def binders(self, op: Op) -> None:
+        """`(%i: index, %own: tensor<4xf64>)`, all of them indices but for the tensor itself."""
+        for start, end in self.tokens.split(*self.braces()):
+            place = self.tokens.flat(self.tokens.after_angles(start + 2), end)
+            op.binders.append((self.tokens[start], f" {place}" if place else ""))
+            is_own = "own" in PIECES[op.name] and self.tokens.is_at(end, ")")
+            _check(self.tokens.is_at(start + 1, ":") and (is_own or self.tokens.is_at(start + 2, "index")))
+        if "own" in PIECES[op.name]:
+            op.own = op.binders.pop()
 
-    # -- ops without regions -------------------------------------------------------------------
+    def lookup(self) -> Op:
+        """`%t = "tad.lookup"(…) …`."""
+        name = self.take().text[1:]
+        self.expect("=")
+        made, _ = self.generic()
+        _check(made.name == "tad.lookup")
+        made.result = name
+        if self.tokens.is_at(self.at, "loc", "("):
+            start, self.at = self.at, self.tokens.partner[self.at + 1] + 1
+            made.place = f" {self.tokens.flat(start, self.at)}"
+        return made
 
-    def read(self, op: _Op) -> None:
-        self.line(op, self.element(op))
+    # -- fields --------------------------------------------------------------------------------
 
-    def element(self, op: _Op) -> str:
-        """What a read of a tensor or a lookup reads."""
-        op.check(bool(op.operands) and not op.regions)
-        op.check_indices(1)
-        tensor, indices, kind = op.operands[0], op.operands[1:], op.operand_types[0]
-        op.check(element_type(kind) == ("i32" if op.name == "tad.lookup" else op.result_type))
-        at = op.take("at")
-        forms = self.speller.map(at, indices)
-        where = f"[{', '.join(indices)}] at {at}" if forms is None else f"[{forms}]"
-        return f"{tensor}{where}{op.discardable} : {kind}"
+    def order(self, op: Op) -> str:
+        """The form of an order."""
+        order = _take(op, "order")
+        return self.speller.spell(order, [], op.bound, closed=True) or order
 
-    def index(self, op: _Op) -> None:
-        op.check_indices()
-        op.check(op.result_type == "index")
-        at = op.take("at")
-        form = self.speller.map(at, op.operands)
-        if not form or "," in form:
-            form = f"[{', '.join(op.operands)}] at {at}"
-        self.line(op, f"{form}{op.discardable} : index")
+    def box(self, op: Op) -> str:
+        """The domain where the tensor's shape does not say it."""
+        box = box_attribute(op.result_type, len(op.binders))
+        if not op.operands and self.speller.same(_attribute(op, "domain"), box):
+            _take(op, "domain")
+            return ""
+        return f" {self.outer(op, 'domain')}in {self.set(op, 'domain')}"
 
-    def value_of(self, op: _Op) -> None:
-        op.check(op.operand_types == ["index"])
-        self.line(op, f"{op.operands[0]}{op.discardable} : {op.result_type}")
+    def outer(self, op: Op, key: str) -> str:
+        """`[operands] ` if the set does not say them itself."""
+        said = self.speller.spell(_attribute(op, key), op.operands, _dimensions(op), closed=False)
+        return f"[{_names(op.operands)}] " if op.operands and said is None else ""
 
-    def apply(self, op: _Op) -> None:
-        op.check(all(t == op.result_type for t in op.operand_types))
-        function = op.take("fn")
-        op.check(function.startswith('"'))
-        self.line(op, f"{function}({', '.join(op.operands)}){op.discardable} : {op.result_type}")
+    def set(self, op: Op, key: str) -> str:
+        """`{rows}`, or the attribute."""
+        set = _take(op, key)
+        for closed in (False, True):
+            rows = self.speller.spell(set, op.operands, _dimensions(op), closed=closed)
+            if rows is not None:
+                return f"{{{rows}}}"
+        return set
 
-    def yield_op(self, op: _Op) -> None:
-        op.check(len(op.operands) == 1 and not op.result_type)
-        op.result_type = op.operand_types[0]
-        self.line(op, f"{op.operands[0]}{op.discardable} : {op.result_type}")
+    def looked_up(self, op: Op) -> str:
+        """`at (%t = %src[%e] : tensor<?xi32>) `, where the set speaks of some."""
+        texts = (f"%{made.result} = {self.fields(made)}{made.place}" for made in op.lookups)
+        return f"at ({', '.join(texts)}) " if op.lookups else ""
 
-    def line(self, op: _Op, text: str) -> None:
-        op.check(not op.regions and bool(op.result_type))
-        self.replace(op.start, f"{op.name} {text}", op.end)
+    def subscripts(self, op: Op) -> str:
+        """`[%i, %j + 1]`, or names with a map behind them."""
+        at, indices = _take(op, "at"), op.operands[1:]
+        forms = self.speller.spell(at, indices, None, closed=False)
+        return f"[{_names(indices)}] at {at}" if forms is None else f"[{forms}]"
+
+    def position(self, op: Op) -> str:
+        """A form, or names with a map behind them."""
+        at = _take(op, "at")
+        form = self.speller.spell(at, op.operands, None, closed=False)
+        return form if form and "," not in form else f"[{_names(op.operands)}] at {at}"
+
+
+def _attribute(op: Op, key: str) -> str:
+    """The value of an attribute; raises _Shape where there is none."""
+    for name, text, _ in op.attributes:
+        if name == key:
+            return text.removeprefix(f"{key} = ")
+    raise _Shape
+
+
+def _take(op: Op, key: str) -> str:
+    """Remove an attribute that is the op's own."""
+    value = _attribute(op, key)
+    op.attributes = [each for each in op.attributes if each[0] != key]
+    return value
+
+
+def _string(op: Op, key: str) -> str:
+    text = _take(op, key)
+    _check(text.startswith('"'))
+    return text
+
+
+def _discardable(op: Op) -> str:
+    """`attributes {…}` of what is left."""
+    return f" attributes {{{', '.join(text for _, text, _ in op.attributes)}}}" if op.attributes else ""
+
+
+def _dimensions(op: Op) -> list[str] | None:
+    return None if op.name == "tad.guard" else op.bound
+
+
+def _names(tokens: list[Token]) -> str:
+    return ", ".join(token.text for token in tokens)
+
+
+#: Writes each field of a form.
+FIELDS: dict[str, Callable[[_Writer, Op], str]] = {
+    "binders": lambda writer, op: f"({', '.join(name.text + place for name, place in op.binders)})",
+    "own": lambda writer, op: op.own[0].text + op.own[1] if op.own else "",
+    "order": _Writer.order,
+    "box": _Writer.box,
+    "outer": lambda writer, op: writer.outer(op, "where" if op.name == "tad.guard" else "domain"),
+    "lookups": _Writer.looked_up,
+    "domain": lambda writer, op: writer.set(op, "domain"),
+    "where": lambda writer, op: writer.set(op, "where"),
+    "kind": lambda writer, op: _string(op, "kind"),
+    "fn": lambda writer, op: _string(op, "fn"),
+    "tensor": lambda writer, op: op.operands[0].text,
+    "index": lambda writer, op: op.operands[0].text,
+    "value": lambda writer, op: op.operands[0].text,
+    "arguments": lambda writer, op: f"({_names(op.operands)})",
+    "subscripts": _Writer.subscripts,
+    "position": _Writer.position,
+    "attributes": lambda writer, op: _discardable(op),
+    "result": lambda writer, op: op.result_type,
+    "tensor type": lambda writer, op: op.tensor_type,
+    "index type": lambda writer, op: " : index",
+    "region": lambda writer, op: f"{{{_BODY}}}",
+}

@@ -40,6 +40,7 @@ UNREADABLE = [
     ("[%i, %k]", "[%i, %k * %i]", "4:31 *", "an index can be multiplied by a number only"),
     ("[%i, %k]", "[%i, %k mod -2]", "4:31 mod", "`mod` needs a positive number on its right"),
     ("[%i, %k]", "[%i, %k", "4:31 :", "expected `,`, found `:`"),
+    (": tensor<3x8xf64>\n", ": tensor<3x8xf64\n", "4:40 <", "this `<` is never closed"),
     (": tensor<3x8xf64>\n", ": f64\n", "4:34 f64", "expected a tensor type such as `tensor<3x4xf64>`"),
     ("in {0 <= %k <= 4}", "[%i] in {%j <= %k}", "3:32 %j", "`%j` is not among the indices listed"),
     ("in {0 <= %k <= 4}", "{0 <= %k}", "3:23 {", "expected `in`, found `{`"),

@@ -1,0 +1,100 @@
+"""How each op of `tad` is written: a pattern that reader and writer of the readable form both follow."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tadc.dialect.text_indices import Space
+from tadc.dialect.text_tokens import Token
+
+#: What follows the name of an op; words in braces are fields, which a reader and a writer have a method for.
+FORMS = {
+    "tad.map": "{binders}{box}{attributes} -> {result} {region}",
+    "tad.scan": "{own} {binders} by {order}{box}{attributes} -> {result} {region}",
+    "tad.sum": "{binders} {outer}{lookups}in {domain}{attributes} -> {result} {region}",
+    "tad.reduce": "{kind} {binders} {outer}{lookups}in {domain}{attributes} -> {result} {region}",
+    "tad.guard": "{outer}where {where}{attributes} -> {result} {region} else {region}",
+    "tad.read": "{tensor}{subscripts}{attributes} : {tensor type}",
+    "tad.lookup": "{tensor}{subscripts}{attributes} : {tensor type}",
+    "tad.index": "{position}{attributes}{index type}",
+    "tad.value_of": "{index}{attributes} : {result}",
+    "tad.apply": "{fn}{arguments}{attributes} : {result}",
+    "tad.yield": "{value}{attributes} : {result}",
+}
+
+#: Texts and fields of each form in turn: a text is at an even place.
+PIECES = {name: re.split(r"\{([\w ]+)\}", form) for name, form in FORMS.items()}
+
+
+@dataclass
+class Op:
+    """An op, read from either form.
+
+    `binders` are the names of the indices of its region, and `own` that of its tensor there, each with the
+    location that is written behind it; `tensor_type` is the type of its first operand where that is a tensor.
+    """
+
+    name: str
+    token: Token
+    result: str = ""
+    operands: list[Token] = field(default_factory=list[Token])
+    attributes: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
+    binders: list[tuple[Token, str]] = field(default_factory=list[tuple[Token, str]])
+    own: tuple[Token, str] | None = None
+    lookups: list[Op] = field(default_factory=list["Op"])
+    space: Space = field(default_factory=Space)
+    is_box: bool = False
+    tensor_type: str = ""
+    result_type: str = ""
+    place: str = ""
+
+    @property
+    def regions(self) -> int:
+        """How many regions it has."""
+        return PIECES[self.name].count("region")
+
+    @property
+    def bound(self) -> list[str]:
+        """The names of the dimensions of its set: of its indices, and of what it looks up."""
+        return [*(token.text for token, _ in self.binders), *(f"%{made.result}" for made in self.lookups)]
+
+    def give(self, key: str, value: str, token: Token) -> None:
+        """Set an attribute, said at a token."""
+        self.attributes.append((key, f"{key} = {value}", token.start))
+
+    def types(self) -> tuple[list[str], str]:
+        """The types of its operands and of its result, which follow from those that its form says."""
+        count, result = len(self.operands), self.result_type
+        match self.name:
+            case "tad.read":
+                return [self.tensor_type, *["index"] * (count - 1)], element_type(self.tensor_type)
+            case "tad.lookup":
+                return [self.tensor_type, *["index"] * (count - 1)], "index"
+            case "tad.index":
+                return ["index"] * count, "index"
+            case "tad.yield":
+                return [result], ""
+            case _:
+                return [result if self.name == "tad.apply" else "index"] * count, result
+
+
+def element_type(type: str) -> str:
+    """The element type of a plain tensor type, else nothing."""
+    match = re.fullmatch(r"tensor<(?:[\d?]+x)*([a-z]\w*)>", type.replace(" ", ""))
+    return match.group(1) if match else ""
+
+
+def dimensions_of(set: str) -> int:
+    """The number of dimensions of an integer set."""
+    match = re.match(r"affine_set<\(([^)]*)\)", set)
+    return len(match.group(1).split(",")) if match and match.group(1).strip() else 0
+
+
+def box_attribute(type: str, rank: int) -> str:
+    """The index domain of a tensor type; of any `rank` where the type has no static shape."""
+    match = re.fullmatch(r"tensor<((?:\d+x)*)\w+>", type)
+    sizes = [int(size) for size in match.group(1).split("x")[:-1]] if match else []
+    dims = ", ".join(f"d{i}" for i in range(len(sizes) if match else rank))
+    rows = ", ".join(f"d{i} >= 0, -d{i} + {size - 1} >= 0" for i, size in enumerate(sizes))
+    return f"affine_set<({dims}) : ({rows})>"
