@@ -7,6 +7,7 @@ constraints. Dimensions read as variables `d0, d1, …`, symbols as `s0, s1, …
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,6 @@ Name = str | Lookup
 """What a dimension or a symbol stands for."""
 
 _HEAD = re.compile(r"affine_(?:map|set)<\(([^)]*)\)(?:\[([^\]]*)\])? *(?:->|:) *\((.*)\)>\Z", re.S)
-_TOKEN = re.compile(r"\s*(floordiv|ceildiv|mod|[ds]\d+|\d+|[()+*-])")
 _LIMIT = 2**63
 
 
@@ -55,7 +55,7 @@ class IndexOverflow(ArithmeticError):
 def parse_map(text: str) -> IndexMap:
     """Read `affine_map<…>`; raises NotAffine."""
     dims, symbols, body = _split(text)
-    return IndexMap(dims, symbols, tuple(_Reader(part).expression() for part in body))
+    return IndexMap(dims, symbols, tuple(map(_value, body)))
 
 
 @lru_cache(maxsize=4096)
@@ -64,78 +64,61 @@ def parse_set(text: str) -> IndexSet:
     dims, symbols, body = _split(text)
     rows: list[Constraint] = []
     for part in body:
-        form, relation, _ = re.split(r" (>=|==) (?=0\Z)", part.strip())
-        row = Constraint(_Reader(form).expression(), relation == "==")
+        assert isinstance(part, ast.Compare)
+        row = Constraint(_value(part.left), isinstance(part.ops[0], ast.Eq))
         if not (row.form.is_constant and row.holds({})):
             rows.append(row)
     return IndexSet(dims, symbols, tuple(rows))
 
 
-def _split(text: str) -> tuple[int, int, list[str]]:
+#: Index expressions are Python's, but for the words of these operators.
+_SIGNS = {"floordiv": "//", "ceildiv": "@", "mod": "%"}
+
+
+def _split(text: str) -> tuple[int, int, list[ast.expr]]:
+    """How many dimensions and symbols there are, and the expressions or comparisons."""
     match = _HEAD.match(text)
     if match is None:
         raise ValueError(f"not an affine map or set: {text}")
-    count = [len([n for n in (names or "").split(",") if n.strip()]) for names in match.groups()[:2]]
-    parts: list[str] = []
-    depth, start, body = 0, 0, match.group(3)
-    for position, char in enumerate(body):
-        depth += (char == "(") - (char == ")")
-        if char == "," and not depth:
-            parts.append(body[start:position])
-            start = position + 1
-    parts.append(body[start:])
-    return count[0], count[1], [part for part in parts if part.strip()]
+    dims, symbols = (len(names.split(",")) if names else 0 for names in match.groups()[:2])
+    body = match.group(3)
+    for word, sign in _SIGNS.items():
+        body = body.replace(word, sign)
+    listed = ast.parse(f"[{body}]", mode="eval").body
+    assert isinstance(listed, ast.List)
+    return dims, symbols, listed.elts
 
 
-class _Reader:
-    """Recursive descent over MLIR's spelling of an affine expression."""
+def _value(node: ast.expr) -> Affine:
+    match node:
+        case ast.Constant(value=int(number)):
+            return Affine.const(number)
+        case ast.Name(id=name):
+            return Affine.var(name)
+        case ast.UnaryOp(operand=inner):
+            return -_value(inner)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _value(left) + _value(right)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _value(left) - _value(right)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            factors = sorted((_value(left), _value(right)), key=lambda form: form.is_constant)
+            return factors[0] * _constant(factors[1], "a constant", "*")
+        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
+            return _value(left).floordiv(_constant(_value(right), "a positive constant", "floordiv"))
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return -(-_value(left)).floordiv(_constant(_value(right), "a positive constant", "ceildiv"))
+        case ast.BinOp(left=left, right=right):
+            return _value(left).mod(_constant(_value(right), "a positive constant", "mod"))
+        case _:
+            raise NotAffine(f"no index expression: {ast.unparse(node)}")
 
-    def __init__(self, text: str) -> None:
-        self.tokens = [m.group(1) for m in _TOKEN.finditer(text)]
-        self.at = 0
 
-    def peek(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
-
-    def take(self) -> str:
-        self.at += 1
-        return self.tokens[self.at - 1]
-
-    def expression(self) -> Affine:
-        total = self.product()
-        while self.peek() in ("+", "-"):
-            sign = 1 if self.take() == "+" else -1
-            total = total + self.product() * sign
-        return total
-
-    def product(self) -> Affine:
-        value = self.factor()
-        while self.peek() in ("*", "floordiv", "ceildiv", "mod"):
-            operator, right = self.take(), self.factor()
-            if operator == "*" and value.is_constant:
-                value, right = right, value
-            if not right.is_constant or (operator != "*" and right.constant < 1):
-                wanted = "a constant" if operator == "*" else "a positive constant"
-                raise NotAffine(f"an index expression needs {wanted} beside '{operator}'")
-            if operator == "*":
-                value = value * right.constant
-            elif operator == "floordiv":
-                value = value.floordiv(right.constant)
-            elif operator == "ceildiv":
-                value = -(-value).floordiv(right.constant)
-            else:
-                value = value.mod(right.constant)
-        return value
-
-    def factor(self) -> Affine:
-        token = self.take()
-        if token == "-":
-            return -self.factor()
-        if token == "(":
-            value = self.expression()
-            self.take()
-            return value
-        return Affine.const(int(token)) if token.isdigit() else Affine.var(token)
+def _constant(form: Affine, what: str, operator: str) -> int:
+    """The value of a constant; raises NotAffine for another form."""
+    if not form.is_constant or (operator != "*" and form.constant < 1):
+        raise NotAffine(f"an index expression needs {what} beside '{operator}'")
+    return form.constant
 
 
 def box_extents(found: IndexSet) -> list[Affine] | None:
