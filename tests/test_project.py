@@ -227,3 +227,34 @@ def test_a_cloth_comes_to_rest() -> None:
     stretched = np.linalg.norm(steps[-1].points[net.i] - steps[-1].points[net.j], axis=1) - net.rest
     at_held = net.held[net.i] | net.held[net.j]
     assert stretched[at_held].mean() > stretched[~at_held].mean()
+
+
+#: How many lines of Python a folder may have: about what it has. A change that makes one smaller lowers its limit.
+LIMITS = {
+    "lattice": 4_200,
+    "frontend": 10_600,
+    "dialect": 3_700,
+    "passes": 45_600,
+    "passes/cpu": 1_600,
+    "passes/derivatives": 5_200,
+    "passes/gpu": 4_600,
+    "passes/maps": 6_400,
+    "passes/nest": 8_700,
+    "passes/rewrites": 7_500,
+    "passes/schedule": 4_700,
+    "passes/supports": 2_200,
+    "passes/terms": 4_300,
+    "backend": 16_200,
+    "tadc": 28_700,
+}
+
+
+@pytest.mark.parametrize("folder", LIMITS)
+def test_no_folder_grows_unnoticed(folder: str) -> None:
+    counted = (len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / folder).rglob("*.py"))
+    assert LIMITS[folder] // 2 < sum(counted) <= LIMITS[folder]
+
+
+def test_every_folder_has_a_limit() -> None:
+    inner = (f"passes/{path.parent.name}" for path in (ROOT / "passes").glob("*/__init__.py"))
+    assert set(LIMITS) == {*LAYERS, "tadc", *inner}
