@@ -229,7 +229,7 @@ def test_a_cloth_comes_to_rest() -> None:
     assert stretched[at_held].mean() > stretched[~at_held].mean()
 
 
-#: How many lines of Python a folder may have: about what it has. A change that makes one smaller lowers its limit.
+#: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_200,
     "frontend": 10_600,
