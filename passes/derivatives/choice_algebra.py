@@ -34,12 +34,13 @@ class ChoiceAlgebra(Algebra):
         if spread:
             return spread
         for g, factor in ((x, y), (y, x)):
-            if is_power(g) and all(isinstance(t, Apply | IndexValue | Const) for t in reachable([factor])):
+            if is_power(g):
                 # The slope i * u**(i - 1) is 0 where i is.
                 first, power = g.operands if is_safe(g) else (self.one, g)
-                weight = self.mul(first, factor)
-                if self._is_unlike_product(weight, power):
-                    return super().safe(weight, power)
+                weights, others = product_of(factor).split(_is_of_indices)
+                weight = self.mul(first, weights.term(self))
+                if weights.length and self._is_unlike_product(weight, power):
+                    return super().safe(weight, super().mul(others.term(self), power))
         for g, factor in ((x, y), (y, x)) if self.chosen else ():
             if self._is_unlike_product(g, factor) and self._may_be_left_out(g):
                 return super().safe(g, factor)
@@ -117,6 +118,10 @@ def is_power(term: Term) -> bool:
     """Whether a term is a power whose exponent is no literal, or 0 by a safe product with one."""
     power = term.operands[1] if is_safe(term) else term
     return isinstance(power, Apply) and power.function == "pow" and not isinstance(power.operands[1], Const)
+
+
+def _is_of_indices(term: Term) -> bool:
+    return all(isinstance(t, Apply | IndexValue | Const) for t in reachable([term]))
 
 
 def _is_sum(term: Term) -> bool:

@@ -435,6 +435,14 @@ def test_the_parts_of_a_choice_count_once(formula: str, step: Callable[..., tadc
     np.testing.assert_allclose(last, SPLIT[formula], rtol=1e-9)
 
 
+@pytest.mark.parametrize("modes", [("jvp", "vjp", "jvp"), ("vjp", "jvp", "vjp")])
+def test_powers_by_an_index_of_what_is_0(modes: Sequence[str]) -> None:
+    """The weight k*(k - 1) is 0 beside an infinite power, whatever else stands there."""
+    program = "x: f64; let s = x + x**2; f = sum{k: 4} (s**k)"
+    found, told = zeros.derivative(zeros.Generated(program, lambda values: 0, "x", {"x": 0.0}), 1.0, modes)
+    assert (found, told) == (18.0, False)
+
+
 def test_a_kink_beside_another_is_told() -> None:
     """The third derivative at 0 is 6, of which no series of one absolute value knows."""
     program = "y: f64; f = log(1 + abs(y))*y*abs(sin(y))"
