@@ -338,7 +338,6 @@ SWITCHES = [
         "lane folds",
         "a reduction takes vectors of its own index",
         {"schedule.search:_Candidates.all": _candidates(lambda candidate: candidate.fold is None)},
-        "fold_lanes",
     ),
     Switch(
         "leaps",

@@ -21,6 +21,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
@@ -78,11 +79,15 @@ class Choice:
     type: Type
 
 
+FoldLoop = Literal["seq", "jam", "lane"]
+"""One after the other; in lockstep, as copies and as lanes."""
+
+
 @dataclass(frozen=True)
 class Takes:
-    """What the innermost loop of a fold takes in one step: `parts` vectors of `lanes` elements, joined at the
-    end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results. Where it
-    is `unrolled`, its steps are written out, being the same few for all points of a tile.
+    """What the innermost loop of a fold takes in one step: `leap` elements a vector apart, which share what
+    they read, by turns for `parts` results. Where it is `unrolled`, its steps are written out, being the same
+    few for all points of a tile.
 
     Or so many `threads` share it, a number for each index, the last one's fastest: each takes every so many
     values of an index. The results of each `warp` of them are joined by halves, those of warps in order.
@@ -90,7 +95,6 @@ class Takes:
     of steps, the threads of a block copy to memory that they share before they use it.
     """
 
-    lanes: int = 1
     parts: int = 1
     leap: int = 1
     unrolled: bool = False
@@ -107,7 +111,11 @@ class Takes:
 
 @dataclass(frozen=True)
 class Fold:
-    """The values of a block, each reduced over the integer points of a set, in the order of the indices."""
+    """The values of a block, each reduced over the integer points of a set, in the order of the indices.
+
+    Where its loop is one of copies or of lanes, it has one index, of a known number of values: the block is
+    computed for all of them in lockstep. The results of copies are joined in order, those of lanes by halves.
+    """
 
     kind: str
     indices: tuple[str, ...]
@@ -115,6 +123,19 @@ class Fold:
     body: Block
     type: Type
     takes: Takes = Takes()
+    loop: FoldLoop = "seq"
+
+    @property
+    def is_in_lockstep(self) -> bool:
+        """Whether its block is computed for all values of its index at once."""
+        return self.loop != "seq"
+
+    @property
+    def count(self) -> int:
+        """How many values the one index of a reduction in lockstep has, from 0 on."""
+        (index,) = self.indices
+        stops = (row.form + Affine.var(index) for row in self.rows if row.form.coefficient(index) == -1)
+        return min(stop.constant for stop in stops if stop.is_constant) + 1
 
     def mentioned(self) -> Iterator[Affine]:
         """What the set says, without the fold's own indices: what it depends on."""

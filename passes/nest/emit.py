@@ -35,7 +35,7 @@ from tadc.passes.nest.nest import (
     Statement,
 )
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
-from tadc.passes.nest.tile import ACROSS, LANE, PARTS, Copy, Dependence, Tile, Values, copies_of
+from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, copies_of, lockstep_of
 from tadc.passes.nest.vector_lanes import Lanes
 
 ALIGNMENT = 64
@@ -357,17 +357,14 @@ def _compute(compute: Compute, low: BodyLowering, scope: Scope) -> None:
 
 
 def tile_of(compute: Compute, scope: Scope) -> Tile:
-    """The points: those of the lanes last, whose values are used up first; of a fold over lanes, its
-    lanes."""
+    """The points: those of the lanes last, whose values are used up first; then those of reductions in
+    lockstep."""
     tile = scope.tile
     along = _along(compute, scope)
     copies = {name: n for name, n in tile.copies.items() if name not in along}
     copies |= {name: n for name, n in tile.copies.items() if name in along}
-    takes = (let.value.takes for let in compute.block.all_lets() if isinstance(let.value, Fold))
-    taken = next((one for one in takes if one.lanes > 1), None)
-    if taken is None:
-        return Tile(tile.width, copies)
-    return Tile(taken.lanes, {**copies, PARTS: taken.parts} if taken.parts > 1 else copies)
+    copies |= lockstep_of(compute.block)
+    return Tile(copies.pop(LANE, tile.width), copies)
 
 
 def _along(compute: Compute, scope: Scope) -> frozenset[str]:
@@ -389,7 +386,7 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
         scope.shapes, beyond=low.checks,
     )  # fmt: skip
     along = _along(compute, scope)
-    own = [name for name in tile.copies if name not in ACROSS]
+    own = [name for name in tile.copies if name in scope.tile.copies]
 
     def hand_over(turn: Copy) -> None:
         rest = [name for name in own if name not in turn]

@@ -11,8 +11,8 @@ from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
 from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
 from tadc.passes.nest.joins import JOIN, Made
-from tadc.passes.nest.lane_folds import LaneFold
 from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.lockstep_folds import join_in_lockstep
 from tadc.passes.nest.strided_folds import StridedFold
 from tadc.passes.nest.tile import Copy
 
@@ -20,8 +20,10 @@ from tadc.passes.nest.tile import Copy
 def lower_fold(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
     """Give the names of a fold their values. Raises UnsupportedIR or IndexSetLimit for a set without
     loops."""
-    kind = LaneFold if fold.takes.lanes > 1 else StridedFold if fold.takes.leap > 1 else FoldLoops
-    put_results(kind(body, let, fold, context))
+    if fold.is_in_lockstep:
+        join_in_lockstep(body, let, fold, context)
+    else:
+        put_results((StridedFold if fold.takes.leap > 1 else FoldLoops)(body, let, fold, context))
 
 
 def put_results(made: FoldLoops) -> None:

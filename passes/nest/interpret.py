@@ -1,12 +1,10 @@
 """Runs a nest on arrays of NumPy, element by element, and notes what it reads and writes.
 
 It is the meaning of a nest: loops run in order whatever their kind, and each operation rounds to its type. A
-fold joins its elements in the order of its indices. One that takes `lanes` in `parts` has a result for each:
-step n of its innermost loop goes to result n modulo `lanes * parts`; the parts are joined in order, then the
-lanes by halves. One that takes a `leap` of more than 1 has the order of `leaping` for the lanes of the loop
-around, or its own where there is none; lane b goes to result b modulo `parts`, and these are joined in order.
-Steps are counted from the innermost loop's own first.
-A `Store` that `joins` with no `fresh` rows always does.
+fold joins its elements in the order of its indices; the lanes of one are joined by halves. One that takes a
+`leap` of more than 1 has the order of `leaping` for the lanes of the loop around, or its own where there is
+none; lane b goes to result b modulo `parts`, and these are joined in order. Steps are counted from the
+innermost loop's own first. A `Store` that `joins` with no `fresh` rows always does.
 
 A nest becomes Python, which runs a million steps in a second or two.
 """

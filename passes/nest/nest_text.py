@@ -32,6 +32,7 @@ from tadc.passes.maps.map import (
     Block,
     Choice,
     Fold,
+    FoldLoop,
     IndexNumber,
     Let,
     Load,
@@ -49,6 +50,7 @@ from tadc.passes.nest.usual_types import is_relation, usual_type
 WIDE = 100
 """A head that is longer has a line for each tensor."""
 
+LOCKSTEP = tuple(kind for kind in get_args(FoldLoop) if kind != "seq")
 TYPES = ("f32", "f64", "i1", "i32")
 SIGNS: dict[str, str] = {name: sign for sign, name in OPERATORS.items()}
 
@@ -70,8 +72,9 @@ PATTERNS: dict[type, str] = {
     IndexNumber: "index({form})",
     Load: "{tensor:tensor}[{at}][[ along {along}]]",
     Choice: "if {rows} {then} else {otherwise}",
-    Fold: "{kind:reduction}[[ {indices:bound=}]][[ where {rows@indices=}]]{takes} {body}",
-    Takes: "[[ lanes {lanes}]][[ parts {parts}]][[ leap {leap}]][[ threads {threads}]][[ warp {warp}]]"
+    Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ where {rows@indices=}]]{takes}"
+    " {body}",
+    Takes: "[[ parts {parts}]][[ leap {leap}]][[ threads {threads}]][[ warp {warp}]]"
     "[[ unrolled{unrolled}]][[ steps {steps}]][[ shared {shared:values}]]",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]][[ far{far}]]",
 }
@@ -88,6 +91,11 @@ NESTS = Grammar(
         "used": plain(str, lambda reader: reader.used()),
         "Type": one_of(TYPES, "element type"),
         "Kind": one_of(get_args(LoopKind), "kind of loop"),
+        "in lockstep": Kind(
+            lambda writer, kind: kind,
+            lambda reader, after: reader.one_of(LOCKSTEP, "kind of loop"),
+            lambda reader, after: reader.token.text in LOCKSTEP,
+        ),
         "Space": one_of(get_args(Space), "space"),
         "extreme": one_of(("min", "max"), "extreme"),
         "Bound": Kind(

@@ -280,11 +280,8 @@ class _Walk:
     def fold(self, let: Let, fold: Fold, scope: _Scope) -> None:
         """A reduction and what is in it."""
         takes = fold.takes
-        if takes.lanes & (takes.lanes - 1):
-            self.wrong(let, f"{takes.lanes} lanes, which cannot be joined by halves", "take a power of 2")
-        if takes.lanes > 1 and takes.leap == 1 and scope.lanes:
-            label = f"a reduction in lanes, inside of the loop of lanes `{scope.lanes[-1]}`"
-            self.wrong(let, label, "one of them is enough: leave the other's lanes out")
+        if fold.is_in_lockstep and not self.in_lockstep(let, fold, scope):
+            return
         if takes.leap > 1 and scope.width % takes.parts:
             label = f"a reduction that leaps in {takes.parts} parts, where {scope.width} lanes are computed"
             self.wrong(let, label, "let the parts divide the lanes of the loop around")
@@ -297,7 +294,28 @@ class _Walk:
             loop_nest(fold.indices, fold.rows, ())
         except (Unbounded, EliminationLimit) as error:
             self.wrong(let, f"the loops of this reduction are not known: {error}", "write `where 0 <= k < N`")
-        self.block(fold.body, replace(scope.with_facts(where(fold.rows)), indices=indices))
+        inside = replace(scope.with_facts(where(fold.rows)), indices=indices)
+        if fold.loop == "lane":
+            inside = replace(inside, lanes=(*scope.lanes, fold.indices[0]), width=fold.count)
+        self.block(fold.body, inside)
+
+    def in_lockstep(self, let: Let, fold: Fold, scope: _Scope) -> bool:
+        """Copies and lanes have a known number of values from 0 on; lanes are in no other lanes."""
+        (index, *others), limits = fold.indices, fold.rows
+        known = {row for row in limits if not row.equality and row.form.variables == {index}}
+        if others or len(limits) != 2 or len(known) != 2 or Constraint(Affine.var(index)) not in known:
+            label = f"copies or lanes over more than `0 <= {index}` and a number"
+            self.wrong(let, label, f"write `where 0 <= {index} <= 7`, what else holds in a reduction inside")
+            return False
+        if fold.kind == "logsumexp":
+            self.wrong(let, "a logsumexp of copies or lanes", "write a maximum and a sum of exponentials")
+        count = fold.count
+        if fold.loop == "lane" and count & (count - 1):
+            self.wrong(let, f"{count} lanes, which cannot be joined by halves", "take a power of 2")
+        if fold.loop == "lane" and scope.lanes:
+            label = f"a reduction in lanes, inside of the lanes `{scope.lanes[-1]}`"
+            self.wrong(let, label, "one of them is enough: leave the other's lanes out")
+        return True
 
     def shared(self, node: object, names: Iterable[str], lets: Iterable[Let]) -> None:
         """The names that the threads of a block copy are loads inside."""

@@ -12,8 +12,9 @@ A schedule is a list of steps, applied in order to the plain nest of a map, whic
 
 Loops are named by their index, reads and reductions by the first name of their `Let` in the map. A step
 means all loops of a name: those before and after a full part too. No step changes the order in which the
-elements of a reduction are joined but `Cut`, `FoldLanes`, `FoldThreads` and `Leap`; they depend on nothing
-that is known at run time alone, so results have the same bits for every number of threads.
+elements of a reduction are joined but `Cut`, `FoldThreads`, `Leap`, and `Bind` of an index of a reduction to
+`jam` or `lane`; they depend on nothing that is known at run time alone, so results have the same bits for
+every number of threads.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Split:
     """A loop over `index` becomes one over tiles, `outer`, and one over the `factor` values of a tile,
     `inner`.
 
+    An index of a reduction, of which all tiles but the last are whole, is split `exact` or `clip`.
     Of a part of a known number of values that are fewer than a tile, tiles of vectors have no more vectors
     than that needs. With tail `overlap` a tile moved back ends where its part does: in a full part; elsewhere
     at the extent of the index.
@@ -127,8 +129,12 @@ class Join:
 @dataclass(frozen=True)
 class Bind:
     """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; `grid`, `block` and `thread`
-    divide them on a GPU, `launch` makes a launch of each value. An index of a reduction may be `unroll` too,
-    where its bounds are a known number of steps apart."""
+    divide them on a GPU, `launch` makes a launch of each value.
+
+    An index of a reduction may be `unroll` too, where its bounds are a known number of steps apart. It may be
+    `jam` or `lane`, where it has a known number of values from 0 on: each has a result of its own, and these
+    are joined at the end, those of copies in order, those of lanes by halves.
+    """
 
     TEXT = "{kind} {indices}"
     kind: BoundKind
@@ -195,17 +201,6 @@ class With:
 
     TEXT = "with {tensors:tensors}"
     tensors: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class FoldLanes:
-    """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined
-    at the end."""
-
-    TEXT = "fold_lanes {fold:value} {lanes}[[ parts {parts}]]"
-    fold: str
-    lanes: int
-    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -403,7 +398,7 @@ class Vectors:
 
 Step = (
     Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter | Buffer |
-    FoldLanes | FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads |
+    FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads |
     Rows | With | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

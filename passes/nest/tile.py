@@ -17,18 +17,12 @@ from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
 
 LANE = "lane"
-"""The variable of the lanes of a vector. It and `PARTS` are no loop's; forms of indices are over them too."""
-
-PARTS = "part"
-"""The variable of the vectors that a reduction over lanes takes at once."""
+"""The variable of the lanes of a vector."""
 
 Copy = Mapping[str, int]
 """A value for each variable of a tile but the lane."""
 
 NONE: Copy = MappingProxyType({})
-
-ACROSS = frozenset([LANE, PARTS])
-"""The variables that the index of a reduction over lanes depends on."""
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -115,6 +109,17 @@ def copies_of(index: str) -> str:
     return f"@{index}"
 
 
+def lockstep_variable(fold: Fold) -> str:
+    """The variable that the index of a reduction in lockstep is."""
+    return LANE if fold.loop == "lane" else copies_of(fold.indices[0])
+
+
+def lockstep_of(block: Block) -> dict[str, int]:
+    """The variables that the reductions of a block compute in lockstep, with their numbers of values."""
+    folds = (let.value for let in block.all_lets() if isinstance(let.value, Fold))
+    return {lockstep_variable(fold): fold.count for fold in folds if fold.is_in_lockstep}
+
+
 def bound_name(index: str) -> str:
     """The variable in forms of an index that a fold binds: no loop or tile has its name."""
     return f"?{index}"
@@ -163,6 +168,9 @@ class Dependence:
                 return NOTHING.union(*(self.known[name] for name in operands))
 
     def _fold(self, fold: Fold, forms: Mapping[str, Affine]) -> frozenset[str]:
+        if fold.is_in_lockstep:
+            variable = lockstep_variable(fold)
+            return self._block(fold.body, {**forms, fold.indices[0]: Affine.var(variable)}) - {variable}
         inner = {**forms, **{index: Affine.var(bound_name(index)) for index in fold.indices}}
         rows = [form for row in fold.rows for form in row.inequalities]
         outer: dict[str, Affine] = dict(forms)
@@ -178,14 +186,11 @@ class Dependence:
             outer[index] = inner[index]
         names = self.of_forms(fold.mentioned(), forms)
         innermost = bound_name(fold.indices[-1])
-        if fold.takes.lanes > 1:
-            self.moves[innermost] = ACROSS
         if fold.takes.leap > 1:
             moved = lane_step(fold, forms)
             inner[fold.indices[-1]] += Affine.var(LANE) * moved
             self.moves[innermost] -= {LANE}
-        names |= self._block(fold.body, inner)
-        return names - ACROSS if fold.takes.lanes > 1 else names
+        return names | self._block(fold.body, inner)
 
 
 def without(form: Affine, names: Collection[str]) -> Affine:

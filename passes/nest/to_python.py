@@ -259,7 +259,7 @@ class _Folds:
 
     def __post_init__(self) -> None:
         takes = self.fold.takes
-        self.count = takes.parts * (takes.lanes if takes.leap == 1 else 1) * takes.together
+        self.count = takes.parts * takes.together
 
     def all_of(self, kind: str) -> list[str]:
         """The results of the fold, in Python."""
@@ -279,6 +279,8 @@ class _Folds:
         source, fold, takes = self.source, self.fold, self.fold.takes
         join, start = source.give(scalars.JOINS[kind]), source.give(scalars.DTYPES[fold.type](nothing))
         results = [f"r{next(source.fresh)}" for _ in elements]
+        if fold.is_in_lockstep:
+            return self.in_lockstep(results, join)
         source.assign(results, [f"[{start}] * {self.count}"] * len(results))
         depth = source.depth
         slot = self.loops()
@@ -287,12 +289,22 @@ class _Folds:
             value = element.format(source.called(given))
             source.put(f"{result}[{slot}] = {join}({result}[{slot}], {value})")
         source.depth = depth
-        if takes.threads:
-            joined, by = scalars.threads_joined, takes.warp
-        else:
-            # The parts in order, then the lanes by halves: with a leap, each result is a part of its own.
-            joined, by = scalars.lanes_joined, takes.lanes if takes.leap == 1 else 1
+        joined, by = (scalars.threads_joined, takes.warp) if takes.threads else (scalars.lanes_joined, 1)
         return [f"{source.give(joined)}({result}, {by}, {join})" for result in results]
+
+    def in_lockstep(self, results: Sequence[str], join: str) -> list[str]:
+        """The results for all values of the index joined: of copies in order, of lanes by halves."""
+        source, fold = self.source, self.fold
+        count = fold.count
+        lanes, outer = (count if fold.loop == "lane" else 1), source.width
+        source.width = count if fold.loop == "lane" else outer
+        source.assign(results, ["[]"] * len(results))
+        with source.block(f"for {source.called(fold.indices[0])} in range({count}):"):
+            source.values_of(fold.body)
+            for result, given in zip(results, fold.body.gives, strict=True):
+                source.put(f"{result}.append({source.called(given)})")
+        source.width = outer
+        return [f"{source.give(scalars.lanes_joined)}({result}, {lanes}, {join})" for result in results]
 
     def loops(self) -> str:
         """The loops over the indices, in which lines are put from now on; the result that an element goes
@@ -306,7 +318,7 @@ class _Folds:
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
             index, begin = source.called(level.name), f"b{next(source.fresh)}"
             if number == len(nest.levels) - 1 and takes.leap > 1:
-                width = source.width or takes.lanes
+                width = source.width or 1
                 steps = f"{source.give(scalars.leaping)}({first}, {last}, {width}, {takes.leap})"
                 source.open(f"for {index}, {begin} in {steps}:")
                 slot = f"{begin} % {takes.parts}"

@@ -14,7 +14,6 @@ from tadc.passes.nest.steps import (
     Cut,
     Fill,
     Fits,
-    FoldLanes,
     Interleave,
     Leap,
     Peel,
@@ -115,6 +114,7 @@ class _Steps:
         self.stage()
         self.registers()
         self.memory()
+        self.fold_in_lanes()
         self.fits()
         return tuple(self.steps)
 
@@ -193,12 +193,26 @@ class _Steps:
     def reductions(self) -> None:
         """What the loops of reductions take at once."""
         tiling = self.tiling
-        if tiling.lanes_of is not None:
-            self.steps.append(FoldLanes(tiling.fold, tiling.width, tiling.parts))
         self.steps += [Leap(fold, leap.steps, leap.parts) for fold, leap in tiling.leaps.items()]
         if tiling.interleaves and tiling.width > 1:
             short = [name for let in self.map.body.all_lets() if (name := self.short(let.value))]
             self.steps += [Bind("unroll", (name,)) for name in short]
+
+    def fold_in_lanes(self) -> None:
+        """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
+        tiling = self.tiling
+        if tiling.lanes_of is None:
+            return
+        fold = next(let.value for let in self.map.body.all_lets() if tiling.fold in let.names)
+        assert isinstance(fold, Fold)
+        index = fold.indices[-1]
+        outer, lane = self.fresh(index), self.fresh(index)
+        self.steps.append(Split(index, tiling.width * tiling.parts, "clip", outer, lane))
+        if tiling.parts > 1:
+            part, inner = self.fresh(index), self.fresh(index)
+            self.steps += [Split(lane, tiling.width, "exact", part, inner), Bind("jam", (part,))]
+            lane = inner
+        self.steps.append(Bind("lane", (lane,)))
 
     def short(self, value: object) -> str | None:
         """The innermost index of a reduction whose steps are few, and as many for all points of a tile."""

@@ -161,7 +161,9 @@ class _Maker:
         indices = self.several(lambda: rng.choice(NAMES), 3)
         rows = self.rows() if rng.random() < 0.8 else ()
         kind = rng.choice(list(REDUCTIONS))
-        return self.made(Fold, kind=kind, indices=indices, rows=rows, body=self.block(depth - 1), type=type)
+        loop = rng.choice(["seq", "jam", "lane"]) if indices else "seq"
+        body = self.block(depth - 1)
+        return self.made(Fold, kind=kind, indices=indices, rows=rows, body=body, type=type, loop=loop)
 
     def block(self, depth: int) -> Block:
         outer = dict(self.above)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.passes.maps.map import Map
+from tadc.passes.maps.map import Fold, Map
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest import Kind, Nest
 from tadc.passes.nest.nest_reader import read_nest
@@ -17,7 +17,7 @@ from tadc.passes.nest.nest_text import nest_text
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Bind, Fits, FoldLanes, Scatter, Split, Step, Threads
+from tadc.passes.nest.steps import Bind, Fits, Scatter, Split, Step, Threads
 from tadc.passes.schedule.choose import plan_alone
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
@@ -143,9 +143,12 @@ def _by_hand(item: Map) -> list[tuple[Step, ...]]:
         split = Split(index, 4, "overlap", f"{index}_0", f"{index}_1")
         kinds: tuple[Kind, ...] = ("lane", "jam")
         found += [(split, Bind(kind, (f"{index}_1",)), Fits(((index, 4),))) for kind in kinds]
-    folds = [let for let in item.body.lets if let.names[0] in ("%3", "%4") and hasattr(let.value, "kind")]
-    found += [(FoldLanes(let.names[0], 8, 1),) for let in folds]
-    found += [(FoldLanes(let.names[0], 4, 2),) for let in folds]
+    folds = [let.value for let in item.body.lets if let.names[0] in ("%3", "%4")]
+    for index in (fold.indices[-1] for fold in folds if isinstance(fold, Fold)):
+        found.append((Split(index, 8, "clip", "outer", "lane"), Bind("lane", ("lane",))))
+        parts = Split("inner", 4, "exact", "part", "lane")
+        bound = Bind("jam", ("part",)), Bind("lane", ("lane",))
+        found.append((Split(index, 8, "clip", "outer", "inner"), parts, *bound))
     return found
 
 

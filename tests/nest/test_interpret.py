@@ -63,6 +63,22 @@ def total(takes: str, x: np.ndarray, kind: str = "sum") -> float:
     return interpret(read_nest(text), {"x": x}, {"N": len(x)}).results["y"].item()
 
 
+LANES = """nest f(x: f32[N], out y: f32[]) { sizes N
+    %1 = KIND l lane where 0 <= l <= 3 {
+        %2 = KIND p jam where 0 <= p <= 1 {
+            %3 = KIND k where 0 <= k and 8*k + 4*p + l <= N - 1 { %0 = x[8*k + 4*p + l] give %0 }
+            give %3
+        }
+        give %2
+    }
+    y[] = %1 }"""
+
+
+def in_lanes(x: np.ndarray, kind: str = "sum") -> float:
+    nest = read_nest(LANES.replace("KIND", kind))
+    return interpret(nest, {"x": x}, {"N": len(x)}).results["y"].item()
+
+
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 37])
 def test_sums_add_in_the_order_that_they_state(count: int) -> None:
     x = np.random.default_rng(count).uniform(-1, 1, count).astype(np.float32)
@@ -75,23 +91,26 @@ def test_sums_add_in_the_order_that_they_state(count: int) -> None:
 
     assert total("", x) == added(x)
     lanes = [[added(x[4 * p + n :: 8]) for n in range(4)] for p in range(2)]
-    a, b, c, d = (low + high for low, high in zip(*lanes, strict=True))
-    assert total("lanes 4 parts 2", x) == (a + c) + (b + d)
     blocks = [x[begin : begin + 12] for begin in range(0, count, 12)]
-    assert total("lanes 4 leap 3", x) == added([e for block in blocks for n in range(4) for e in block[n::4]])
-    even, odd = ([e for block in blocks for n in (p, p + 2) for e in block[n::4]] for p in (0, 1))
-    assert total("lanes 4 parts 2 leap 3", x) == added(even) + added(odd)
+    a, b, c, d = (low + high for low, high in zip(*lanes, strict=True))
+    assert in_lanes(x) == (a + c) + (b + d)
+    blocks = [x[begin : begin + 12] for begin in range(0, count, 12)]
     each = [added(x[n::12]) for n in range(12)]
     warps = [(w[0] + w[2]) + (w[1] + w[3]) for w in (each[:4], each[4:8], each[8:])]
     assert total("threads 12 warp 4", x) == (warps[0] + warps[1]) + warps[2]
     assert total("threads 3", x) == (added(x[::3]) + added(x[1::3])) + added(x[2::3])
     text = """nest f(x: f32[N], out y: f32[4]) { sizes N for i = 0 to 4 lane {
-        %1 = sum k where 0 <= k <= N - 1 leap 3 { %0 = x[k] give %0 } y[i] = %1 } }"""
-    assert set(interpret(read_nest(text), {"x": x}, {"N": count}).results["y"]) == {
-        total("lanes 4 leap 3", x)
-    }
+        %1 = sum k where 0 <= k <= N - 1 TAKES { %0 = x[k] give %0 } y[i] = %1 } }"""
+
+    def leaping(takes: str) -> set[float]:
+        nest = read_nest(text.replace("TAKES", takes))
+        return set(interpret(nest, {"x": x}, {"N": count}).results["y"])
+
+    assert leaping("leap 3") == {added([e for block in blocks for n in range(4) for e in block[n::4]])}
+    even, odd = ([e for block in blocks for n in (p, p + 2) for e in block[n::4]] for p in (0, 1))
+    assert leaping("parts 2 leap 3") == {added(even) + added(odd)}
     if count:
-        assert total("lanes 4 parts 2", x, "max") == x.max()
+        assert in_lanes(x, "max") == x.max()
         assert total("", x, "logsumexp") == pytest.approx(np.log(np.exp(x).sum()), rel=1e-5)
 
 

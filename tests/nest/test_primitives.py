@@ -24,7 +24,6 @@ from tadc.passes.nest.steps import (
     Bind,
     Cut,
     Fits,
-    FoldLanes,
     Interleave,
     Peel,
     Prefetch,
@@ -206,16 +205,30 @@ def test_compositions_have_the_same_bits_or_are_refused() -> None:
 
 
 def test_lanes_of_a_reduction_agree_to_rounding() -> None:
-    """The lanes are sums of their own, joined at the end."""
+    """The lanes are sums of their own, and so are copies, which are joined at the end."""
     tried = 0
     for seed in SEEDS:
         sample = random_sample(seed, type="f64")
-        names = [name for name, fold in _folds(sample) if fold.kind == "sum"]
-        made = _applied(sample, [FoldLanes(names[0], 4, 2)]) if names else None
+        indices = [index for _, fold in _folds(sample) for index in fold.indices] or ["none"]
+        split = [Split(indices[0], 8, "clip", "outer", "inner"), Split("inner", 4, "exact", "part", "lane")]
+        bound = [Bind("jam", ("part",)), Bind("lane", ("lane",))]
+        made = _applied(sample, [*split, *bound])
         if made is not None:
             tried += 1
             assert_same(sample, made, bits=False)
-    assert tried >= 2
+    assert tried >= 5
+
+
+def test_a_reduction_over_two_indices_in_the_place_of_one_has_the_same_bits() -> None:
+    tried = 0
+    for seed in SEEDS:
+        sample, rng = random_sample(seed), random.Random(seed)
+        indices = [index for _, fold in _folds(sample) for index in fold.indices]
+        made = _applied(sample, [Split(rng.choice(indices), 3, "clip", "a", "b")]) if indices else None
+        if made is not None:
+            tried += 1
+            assert_same(sample, made)
+    assert tried >= 5
 
 
 PRODUCT = """nest c(a: f32[{n}, {k}], b: f32[{k}, {m}], out c: f32[{n}, {m}]) {{

@@ -39,7 +39,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
             for j2 = 0 to 8 lane {
                 prefetch a[i + 8, j] every 4 far
                 prefetch b[j]
-                %0, %1.x = max k, l where 0 <= k <= i and l = k // 2 and i - (2*k) % 3 = 0 lanes 8 parts 2 {
+                %0, %1.x = max k, l where 0 <= k <= i and l = k // 2 and i - (2*k) % 3 = 0 parts 2 leap 8 {
                     %2 = b[k]
                     %3: f64 = 1.5
                     %4 = %2 < %3
@@ -50,6 +50,9 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
                     %7 = a[i, j] along j
                     %8 = %7 ** -3
                     give %8
+                }
+                %11 = sum m lane where 0 <= m <= 7 {
+                    give %6
                 }
                 %9 = logsumexp m, n threads 4, 8 warp 32 {
                     %10 = index((i + j) // 2 + m % 3)

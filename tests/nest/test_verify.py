@@ -105,13 +105,21 @@ WRONG = {
         "two loops of lanes, `i` and `j`, around one computation",
         "%1 = x[i]",
     ),
-    "for i = 0 to 1 lane { %1 = sum k where 0 <= k <= 0 lanes 8 { %2 = x[k] give %2 } y[i] = %1 }": (
-        "a reduction in lanes, inside of the loop of lanes `i`",
-        "%1 = sum k where 0 <= k <= 0 lanes 8 { %2 = x[k] give %2 }",
+    "for i = 0 to 1 lane { %1 = sum k lane where 0 <= k <= 7 { %2 = x[0] give %2 } y[i] = %1 }": (
+        "a reduction in lanes, inside of the lanes `i`",
+        "%1 = sum k lane where 0 <= k <= 7 { %2 = x[0] give %2 }",
     ),
-    "%1 = sum k where 0 <= k <= 0 lanes 6 { %2 = x[k] give %2 } y[0] = %1": (
+    "%1 = sum k lane where 0 <= k <= 5 { %2 = x[0] give %2 } y[0] = %1": (
         "6 lanes, which cannot be joined by halves",
-        "%1 = sum k where 0 <= k <= 0 lanes 6 { %2 = x[k] give %2 }",
+        "%1 = sum k lane where 0 <= k <= 5 { %2 = x[0] give %2 }",
+    ),
+    "%1 = logsumexp k jam where 0 <= k <= 3 { %2 = x[0] give %2 } y[0] = %1": (
+        "a logsumexp of copies or lanes",
+        "%1 = logsumexp k jam where 0 <= k <= 3 { %2 = x[0] give %2 }",
+    ),
+    "%1 = sum k jam where 0 <= k <= N { %2 = x[0] give %2 } y[0] = %1": (
+        "copies or lanes over more than `0 <= k` and a number",
+        "%1 = sum k jam where 0 <= k <= N { %2 = x[0] give %2 }",
     ),
     "for i = 0 to N - 1 { %1 = x[i] y[i] = %1 }": ("`y[0]` is never written", "nest f("),
     "stage p: f64[2] in stack for i = 0 to N { %1 = p[0] y[i] = %1 }": (

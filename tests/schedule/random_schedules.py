@@ -100,13 +100,18 @@ class _Maker:
         wanted = [
             (0.5, f"stage {read}{inside} over {over or 'k'}{fill}"),
             (0.15, f"prefetch {read} {rng.choice(['rows', 'vectors', asked])}"),
-            (0.15, f"fold_lanes {fold} {rng.choice([3, 4])} parts 2"),
             (0.15, f"leap {fold} {rng.choice(['2', '2 parts 2'])}"),
             (0.15, f"transpose {read} {self.some(self.inner, 1)}"),
             (0.2, f"interleave {self.some(self.inner, 1)}"),
             (0.2, f"stream {self.item.tensors[0].name}"),
         ]
-        return [line for share, line in wanted if self.chance(share)]
+        lines = [line for share, line in wanted if self.chance(share)]
+        return [*lines, *self.lockstep()] if self.folds and self.chance(0.15) else lines
+
+    def lockstep(self) -> list[str]:
+        """Copies or lanes of an index of a reduction."""
+        split = f"split {self.rng.choice(self.binders)} {self.rng.choice([4, 6])} clip -> ka, kb"
+        return [split, f"{self.rng.choice(['lane', 'jam'])} kb"]
 
     def ranges(self) -> list[str]:
         """What threads divide, and steps that few maps have."""

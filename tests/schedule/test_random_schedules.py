@@ -35,7 +35,7 @@ def test_the_same_results_or_a_diagnostic(number: int) -> None:
     function = maps_of_program(PROGRAMS[number], "value")
     (item,), sizes = function.maps, {name: SIZES[name] for name in function.sizes}
     arrays, plain, taken = random_arrays(function.arguments, sizes), plain_nest(function, item), 0
-    for seed in range(24):
+    for seed in range(48):
         text = random_schedule(random.Random(1000 * number + seed), item)
         try:
             steps = given_schedule(Source(text, "<random>"), [function])[item.tensors[0].name]
@@ -63,6 +63,8 @@ ONCE_WRONG = (
     (1, "map c stage %0 inside i over j, k"),
     (2, "map y split j 4 guard -> j0, j1 lane j1"),
     (1, "map c threads j 4 split j 4 -> j0, j1 cut %3 k 1 -> k0"),
+    (0, "map c split i 3 -> i0, i1 split j 1 -> j0, j1 reorder i0, j0, i1, j1 jam i1 lane j1 "
+     "stage %1 inside j0 over k, i1, j1 by gather"),
     (3, "map d prefetch %0 run nowhere over i lines 1"),
 )  # fmt: skip
 

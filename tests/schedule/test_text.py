@@ -29,8 +29,6 @@ map c, d.2
     threads i 6, j 1
     rows i 8
     residues i 2 -> i0, i1
-    fold_lanes %3 16 parts 2
-    fold_lanes %4 8
     fold_threads %5 4, 8 warp 32
     fold_threads %6 16
     leap %3 8 parts 2

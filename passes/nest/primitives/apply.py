@@ -46,7 +46,6 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     Cut: reductions.cut,
     st.Scatter: scattered.scatter,
     st.Buffer: rows_in_buffer.buffer,
-    st.FoldLanes: reductions.fold_lanes,
     st.FoldThreads: reductions.fold_threads,
     st.Leap: reductions.leap,
     st.Stage: staging.stage,

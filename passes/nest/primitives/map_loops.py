@@ -10,9 +10,9 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.loop_bounds import bound_forms, form_of, most_values, parts_of, value_count
 from tadc.passes.nest.nest import ON_GPU, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
 from tadc.passes.nest.primitives import rewriting as rw
-from tadc.passes.nest.primitives.reductions import unroll_fold
+from tadc.passes.nest.primitives.reductions import bind_fold, split_fold, unroll_fold
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
+from tadc.passes.nest.steps import Bind, BoundKind, Fits, Peel, Reorder, Residues, Reverse, Split
 
 # -- split -----------------------------------------------------------------------------------------
 
@@ -25,6 +25,8 @@ def split(nest: Nest, step: Split, unit: int = 1, *, is_even: bool = False) -> N
     is done.
     """
     rw.check_new(nest, step.outer, step.inner)
+    if rw.is_of_fold(nest, step.index):
+        return split_fold(nest, step)
     if step.tail == "again":
         return _split_again(nest, step)
     return rw.with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
@@ -404,11 +406,22 @@ def bind(nest: Nest, step: Bind) -> Nest:
                 raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
             return (replace(loop, kind=step.kind),)
 
-        if step.kind == "unroll" and not any(loop.index == index for loop in rw.loops_in(nest.body)):
-            nest = unroll_fold(nest, index)
+        if rw.is_of_fold(nest, index):
+            nest = _bound_fold(nest, step.kind, index)
         else:
             nest = rw.with_loops(nest, index, rule)
     return nest
+
+
+def _bound_fold(nest: Nest, kind: BoundKind, index: str) -> Nest:
+    """An index of a reduction of a kind."""
+    match kind:
+        case "unroll":
+            return unroll_fold(nest, index)
+        case "jam" | "lane":
+            return bind_fold(nest, kind, index)
+        case _:
+            raise DoesNotFit(f"`{index}` is an index of a reduction, whose loops are no `{kind}`")
 
 
 def fits(nest: Nest, step: Fits, plain: Nest, extents: Mapping[str, Affine]) -> Nest:

@@ -1,29 +1,120 @@
-"""Primitives on reductions: cut in blocks, over lanes, in strided steps."""
+"""Primitives on reductions: split, in lockstep, cut in blocks, in strided steps."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Literal
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.loop_nests import loop_nest
-from tadc.passes.maps.blocks import Renaming
+from tadc.passes.maps.blocks import Renaming, values_of
 from tadc.passes.maps.closest_bounds import counted_from
-from tadc.passes.maps.map import Fold, Let, Takes
+from tadc.passes.maps.map import Apply, Block, Fold, Let, Number, Takes
 from tadc.passes.nest.facts import Loops, named
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Cut, FoldLanes, FoldThreads, Leap
+from tadc.passes.nest.steps import Cut, FoldThreads, Leap, Split
+from tadc.passes.nest.tile import without
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
 
-def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
-    """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
-    takes = Takes(lanes=step.lanes, parts=step.parts)
-    return rw.rewrite_folds(nest, step.fold, lambda fold: replace(fold, takes=takes))
+def split_fold(nest: Nest, step: Split) -> Nest:
+    """An index of a reduction becomes two: it is `factor*outer + inner`, counted from where it starts."""
+    if step.tail not in ("clip", "exact"):
+        raise DoesNotFit(f"the steps of a reduction are split `clip`, not `{step.tail}`")
+
+    def one(let: Let) -> Let:
+        fold = let.value
+        if not isinstance(fold, Fold) or step.index not in fold.indices:
+            return let
+        return replace(let, value=_split(fold, step))
+
+    return replace(nest, body=rw.rewrite_values(nest.body, one))
+
+
+def _split(fold: Fold, step: Split) -> Fold:
+    """A reduction over two indices in the place of one."""
+    place = fold.indices.index(step.index)
+    first, start = _start(fold, step.index)
+    outer, inner, old = Affine.var(step.outer), Affine.var(step.inner), Affine.var(step.index)
+    rows: list[Constraint] = [Constraint(outer), Constraint(inner), Constraint(step.factor - 1 - inner)]
+    value = Renaming(forms={step.index: start + outer * step.factor + inner})
+    divides = False
+    for row in fold.rows:
+        count = row.form + old - start + 1
+        if row != first and not row.equality and count.is_constant and count.constant % step.factor == 0:
+            divides = True
+            rows.append(Constraint(count.constant // step.factor - 1 - outer))
+        elif row != first:
+            rows += value.rows((row,))
+    if step.tail == "exact" and not divides:
+        raise DoesNotFit(f"{step.factor} does not divide the values of `{step.index}`")
+    indices = (*fold.indices[:place], step.outer, step.inner, *fold.indices[place + 1 :])
+    return replace(fold, indices=indices, rows=tuple(rows), body=value.block(fold.body))
+
+
+def _start(fold: Fold, index: str) -> tuple[Constraint, Affine]:
+    """The row that says where an index of a reduction starts, and the form that it starts at: of several
+    rows the first, for blocks put theirs there."""
+    later = {*fold.indices[fold.indices.index(index) :]}
+    for row in fold.rows:
+        k, rest = row.form.coefficient(index), without(row.form, [index])
+        if k > 0 and not row.equality and later.isdisjoint(rest.variables):
+            return row, -rest.floordiv(k)
+    raise DoesNotFit(f"`{index}` has no start of its own")
+
+
+def bind_fold(nest: Nest, kind: Literal["jam", "lane"], index: str) -> Nest:
+    """The values of an index of a reduction have a result each, computed in lockstep, which are joined then:
+    it is a reduction of reductions."""
+
+    def rule(let: Let) -> tuple[Let, ...]:
+        fold = let.value
+        if not isinstance(fold, Fold) or index not in fold.indices:
+            return (let,)
+        if fold.kind == "logsumexp":
+            return tuple(made for each in _exponentials(let, fold) for made in rule(each))
+        own = tuple(row for row in fold.rows if row.form.variables == {index})
+        starts, stops = rw.bounds_in(replace(fold, rows=own), index)
+        if starts != [ZERO] or not any(stop.is_constant for stop in stops):
+            raise DoesNotFit(f"the number of values of `{index}` is not known")
+        body, rest = fold.body, tuple(name for name in fold.indices if name != index)
+        if rest:
+            names = tuple(f"{name}_{index}" for name in let.names)
+            rows = tuple(row for row in fold.rows if row not in own)
+            body = Block((Let(names, replace(fold, indices=rest, rows=rows), let.place),), names)
+        return (replace(let, value=Fold(fold.kind, (index,), own, body, fold.type, loop=kind)),)
+
+    return replace(nest, body=rw.expand_values(nest.body, rule))
+
+
+def _exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
+    """`log(sum{k} (exp(e)))` as `m + log(sum{k} (exp(e - m)))` with m the greatest e, 0 where that is not
+    finite: a maximum, a sum, and values of these."""
+    (result,), type = let.names, fold.type
+    most, size, far, finite, zero, shift, total, log, less, exp = (
+        f"{result}_{word}" for word in "most size far finite zero shift total log less exp".split()
+    )
+    again = Renaming({name: f"{name}_again" for name in values_of(fold.body)}).block(fold.body)
+    inside = Let((less,), Apply("sub", (*again.gives, shift), type)), Let((exp,), Apply("exp", (less,), type))
+    added = replace(fold, kind="sum", body=Block((*again.lets, *inside), (exp,)))
+    made = (
+        Let((most,), replace(fold, kind="max")),
+        Let((size,), Apply("abs", (most,), type)),
+        Let((far,), Number(math.inf, type)),
+        Let((finite,), Apply("<", (size, far), "i1")),
+        Let((zero,), Number(0.0, type)),
+        Let((shift,), Apply("choose", (finite, most, zero), type)),
+        Let((total,), added),
+        Let((log,), Apply("log", (total,), type)),
+        Let((result,), Apply("add", (log, shift), type)),
+    )
+    return tuple(replace(each, place=let.place) for each in made)
 
 
 def fold_threads(nest: Nest, step: FoldThreads) -> Nest:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Literal
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Takes
+from tadc.passes.maps.blocks import blocks_of, with_blocks
+from tadc.passes.maps.map import Block, Fold, Let, Load, Takes
 from tadc.passes.nest.loop_bounds import extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Statement, Store
 
@@ -90,6 +91,12 @@ def shared_takes(body: Body) -> Iterator[Takes]:
     return (fold.takes for fold in folds if fold.takes.threads)
 
 
+def is_of_fold(nest: Nest, index: str) -> bool:
+    """Whether an index is that of a reduction, and of no loop."""
+    folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
+    return all(loop.index != index for loop in loops_in(nest.body)) and any(index in f.indices for f in folds)
+
+
 def load_of(fold: Fold, read: str) -> Load | None:
     """The read of a name directly in a reduction."""
     loads = (let.value for let in fold.body.lets if read in let.names)
@@ -112,23 +119,28 @@ def bounds_in(fold: Fold, index: str) -> tuple[list[Affine], list[Affine]]:
 
 def rewrite_lets(block: Block, rule: Callable[[Let], Let]) -> Block:
     """The block with every value replaced, those inside of others first."""
+    return expand_lets(block, lambda let: (rule(let),))
+
+
+def expand_lets(block: Block, rule: Callable[[Let], Iterable[Let]]) -> Block:
+    """The block with some values in the place of each, those inside of others first."""
 
     def inside(let: Let) -> Let:
-        match let.value:
-            case Choice(rows, then, otherwise, type):
-                then, otherwise = rewrite_lets(then, rule), rewrite_lets(otherwise, rule)
-                return replace(let, value=Choice(rows, then, otherwise, type))
-            case Fold() as fold:
-                return replace(let, value=replace(fold, body=rewrite_lets(fold.body, rule)))
-            case _:
-                return let
+        if not (blocks := blocks_of(let.value)):
+            return let
+        return replace(let, value=with_blocks(let.value, [expand_lets(each, rule) for each in blocks]))
 
-    return replace(block, lets=tuple(rule(inside(let)) for let in block.lets))
+    return replace(block, lets=tuple(made for let in block.lets for made in rule(inside(let))))
 
 
 def rewrite_values(body: Body, rule: Callable[[Let], Let]) -> Body:
     """The body with every value of its computations replaced."""
-    return rewrite_computes(body, lambda c: replace(c, block=rewrite_lets(c.block, rule)))
+    return expand_values(body, lambda let: (rule(let),))
+
+
+def expand_values(body: Body, rule: Callable[[Let], Iterable[Let]]) -> Body:
+    """The body with some values in the place of each one of its computations."""
+    return rewrite_computes(body, lambda c: replace(c, block=expand_lets(c.block, rule)))
 
 
 def rewrite_folds(nest: Nest, name: str, rule: Callable[[Fold], Fold]) -> Nest:

@@ -141,12 +141,18 @@ class _Staging:
         if tiles and tiles[0].step > 1 and tiles[0].kind == "seq":
             return self.in_tiles(tiles, rest)
         for outer, inner in itertools.pairwise(self.across):
-            if outer.step != inner.step * inner.extent:
+            if outer.step != inner.step * inner.extent or not self.are_one(outer.index, inner.index):
                 raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
         extents = [*(axis.extent for axis in self.own), *([self.count] if self.across else [])]
         panel = Tensor(self.name, self.load.type, tuple(map(Affine.const, extents)))
         place = self.place({axis.index: Affine.var(axis.index) for axis in self.axes})
         return (Stage(panel, "stack"), *self.filled(), *self.reading(rest, place))
+
+    def are_one(self, outer: str, inner: str) -> bool:
+        """Whether the read moves with the sum of two loops, which are those of one index then."""
+        forms = [form.substitute(self.values) for form in self.load.at]
+        both = {outer: ZERO, inner: Affine.var(outer) + Affine.var(inner)}
+        return all(form == form.substitute(both) for form in forms)
 
     @property
     def count(self) -> int:
