@@ -239,7 +239,7 @@ LIMITS = {
     "passes/derivatives": 5_200,
     "passes/gpu": 4_600,
     "passes/maps": 6_400,
-    "passes/nest": 8_700,
+    "passes/nest": 8_750,
     "passes/rewrites": 7_500,
     "passes/schedule": 4_700,
     "passes/supports": 2_200,

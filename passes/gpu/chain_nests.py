@@ -25,9 +25,10 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.row_chains import RowChain
 from tadc.passes.maps.blocks import Names, Renaming
-from tadc.passes.maps.map import Apply, Block, Fold, Let, Load, Map, MapFunction, Number, Takes, Tensor
+from tadc.passes.maps.map import Apply, Block, Fold, Let, Load, Map, MapFunction, Number, Tensor
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, If, Nest, Stage, Statement, Store
-from tadc.passes.nest.primitives.rewriting import rewrite_lets
+from tadc.passes.nest.primitives.reductions import in_threads
+from tadc.passes.nest.primitives.rewriting import expand_lets, rewrite_lets
 from tadc.passes.schedule.accesses import Accesses
 
 
@@ -162,13 +163,12 @@ class ChainNest:
             one.fold: lanes_along(one.trips, self.chain.group) for one in accesses.body.inner if one.binders
         }
 
-        def share(let: Let) -> Let:
+        def share(let: Let) -> tuple[Let, ...]:
             if isinstance(let.value, Fold) and let.names[0] in lanes:
-                takes = Takes(threads=lanes[let.names[0]], warp=self.warp)
-                return replace(let, value=replace(let.value, takes=takes))
-            return let
+                return in_threads(let, lanes[let.names[0]], self.warp)
+            return (let,)
 
-        return rewrite_lets(item.body, share)
+        return expand_lets(item.body, share)
 
     def compute(
         self, item: Map, place: Callable[[tuple[Affine, ...]], tuple[Affine, ...]], block: Block

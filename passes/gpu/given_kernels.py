@@ -20,7 +20,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.nest.loop_bounds import turns_of
 from tadc.passes.nest.nest import DIVIDED, At, Body, Compute, For, Know, Nest
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in, shared_takes
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in, shared_folds
 from tadc.passes.nest.steps import (
     Bind,
     Flatten,
@@ -267,4 +267,4 @@ def _is_met(statement: object) -> bool:
 def _has_shared_inside(compute: Compute) -> bool:
     """Whether threads share a reduction inside of one that they share."""
     folds = (let.value for let in compute.block.all_lets() if isinstance(let.value, Fold))
-    return any(next(shared_takes((Compute(fold.body, ()),)), None) for fold in folds if fold.takes.threads)
+    return any(next(shared_folds((Compute(fold.body, ()),)), None) for fold in folds if fold.loop == "thread")

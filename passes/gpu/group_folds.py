@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine, equals_zero
+from tadc.lattice.affine import Affine, Constraint, equals_zero
 from tadc.passes.gpu.block_memory import shared_buffer
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold, Let, Takes
+from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.fold_loops import Combine, Fill, FoldLoops
-from tadc.passes.nest.joins import Join
+from tadc.passes.nest.joins import JOIN, Join
 from tadc.passes.nest.lockstep import Context, Lockstep
 
 
@@ -30,25 +29,42 @@ class Group:
 
     low: BodyLowering
     function: ir.Operation
-    takes: Takes
+    fold: Fold
     number: Affine
     column: Affine | None = None
     columns: int = 1
+
+    def reduce(self, body: Lockstep, let: Let, context: Context) -> None:
+        """Give the names of the reduction their values: that of the point of this thread, joined."""
+        fold, point, number = self.fold, context.point, self.number
+        forms, rows = dict[str, Affine](), list[Constraint]()
+        for index, count in reversed([*zip(fold.indices, fold.counts, strict=True)]):
+            place = number if index == fold.indices[0] else number.mod(count)
+            forms[index] = self.low.variable(self.low.affine([place], point))
+            rows += [Constraint(forms[index]), Constraint(count - 1 - forms[index])]
+            number = number.floordiv(count)
+        body.block(fold.body, context.with_forms(forms).moved(point, *rows))
+        copies = list(body.tile.points(body.names(let.names[0], context)))
+        values = [body.value(name, copy) for name in fold.body.gives for copy in copies]
+        made = self.joined(values, JOIN[fold.kind], point)
+        for name in let.names:
+            names = body.names(name, context)
+            body.values.put(name, names, [made.pop(0) for _ in copies])
 
     def joined(self, values: Sequence[ir.Value], join: Join, point: ir.InsertionPoint) -> list[ir.Value]:
         """For each value that of all threads together, in each of them: the same bits everywhere."""
         if self.column is not None:
             place = [self.low.affine([form], point) for form in (self.number, self.column)]
-            buffer = self.shared([len(values), self.takes.together, self.columns], values[0].type)
+            buffer = self.shared([len(values), self.fold.count, self.columns], values[0].type)
             self.store(values, buffer, place, point)
-            return self.in_order(buffer, place[1:], values, self.takes.together, join, point)
+            return self.in_order(buffer, place[1:], values, self.fold.count, join, point)
         values = [self.of_warp(value, join, point) for value in values]
-        warps = self.takes.together // self.takes.warp
+        warps = self.fold.count // self.fold.warp
         return self.of_block(values, warps, join, point) if warps > 1 else values
 
     def of_warp(self, value: ir.Value, join: Join, point: ir.InsertionPoint) -> ir.Value:
         """The values of a warp in one: the upper half to the lower, until one is left, which all take."""
-        distance = self.takes.warp // 2
+        distance = self.fold.warp // 2
         while distance:
             other = self.shuffled("down", value, distance, point)
             value = join(Scalars(self.low, point, value.type), value, other)
@@ -59,7 +75,7 @@ class Group:
         """The value of another thread of the warp."""
         whole, truth = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(1)
         numbers: list[ir.Value] = []
-        for n in (offset, self.takes.warp):
+        for n in (offset, self.fold.warp):
             attribute = {"value": ir.IntegerAttr.get(whole, n)}
             numbers += self.low.create("arith.constant", [whole], [], point, attribute).results
         attribute = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
@@ -70,7 +86,7 @@ class Group:
         self, values: Sequence[ir.Value], warps: int, join: Join, point: ir.InsertionPoint
     ) -> list[ir.Value]:
         """The values of warps in one, in their order."""
-        low, warp = self.low, self.takes.warp
+        low, warp = self.low, self.fold.warp
         buffer = self.shared([len(values), warps], values[0].type)
         own = low.affine([self.number.floordiv(warp)], point)
         first = low.holds((equals_zero(self.number.mod(warp)),), point)
@@ -122,37 +138,3 @@ class Group:
         # The buffer may be written again, in a loop around this.
         low.create("gpu.barrier", [], [], point)
         return totals
-
-
-class GroupFold(FoldLoops):
-    """The loops of a reduction, of which a thread runs every so many steps."""
-
-    def __init__(self, body: Lockstep, let: Let, fold: Fold, context: Context, group: Group) -> None:
-        super().__init__(body, let, fold, context)
-        self.group = group
-
-    def fold(self, combine: Combine, join: Join, start: float) -> list[ir.Value]:
-        """What is left of `start` after every element, the same in all threads of the group."""
-        return self.group.joined(super().fold(combine, join, start), join, self.context.point)
-
-    def one_loop(
-        self,
-        name: str,
-        ends: tuple[ir.Value, ir.Value, int],
-        carried: list[ir.Value],
-        fill: Fill,
-        point: ir.InsertionPoint,
-    ) -> list[ir.Value]:
-        """A loop from the first step of this thread, over as many steps as there are threads along it."""
-        place, count = self.place(self.names.index(name))
-        if count > 1:
-            low = self.body.low
-            ends = (low.affine([low.variable(ends[0]) + place], point), ends[1], count)
-        return super().one_loop(name, ends, carried, fill, point)
-
-    def place(self, along: int) -> tuple[Affine, int]:
-        """The position of the thread along an index, and the threads there; the last index runs fastest."""
-        threads, number = self.value.takes.threads, self.group.number
-        for count in threads[:along:-1]:
-            number = number.floordiv(count)
-        return number.mod(threads[along]) if along else number, threads[along]

@@ -13,7 +13,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.block_copies import BlockThreads
 from tadc.passes.gpu.block_memory import registers, shared_buffer
-from tadc.passes.gpu.group_folds import Group, GroupFold
+from tadc.passes.gpu.group_folds import Group
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.run_stores import RunStores
@@ -42,7 +42,7 @@ from tadc.passes.nest.nest import (
     Stage,
     Statement,
 )
-from tadc.passes.nest.primitives.rewriting import computes_in, loads_in, loops_in, shared_takes
+from tadc.passes.nest.primitives.rewriting import computes_in, loads_in, loops_in, shared_folds
 from tadc.passes.nest.stores import Place, TileStores
 from tadc.passes.nest.vector_lanes import Lanes
 
@@ -76,10 +76,10 @@ class Thread(Target):
 
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
         """A reduction that a group shares, whose operands a block copies, or that a thread runs alone."""
-        if self.together is not None and fold.takes.threads:
+        if self.together is not None and fold.loop == "thread":
             number = self.together.number
-            group = Group(self.low, self.function, fold.takes, number, self.column, self.columns)
-            put_results(GroupFold(body, let, fold, context, group))
+            group = Group(self.low, self.function, fold, number, self.column, self.columns)
+            group.reduce(body, let, context)
         elif self.threads is not None and fold.takes.steps:
             put_results(StagedFold(body, let, fold, context, self.threads))
         else:
@@ -236,13 +236,13 @@ class Thread(Target):
     def own(self, kind: Kind, body: Body, scope: Scope) -> Own:
         """Which point a thread has of loops of a kind around a body."""
         thread, block = self.registers
-        takes = next(shared_takes(body), None) if kind == "grid" else None
-        if takes is None:
+        fold = next(shared_folds(body), None) if kind == "grid" else None
+        if fold is None:
             form = {"grid": block * self.block + thread, "block": block, "thread": thread}[kind]
             together = Together(thread, self.block) if kind == "block" else None
             return Own(self.named(form, scope.point), 1 if kind == "block" else self.block, together)
-        size, each, column = takes.together, self.block // takes.together, None
-        if takes.warp == 1:
+        size, each, column = fold.count, self.block // fold.count, None
+        if fold.warp == 1:
             number, column = thread.floordiv(each), thread.mod(each)
             form = block * each + column
         elif each == 1:
@@ -274,8 +274,8 @@ def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
     """
     outer = next((loop for loop in loops_in(nest.body) if loop.kind in DIVIDED), None)
     loops = () if outer is None or outer.kind == "thread" else nested(outer)
-    takes = next(shared_takes(nest.body), None)
-    each = 1 if outer and outer.kind == "block" else nest.block // (takes.together if takes else 1)
+    fold = next(shared_folds(nest.body), None)
+    each = 1 if outer and outer.kind == "block" else nest.block // (fold.count if fold else 1)
     found: list[Affine] = []
     for loop, (start, stop) in zip(loops, boxed(loops, launch_loops(nest))[0], strict=True):
         span = stop - start

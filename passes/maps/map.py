@@ -79,8 +79,8 @@ class Choice:
     type: Type
 
 
-FoldLoop = Literal["seq", "jam", "lane"]
-"""One after the other; in lockstep, as copies and as lanes."""
+FoldLoop = Literal["seq", "jam", "lane", "thread"]
+"""One after the other; in lockstep, as copies, as lanes, and by threads of a GPU that meet then."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,6 @@ class Takes:
     they read, by turns for `parts` results. Where it is `unrolled`, its steps are written out, being the same
     few for all points of a tile.
 
-    Or so many `threads` share it, a number for each index, the last one's fastest: each takes every so many
-    values of an index. The results of each `warp` of them are joined by halves, those of warps in order.
     Or its loops go in blocks of so many `steps` of each index: what the loads called `shared` read in a block
     of steps, the threads of a block copy to memory that they share before they use it.
     """
@@ -98,15 +96,8 @@ class Takes:
     parts: int = 1
     leap: int = 1
     unrolled: bool = False
-    threads: tuple[int, ...] = ()
-    warp: int = 1
     steps: tuple[int, ...] = ()
     shared: tuple[str, ...] = ()
-
-    @property
-    def together(self) -> int:
-        """The threads that share the reduction."""
-        return math.prod(self.threads)
 
 
 @dataclass(frozen=True)
@@ -115,6 +106,8 @@ class Fold:
 
     Where its loop is one of copies or of lanes, it has one index, of a known number of values: the block is
     computed for all of them in lockstep. The results of copies are joined in order, those of lanes by halves.
+    Where it is one of threads, each of these computes the block for one point, the last index running
+    fastest; the results of each `warp` of them are joined by halves, those of warps in order.
     """
 
     kind: str
@@ -124,6 +117,7 @@ class Fold:
     type: Type
     takes: Takes = Takes()
     loop: FoldLoop = "seq"
+    warp: int = 1
 
     @property
     def is_in_lockstep(self) -> bool:
@@ -131,11 +125,21 @@ class Fold:
         return self.loop != "seq"
 
     @property
+    def is_in_tile(self) -> bool:
+        """Whether the values of its index are copies or lanes."""
+        return self.loop in ("jam", "lane")
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many values each index of a reduction in lockstep has, from 0 on."""
+        stops = ([row.form + Affine.var(index) for row in self.rows if row.form.coefficient(index) == -1]
+                 for index in self.indices)  # fmt: skip
+        return tuple(min(stop.constant for stop in each if stop.is_constant) + 1 for each in stops)
+
+    @property
     def count(self) -> int:
-        """How many values the one index of a reduction in lockstep has, from 0 on."""
-        (index,) = self.indices
-        stops = (row.form + Affine.var(index) for row in self.rows if row.form.coefficient(index) == -1)
-        return min(stop.constant for stop in stops if stop.is_constant) + 1
+        """How many points a reduction in lockstep has."""
+        return math.prod(self.counts)
 
     def mentioned(self) -> Iterator[Affine]:
         """What the set says, without the fold's own indices: what it depends on."""

@@ -20,7 +20,7 @@ from tadc.passes.nest.tile import Copy
 def lower_fold(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
     """Give the names of a fold their values. Raises UnsupportedIR or IndexSetLimit for a set without
     loops."""
-    if fold.is_in_lockstep:
+    if fold.is_in_tile:
         join_in_lockstep(body, let, fold, context)
     else:
         put_results((StridedFold if fold.takes.leap > 1 else FoldLoops)(body, let, fold, context))

@@ -72,10 +72,10 @@ PATTERNS: dict[type, str] = {
     IndexNumber: "index({form})",
     Load: "{tensor:tensor}[{at}][[ along {along}]]",
     Choice: "if {rows} {then} else {otherwise}",
-    Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ where {rows@indices=}]]{takes}"
-    " {body}",
-    Takes: "[[ parts {parts}]][[ leap {leap}]][[ threads {threads}]][[ warp {warp}]]"
-    "[[ unrolled{unrolled}]][[ steps {steps}]][[ shared {shared:values}]]",
+    Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ warp {warp}]]"
+    "[[ where {rows@indices=}]]{takes} {body}",
+    Takes: "[[ parts {parts}]][[ leap {leap}]][[ unrolled{unrolled}]][[ steps {steps}]]"
+    "[[ shared {shared:values}]]",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]][[ far{far}]]",
 }
 

@@ -300,15 +300,19 @@ class _Walk:
         self.block(fold.body, inside)
 
     def in_lockstep(self, let: Let, fold: Fold, scope: _Scope) -> bool:
-        """Copies and lanes have a known number of values from 0 on; lanes are in no other lanes."""
-        (index, *others), limits = fold.indices, fold.rows
-        known = {row for row in limits if not row.equality and row.form.variables == {index}}
-        if others or len(limits) != 2 or len(known) != 2 or Constraint(Affine.var(index)) not in known:
-            label = f"copies or lanes over more than `0 <= {index}` and a number"
-            self.wrong(let, label, f"write `where 0 <= {index} <= 7`, what else holds in a reduction inside")
+        """Copies, lanes and threads are a known number from 0 on; lanes are in no other lanes."""
+        indices, limits = fold.indices, fold.rows
+        known = {row for row in limits if not row.equality and len(row.form.variables) == 1}
+        starts = all(Constraint(Affine.var(index)) in known for index in indices)
+        is_alone = len(indices) == 1 or fold.loop == "thread"
+        if not (indices and starts and is_alone and len(limits) == len(known) == 2 * len(indices)):
+            label = "copies, lanes or threads over more than 0 to a number"
+            self.wrong(let, label, "write `where 0 <= k <= 7`, what else holds in a reduction inside")
             return False
         if fold.kind == "logsumexp":
-            self.wrong(let, "a logsumexp of copies or lanes", "write a maximum and a sum of exponentials")
+            self.wrong(
+                let, "a logsumexp of copies, lanes or threads", "write a maximum and a sum of exponentials"
+            )
         count = fold.count
         if fold.loop == "lane" and count & (count - 1):
             self.wrong(let, f"{count} lanes, which cannot be joined by halves", "take a power of 2")

@@ -117,7 +117,7 @@ def lockstep_variable(fold: Fold) -> str:
 def lockstep_of(block: Block) -> dict[str, int]:
     """The variables that the reductions of a block compute in lockstep, with their numbers of values."""
     folds = (let.value for let in block.all_lets() if isinstance(let.value, Fold))
-    return {lockstep_variable(fold): fold.count for fold in folds if fold.is_in_lockstep}
+    return {lockstep_variable(fold): fold.count for fold in folds if fold.is_in_tile}
 
 
 def bound_name(index: str) -> str:
@@ -168,7 +168,7 @@ class Dependence:
                 return NOTHING.union(*(self.known[name] for name in operands))
 
     def _fold(self, fold: Fold, forms: Mapping[str, Affine]) -> frozenset[str]:
-        if fold.is_in_lockstep:
+        if fold.is_in_tile:
             variable = lockstep_variable(fold)
             return self._block(fold.body, {**forms, fold.indices[0]: Affine.var(variable)}) - {variable}
         inner = {**forms, **{index: Affine.var(bound_name(index)) for index in fold.indices}}

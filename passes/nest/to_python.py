@@ -259,7 +259,7 @@ class _Folds:
 
     def __post_init__(self) -> None:
         takes = self.fold.takes
-        self.count = takes.parts * takes.together
+        self.count = takes.parts
 
     def all_of(self, kind: str) -> list[str]:
         """The results of the fold, in Python."""
@@ -276,7 +276,7 @@ class _Folds:
 
     def one_pass(self, kind: str, nothing: float, elements: Sequence[str]) -> list[str]:
         """The results of joining the elements, in Python."""
-        source, fold, takes = self.source, self.fold, self.fold.takes
+        source, fold = self.source, self.fold
         join, start = source.give(scalars.JOINS[kind]), source.give(scalars.DTYPES[fold.type](nothing))
         results = [f"r{next(source.fresh)}" for _ in elements]
         if fold.is_in_lockstep:
@@ -289,22 +289,25 @@ class _Folds:
             value = element.format(source.called(given))
             source.put(f"{result}[{slot}] = {join}({result}[{slot}], {value})")
         source.depth = depth
-        joined, by = (scalars.threads_joined, takes.warp) if takes.threads else (scalars.lanes_joined, 1)
-        return [f"{source.give(joined)}({result}, {by}, {join})" for result in results]
+        return [f"{source.give(scalars.lanes_joined)}({result}, 1, {join})" for result in results]
 
     def in_lockstep(self, results: Sequence[str], join: str) -> list[str]:
-        """The results for all values of the index joined: of copies in order, of lanes by halves."""
+        """The results for all points joined: of copies in order, of lanes by halves, of threads by warps."""
         source, fold = self.source, self.fold
-        count = fold.count
-        lanes, outer = (count if fold.loop == "lane" else 1), source.width
-        source.width = count if fold.loop == "lane" else outer
+        width, outer = (fold.count if fold.loop == "lane" else 1), source.width
+        source.width = width if fold.loop == "lane" else outer
         source.assign(results, ["[]"] * len(results))
-        with source.block(f"for {source.called(fold.indices[0])} in range({count}):"):
-            source.values_of(fold.body)
-            for result, given in zip(results, fold.body.gives, strict=True):
-                source.put(f"{result}.append({source.called(given)})")
-        source.width = outer
-        return [f"{source.give(scalars.lanes_joined)}({result}, {lanes}, {join})" for result in results]
+        depth = source.depth
+        for index, count in zip(fold.indices, fold.counts, strict=True):
+            source.open(f"for {source.called(index)} in range({count}):")
+        source.values_of(fold.body)
+        for result, given in zip(results, fold.body.gives, strict=True):
+            source.put(f"{result}.append({source.called(given)})")
+        source.depth, source.width = depth, outer
+        joined, by = scalars.lanes_joined, width
+        if fold.loop == "thread":
+            joined, by = scalars.threads_joined, fold.warp
+        return [f"{source.give(joined)}({result}, {by}, {join})" for result in results]
 
     def loops(self) -> str:
         """The loops over the indices, in which lines are put from now on; the result that an element goes
@@ -325,11 +328,7 @@ class _Folds:
                 continue
             source.put(f"{begin} = {first}")
             source.open(f"for {index} in range({begin}, {last} + 1):")
-            if takes.threads:
-                place = f"({index} - {begin}) % {takes.threads[number]}"
-                slot = f"({slot})*{takes.threads[number]} + {place}"
-            else:
-                slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
+            slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
         if nest.inside:
             source.open(f"if {source.holds(nest.inside)}:")
         return slot

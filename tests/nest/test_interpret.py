@@ -79,6 +79,16 @@ def in_lanes(x: np.ndarray, kind: str = "sum") -> float:
     return interpret(nest, {"x": x}, {"N": len(x)}).results["y"].item()
 
 
+def of_threads(x: np.ndarray, count: int, warp: int) -> float:
+    text = f"""nest f(x: f32[N], out y: f32[]) {{ sizes N
+        %1 = sum t thread {f"warp {warp}" if warp > 1 else ""} where 0 <= t <= {count - 1} {{
+            %2 = sum k where 0 <= k and {count}*k + t <= N - 1 {{ %0 = x[{count}*k + t] give %0 }}
+            give %2
+        }}
+        y[] = %1 }}"""
+    return interpret(read_nest(text), {"x": x}, {"N": len(x)}).results["y"].item()
+
+
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 37])
 def test_sums_add_in_the_order_that_they_state(count: int) -> None:
     x = np.random.default_rng(count).uniform(-1, 1, count).astype(np.float32)
@@ -97,8 +107,8 @@ def test_sums_add_in_the_order_that_they_state(count: int) -> None:
     blocks = [x[begin : begin + 12] for begin in range(0, count, 12)]
     each = [added(x[n::12]) for n in range(12)]
     warps = [(w[0] + w[2]) + (w[1] + w[3]) for w in (each[:4], each[4:8], each[8:])]
-    assert total("threads 12 warp 4", x) == (warps[0] + warps[1]) + warps[2]
-    assert total("threads 3", x) == (added(x[::3]) + added(x[1::3])) + added(x[2::3])
+    assert of_threads(x, 12, 4) == (warps[0] + warps[1]) + warps[2]
+    assert of_threads(x, 3, 1) == (added(x[::3]) + added(x[1::3])) + added(x[2::3])
     text = """nest f(x: f32[N], out y: f32[4]) { sizes N for i = 0 to 4 lane {
         %1 = sum k where 0 <= k <= N - 1 TAKES { %0 = x[k] give %0 } y[i] = %1 } }"""
 

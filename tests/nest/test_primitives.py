@@ -5,6 +5,7 @@ Where a primitive says that it joins the elements of a sum in another order, val
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,6 +25,7 @@ from tadc.passes.nest.steps import (
     Bind,
     Cut,
     Fits,
+    FoldThreads,
     Interleave,
     Peel,
     Prefetch,
@@ -213,6 +215,20 @@ def test_lanes_of_a_reduction_agree_to_rounding() -> None:
         split = [Split(indices[0], 8, "clip", "outer", "inner"), Split("inner", 4, "exact", "part", "lane")]
         bound = [Bind("jam", ("part",)), Bind("lane", ("lane",))]
         made = _applied(sample, [*split, *bound])
+        if made is not None:
+            tried += 1
+            assert_same(sample, made, bits=False)
+    assert tried >= 5
+
+
+def test_threads_that_share_a_reduction_agree_to_rounding() -> None:
+    """Each has a result for every so many values of each index, which are joined at the end."""
+    tried = 0
+    for seed in SEEDS:
+        sample, rng = random_sample(seed, type="f64"), random.Random(seed)
+        name, fold = next(_folds(sample), ("%none", None))
+        threads = tuple(rng.choice([1, 2, 4]) for _ in (fold.indices if fold else ()))
+        made = _applied(sample, [FoldThreads(name, threads, rng.choice([1, math.prod(threads)]))])
         if made is not None:
             tried += 1
             assert_same(sample, made, bits=False)

@@ -54,7 +54,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
                 %11 = sum m lane where 0 <= m <= 7 {
                     give %6
                 }
-                %9 = logsumexp m, n threads 4, 8 warp 32 {
+                %9 = max m, n thread warp 32 where 0 <= m <= 3 and 0 <= n <= 7 {
                     %10 = index((i + j) // 2 + m % 3)
                     give %10
                 }

@@ -114,11 +114,11 @@ WRONG = {
         "%1 = sum k lane where 0 <= k <= 5 { %2 = x[0] give %2 }",
     ),
     "%1 = logsumexp k jam where 0 <= k <= 3 { %2 = x[0] give %2 } y[0] = %1": (
-        "a logsumexp of copies or lanes",
+        "a logsumexp of copies, lanes or threads",
         "%1 = logsumexp k jam where 0 <= k <= 3 { %2 = x[0] give %2 }",
     ),
     "%1 = sum k jam where 0 <= k <= N { %2 = x[0] give %2 } y[0] = %1": (
-        "copies or lanes over more than `0 <= k` and a number",
+        "copies, lanes or threads over more than 0 to a number",
         "%1 = sum k jam where 0 <= k <= N { %2 = x[0] give %2 }",
     ),
     "for i = 0 to N - 1 { %1 = x[i] y[i] = %1 }": ("`y[0]` is never written", "nest f("),

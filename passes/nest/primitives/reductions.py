@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Unbounded
+from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.blocks import Renaming, values_of
 from tadc.passes.maps.closest_bounds import counted_from
-from tadc.passes.maps.map import Apply, Block, Fold, Let, Number, Takes
+from tadc.passes.maps.map import Apply, Block, Fold, FoldLoop, Let, Number, Takes
 from tadc.passes.nest.facts import Loops, named
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
@@ -58,39 +59,43 @@ def _split(fold: Fold, step: Split) -> Fold:
     return replace(fold, indices=indices, rows=tuple(rows), body=value.block(fold.body))
 
 
-def _start(fold: Fold, index: str) -> tuple[Constraint, Affine]:
-    """The row that says where an index of a reduction starts, and the form that it starts at: of several
-    rows the first, for blocks put theirs there."""
-    later = {*fold.indices[fold.indices.index(index) :]}
+def _start(fold: Fold, index: str) -> tuple[Constraint | None, Affine]:
+    """Where an index of a reduction starts, with the row that says so, if one does: of several rows the
+    first, for blocks put theirs there."""
+    place = fold.indices.index(index)
     for row in fold.rows:
         k, rest = row.form.coefficient(index), without(row.form, [index])
-        if k > 0 and not row.equality and later.isdisjoint(rest.variables):
+        if k > 0 and not row.equality and rest.variables.isdisjoint(fold.indices[place:]):
             return row, -rest.floordiv(k)
-    raise DoesNotFit(f"`{index}` has no start of its own")
+    try:
+        level = loop_nest(fold.indices, fold.rows, ()).levels[place]
+    except (Unbounded, EliminationLimit):
+        raise DoesNotFit(f"it is not known where `{index}` starts") from None
+    return None, level.lower[0].ceil()
 
 
-def bind_fold(nest: Nest, kind: Literal["jam", "lane"], index: str) -> Nest:
-    """The values of an index of a reduction have a result each, computed in lockstep, which are joined then:
-    it is a reduction of reductions."""
+def bind_fold(nest: Nest, kind: FoldLoop, index: str) -> Nest:
+    """The values of an index of a reduction have a result each, computed in lockstep."""
+    return replace(nest, body=rw.expand_values(nest.body, lambda let: _bound(let, (index,), kind)))
 
-    def rule(let: Let) -> tuple[Let, ...]:
-        fold = let.value
-        if not isinstance(fold, Fold) or index not in fold.indices:
-            return (let,)
-        if fold.kind == "logsumexp":
-            return tuple(made for each in _exponentials(let, fold) for made in rule(each))
-        own = tuple(row for row in fold.rows if row.form.variables == {index})
-        starts, stops = rw.bounds_in(replace(fold, rows=own), index)
-        if starts != [ZERO] or not any(stop.is_constant for stop in stops):
-            raise DoesNotFit(f"the number of values of `{index}` is not known")
-        body, rest = fold.body, tuple(name for name in fold.indices if name != index)
-        if rest:
-            names = tuple(f"{name}_{index}" for name in let.names)
-            rows = tuple(row for row in fold.rows if row not in own)
-            body = Block((Let(names, replace(fold, indices=rest, rows=rows), let.place),), names)
-        return (replace(let, value=Fold(fold.kind, (index,), own, body, fold.type, loop=kind)),)
 
-    return replace(nest, body=rw.expand_values(nest.body, rule))
+def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) -> tuple[Let, ...]:
+    """A reduction over some indices as one of reductions: each value of these has a result of its own, and
+    they are joined then."""
+    fold = let.value
+    if not isinstance(fold, Fold) or not {*indices} <= {*fold.indices}:
+        return (let,)
+    if fold.kind == "logsumexp":
+        return tuple(made for each in _exponentials(let, fold) for made in _bound(each, indices, kind, warp))
+    own = tuple(row for row in fold.rows if any(row.form.variables == {index} for index in indices))
+    if len(own) != 2 * len(indices) or not {*own} >= {Constraint(Affine.var(index)) for index in indices}:
+        raise DoesNotFit(f"the values of `{', '.join(indices)}` are not from 0 to a number")
+    body, rest = fold.body, tuple(name for name in fold.indices if name not in indices)
+    if rest:
+        names = tuple(f"{name}_{indices[0]}" for name in let.names)
+        rows = tuple(row for row in fold.rows if row not in own)
+        body = Block((Let(names, replace(fold, indices=rest, rows=rows), let.place),), names)
+    return (replace(let, value=Fold(fold.kind, indices, own, body, fold.type, loop=kind, warp=warp)),)
 
 
 def _exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
@@ -119,18 +124,28 @@ def _exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
 
 def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
     """Some threads share a reduction: the same number shares each of those that are shared."""
-    takes = Takes(threads=step.threads, warp=step.warp)
+    rw.rewrite_folds(nest, step.fold, lambda fold: fold)
 
-    def rule(fold: Fold) -> Fold:
-        if len(step.threads) != len(fold.indices):
-            raise DoesNotFit(f"`{step.fold}` has {len(fold.indices)} indices, not {len(step.threads)}")
-        return replace(fold, takes=takes)
+    def rule(let: Let) -> tuple[Let, ...]:
+        return in_threads(let, step.threads, step.warp) if step.fold in let.names else (let,)
 
-    made = rw.rewrite_folds(nest, step.fold, rule)
-    shared = {(one.together, one.warp) for one in rw.shared_takes(made.body)}
-    if len(shared) > 1 or takes.together % takes.warp:
+    made = replace(nest, body=rw.expand_values(nest.body, rule))
+    shared = {(fold.count, fold.warp) for fold in rw.shared_folds(made.body)}
+    if len(shared) > 1 or math.prod(step.threads) % step.warp:
         raise DoesNotFit("as many threads, in whole warps, share each reduction that is shared")
     return made
+
+
+def in_threads(let: Let, threads: Sequence[int], warp: int) -> tuple[Let, ...]:
+    """A reduction as one of those of threads, each of which takes every so many values of each index."""
+    fold = let.value
+    assert isinstance(fold, Fold)
+    if len(threads) != len(fold.indices):
+        raise DoesNotFit(f"`{let.names[0]}` has {len(fold.indices)} indices, not {len(threads)}")
+    for index, count in zip(fold.indices, threads, strict=True):
+        fold = _split(fold, Split(index, count, "clip", f"{index}.turn", f"{index}.thread"))
+    own = tuple(name for name in fold.indices if name.endswith(".thread"))
+    return _bound(replace(let, value=fold), own, "thread", warp)
 
 
 def leap(nest: Nest, step: Leap) -> Nest:
@@ -147,17 +162,16 @@ def leap(nest: Nest, step: Leap) -> Nest:
 def unroll_fold(nest: Nest, index: str) -> Nest:
     """The steps of the innermost loop of a reduction are written out."""
 
-    def is_it(let: Let) -> bool:
-        return isinstance(let.value, Fold) and let.value.indices[-1:] == (index,)
-
     def one(let: Let) -> Let:
-        if not isinstance(let.value, Fold) or not is_it(let):
+        fold = let.value
+        if not isinstance(fold, Fold) or fold.indices[-1:] != (index,):
             return let
-        return replace(let, value=replace(let.value, takes=replace(let.value.takes, unrolled=True)))
+        return replace(let, value=replace(fold, takes=replace(fold.takes, unrolled=True)))
 
-    if not any(map(is_it, rw.lets_in(nest.body))):
-        raise DoesNotFit(f"`{index}` is no loop, and no innermost index of a reduction")
-    return replace(nest, body=rw.rewrite_values(nest.body, one))
+    made = replace(nest, body=rw.rewrite_values(nest.body, one))
+    if made == nest:
+        raise DoesNotFit(f"`{index}` is no innermost index of a reduction")
+    return made
 
 
 def cut(nest: Nest, step: Cut) -> Nest:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Fold, Let, Load, Takes
+from tadc.passes.maps.map import Block, Fold, Let, Load
 from tadc.passes.nest.loop_bounds import extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Statement, Store
 
@@ -85,10 +85,10 @@ def loads_in(block: Block) -> Iterator[Load]:
     return (let.value for let in block.all_lets() if isinstance(let.value, Load))
 
 
-def shared_takes(body: Body) -> Iterator[Takes]:
-    """How the reductions that several threads of a GPU share are shared, in the order of the nest."""
+def shared_folds(body: Body) -> Iterator[Fold]:
+    """The reductions that several threads of a GPU share, in the order of the nest."""
     folds = (let.value for let in lets_in(body) if isinstance(let.value, Fold))
-    return (fold.takes for fold in folds if fold.takes.threads)
+    return (fold for fold in folds if fold.loop == "thread")
 
 
 def is_of_fold(nest: Nest, index: str) -> bool:
