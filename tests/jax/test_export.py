@@ -79,6 +79,7 @@ def test_all_sizes(tmp_path: Path) -> None:
 def test_a_program_that_cannot_be_compiled_is_an_error_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is where a program was written by a later version of tadc."""
     f = tadc.function("x: f64[N]; y[i] = 0.0625*x[i]").jax
+    f(X)
     monkeypatch.setattr(kernels, "_text_of", lambda _: '{"program": "x: f64[", "stored": [null, null]}')
     monkeypatch.setattr(kernels.KERNELS, "_address", lambda *_: 0)
     exported = tadc.jax.export(jax.jit(f))(X)
