@@ -6,7 +6,6 @@ and passes it on once: the k-th derivative of a product of n factors takes n tim
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -24,8 +23,7 @@ def groups(
     place = {definition.name: n for n, definition in enumerate(definitions)}
     reads = {d.name: (tensors_read([d.body]) - {d.name}) & place.keys() for d in definitions}
     waits = Counter(tensor for tensors in reads.values() for tensor in tensors)
-    ready = [-n for name, n in place.items() if not waits[name]]
-    heapq.heapify(ready)
+    ready: list[int] = [-n for name, n in place.items() if not waits[name]]
     while ready:
         first, *others = (definitions[-n] for n in sorted(ready))
         alike = [d for d in others if d.shape == first.shape and joins(d)] if joins(first) else []

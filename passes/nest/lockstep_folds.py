@@ -20,10 +20,8 @@ def join_in_lockstep(body: Lockstep, let: Let, fold: Fold, context: Context) -> 
     for name, given in zip(let.names, fold.body.gives, strict=True):
         names, made = body.names(name, context), Made()
         for copy in body.tile.points(names):
-            places = [{}] if variable == LANE else body.tile.points([variable])
+            places = body.tile.points(() if variable == LANE else [variable])
             values = [body.value(given, {**copy, **place}) for place in places]
-            if variable == LANE:
-                values = [body.lanes.spread(value, context.point) for value in values]
             made.append(_joined(fold, body, values, context.point))
         body.values.put(name, names, made)
 
@@ -32,5 +30,5 @@ def _joined(fold: Fold, body: Lockstep, values: Made, point: Point) -> ir.Value:
     """The results of copies, or those of the lanes of one vector, in one."""
     join = JOIN[fold.kind]
     if fold.loop == "lane":
-        return body.lanes.folded(values[0], join, point)
+        return body.lanes.folded(body.lanes.spread(values[0], point), join, point)
     return reduce(lambda x, y: join(Scalars(body.low, point, x.type), x, y), values)

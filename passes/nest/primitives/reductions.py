@@ -87,7 +87,8 @@ def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) ->
         return (let,)
     if fold.kind == "logsumexp":
         return tuple(made for each in _exponentials(let, fold) for made in _bound(each, indices, kind, warp))
-    own = tuple(row for row in fold.rows if any(row.form.variables == {index} for index in indices))
+    known = {frozenset([index]) for index in indices}
+    own = tuple(row for row in fold.rows if row.form.variables in known)
     if len(own) != 2 * len(indices) or not {*own} >= {Constraint(Affine.var(index)) for index in indices}:
         raise DoesNotFit(f"the values of `{', '.join(indices)}` are not from 0 to a number")
     body, rest = fold.body, tuple(name for name in fold.indices if name not in indices)
