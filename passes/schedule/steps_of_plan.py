@@ -210,9 +210,11 @@ class _Steps:
         self.steps.append(Split(index, tiling.width * tiling.parts, "clip", outer, lane))
         if tiling.parts > 1:
             part, inner = self.fresh(index), self.fresh(index)
-            self.steps += [Split(lane, tiling.width, "exact", part, inner), Bind("jam", (part,))]
-            lane = inner
-        self.steps.append(Bind("lane", (lane,)))
+            self.steps += [Split(lane, tiling.width, "exact", part, inner)]
+            # Lanes around copies: these are joined first, as vectors.
+            self.steps += [Bind("lane", (inner,)), Bind("jam", (part,))]
+        else:
+            self.steps.append(Bind("lane", (lane,)))
 
     def short(self, value: object) -> str | None:
         """The innermost index of a reduction whose steps are few, and as many for all points of a tile."""

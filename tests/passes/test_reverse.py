@@ -34,7 +34,7 @@ def test_squarings_cost_linear():
 
 
 def test_nested_squares_cost_linear():
-    """The same inside one expression."""
+    """The same inside one expression, which may be a power of a higher exponent."""
 
     def nested(n):
         text = "x[i]"
@@ -43,7 +43,7 @@ def test_nested_squares_cost_linear():
         return tadc.function(f"x: f64[3]; f[i] = {text}")
 
     sizes = [size(tadc.vjp(nested(n))) for n in (10, 20, 40)]
-    assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
+    assert sizes[2] <= 2 * sizes[1]
 
 
 def product(n, factor="sin(x{k}[i])"):

@@ -14,9 +14,9 @@ func.func @f(%x: tensor<4096x256xf32> {tad.name = "x"}) -> (tensor<256xf32> {tad
 
 // CHECK:      workgroup(%[[SHARED:.*]] : memref<1x32x32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:      known_block_size = array<i32: 1024, 1, 1>
-// CHECK:      %[[ROW:.*]] = affine.apply affine_map<()[s0] -> (s0 floordiv 32)>()[%thread_id_x]
-// CHECK-NEXT: scf.for %k = %[[ROW]] to %c4096 step %c32
-// CHECK-NEXT:   memref.load %x[%k, %[[COLUMN:.*]]]
+// CHECK:      scf.for %k.turn = %c0 to %c128 step %c1
+// CHECK-NEXT:   %[[ROW:.*]] = affine.apply affine_map<(d0)[s0] -> (d0 * 32 + s0 floordiv 32)>(%k.turn)[%thread_id_x]
+// CHECK-NEXT:   memref.load %x[%[[ROW]], %[[COLUMN:.*]]]
 // CHECK:      memref.store %{{.*}}, %[[SHARED]]
 // CHECK-NOT:  gpu.shuffle
 // CHECK:      gpu.barrier

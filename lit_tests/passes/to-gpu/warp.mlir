@@ -13,9 +13,9 @@ func.func @f(%x: tensor<4096x256xf32> {tad.name = "x"}) -> (tensor<4096xf32> {ta
 }
 
 // CHECK:      %[[I:.*]] = affine.apply affine_map<()[s0, s1] -> (s1 * 8 + s0 floordiv 32)>
-// CHECK:      %[[LANE:.*]] = affine.apply affine_map<()[s0] -> (s0 mod 32)>
-// CHECK-NEXT: %[[OWN:.*]] = scf.for %k = %[[LANE]] to %c256 step %c32
-// CHECK:        memref.load %x[%[[I]], %k]
+// CHECK:      %[[OWN:.*]] = scf.for %k.turn = %c0 to %c8 step %c1
+// CHECK-NEXT:   %[[K:.*]] = affine.apply affine_map<(d0)[s0] -> (d0 * 32 + s0 mod 32)>(%k.turn)
+// CHECK:        memref.load %x[%[[I]], %[[K]]]
 // CHECK:      gpu.shuffle down %[[OWN]], %c16_i32
 // CHECK:      gpu.shuffle down %{{.*}}, %c8_i32
 // CHECK:      gpu.shuffle down %{{.*}}, %c4_i32

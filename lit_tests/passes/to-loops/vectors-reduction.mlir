@@ -15,11 +15,14 @@ func.func @f(%x: tensor<1003xf64> {tad.name = "x"}, %y: tensor<1003xf64> {tad.na
 }
 
 // CHECK:      func.func private @tad_f.0
-// CHECK:        scf.for %k = %c0 to %{{.*}} step %c32 iter_args
-// CHECK:          vector.load %x[%k]
+// CHECK:        scf.for %k0 = %c0 to %{{.*}} step %c1 iter_args
+// CHECK:          %[[K:.*]] = affine.apply affine_map<(d0) -> (d0 * 32)>(%k0)
+// CHECK:          vector.load %x[%[[K]]]
 // CHECK:          math.fma
 // CHECK:        scf.if
 // CHECK:          vector.maskedload %x
+// Copies are joined before lanes are.
+// CHECK-COUNT-3: arith.addf {{.*}} : vector<8xf64>
 // CHECK:        vector.shuffle {{.*}} [0, 1, 2, 3] : vector<8xf64>, vector<8xf64>
 // CHECK:        vector.shuffle {{.*}} [4, 5, 6, 7] : vector<8xf64>, vector<8xf64>
 // CHECK:        vector.extract
