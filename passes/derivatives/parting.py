@@ -35,35 +35,19 @@ class Parting:
 
     def _factors(self, g: Term) -> Product:
         """The factors of a product; of a long one the first and the rest."""
-        product = self._without_masks(g)
+        product = without_masks(g, self.vanishing)
         if product.length > 1 or not is_product(g):
             return product
         return Product(
             1, (self.algebra.head(g), self.algebra.over(g, "rest", lambda _: self.algebra.one)), ()
         )
 
-    def _without_masks(self, term: Term) -> Product:
-        """The factors of a product, those of `safe` among them, but for what vanishes."""
-        product = product_of(term)
-        if not any(is_safe(factor) for factor in product.over):
-            return product
-        scale, over, under = product.scale, list[Term](), list(product.under)
-        for factor in product.over:
-            parts = [Product(1, (factor,), ())]
-            if is_safe(factor) and factor.operands[0].number not in self.vanishing:
-                parts = [self._without_masks(operand) for operand in factor.operands]
-            for part in parts:
-                scale *= part.scale
-                over += part.over
-                under += part.under
-        return Product(scale, tuple(over), tuple(under))
-
     def _common(self, term: Term) -> tuple[Term, Term]:
         """The factors that all summands have and that are not shared, and the sum without them."""
         parts = addends(term)
         if not 1 < len(parts) <= LONGEST:
             return self.algebra.one, term
-        products = [(sign, self._without_masks(addend)) for sign, addend in parts]
+        products = [(sign, without_masks(addend, self.vanishing)) for sign, addend in parts]
         first, *others = (product for _, product in products)
         common = [t for t in first.over if not self.is_shared(t)]
         for product in others:
@@ -75,6 +59,23 @@ class Parting:
             part = Product(sign * product.scale, without(product.over, common), product.under)
             total = self.algebra.add(total, part.term(self.algebra))
         return reduce(self.algebra.mul, common), total
+
+
+def without_masks(term: Term, vanishing: Collection[int]) -> Product:
+    """The factors of a product, those of `safe` among them, but for what vanishes."""
+    product = product_of(term)
+    if not any(is_safe(factor) for factor in product.over):
+        return product
+    scale, over, under = product.scale, list[Term](), list(product.under)
+    for factor in product.over:
+        parts = [Product(1, (factor,), ())]
+        if is_safe(factor) and factor.operands[0].number not in vanishing:
+            parts = [without_masks(operand, vanishing) for operand in factor.operands]
+        for part in parts:
+            scale *= part.scale
+            over += part.over
+            under += part.under
+    return Product(scale, tuple(over), tuple(under))
 
 
 def addends(term: Term) -> list[tuple[int, Term]]:

@@ -39,8 +39,8 @@ from tadc.frontend.terms import (
 from tadc.passes.derivatives.bends import Bends
 from tadc.passes.derivatives.choice_algebra import ChoiceAlgebra
 from tadc.passes.derivatives.guarded import continued
-from tadc.passes.derivatives.parting import Parting, addends, without
-from tadc.passes.derivatives.powers_of_t import powers
+from tadc.passes.derivatives.parting import Parting, addends, without, without_masks
+from tadc.passes.derivatives.powers_of_t import Powers, powers
 from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
@@ -249,8 +249,10 @@ class CotangentAlgebra(ChoiceAlgebra):
         if is_large(d, self.heights):
             self._note(d, ends[0])
             return found
+        if (told := self._beside_unknown(d, partial, ends)) is not None:
+            return told
         for slope in ends:
-            exponent, rest, symbol = powers(self, self.shares, d, slope)
+            exponent, rest, symbol = self._powers(d, slope)
             series = self._series(rest, slope)
             if symbol is not None:
                 found = self._to_the(symbol, rest, series, slope) or self._by_exponent(
@@ -288,6 +290,28 @@ class CotangentAlgebra(ChoiceAlgebra):
             elif self._hides(series, exponent, slope):
                 self._note(d, slope)
         return found
+
+    def _beside_unknown(self, d: Term, partial: Term, ends: Sequence[Slope]) -> Term | None:
+        """`d * partial` where factors of d of which nothing is known stand beside others that make it
+        finite; None where they do not."""
+        opened = without_masks(d, self.vanishing)
+        known, unknown = opened.split(lambda factor: self._series(factor, ends[0]) is not None)
+        if not unknown.over or unknown.under or not known.over or len(ends) > 1:
+            return None
+        others = Product(opened.scale, known.over, known.under).term(self)
+        exponent, rest, symbol = powers(self, self.shares, product_of(others), ends[0])
+        series = self._series(rest, ends[0])
+        if symbol is not None or series is None or not series.coefficients or series.lead + exponent < 0:
+            return None
+        weight = reduce(self.mul, unknown.over)
+        return self.mul(weight, self._resolved(others, partial, ends))
+
+    def _powers(self, d: Term, slope: Slope) -> Powers:
+        """The powers of t in `d * slope`; of what is 0 with a mask too, if they make the product finite."""
+        opened = powers(self, self.shares, without_masks(d, self.vanishing), slope)
+        if opened.term is None and opened.exponent >= 0:
+            return opened
+        return powers(self, self.shares, product_of(d), slope)
 
     def _to_the(self, n: Term, rest: Term, series: Series | None, slope: Slope) -> Term | None:
         """`rest * t**n`; where t is least that counts as 0 if n is less than 0."""
@@ -382,7 +406,7 @@ class CotangentAlgebra(ChoiceAlgebra):
 
     def _vanishes(self, d: Term, slope: Slope) -> bool:
         """Whether d vanishes faster than any power of t or is infinite, by factors that are finite."""
-        exponent, rest, _ = powers(self, self.shares, d, slope)
+        exponent, rest, _ = powers(self, self.shares, product_of(d), slope)
         series = self._series(rest, slope)
         if series is None or series.coefficients or series.lead + exponent < 0:
             return False

@@ -443,6 +443,20 @@ def test_powers_by_an_index_of_what_is_0(modes: Sequence[str]) -> None:
     assert (found, told) == (18.0, False)
 
 
+#: With w = x + x**2, tanh(sqrt(w)*c)**2 is c**2*w - 2*c**4*w**2/3 + 17*c**6*w**3/45 - …
+BESIDE = {"sqrt(w)**2*(k + 1)": 18.0, "tanh(sqrt(w)*(k + 1))**2": 158 / 3}
+
+
+@pytest.mark.parametrize("formula", BESIDE)
+@pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
+def test_a_root_beside_a_power_of_which_nothing_is_known(formula: str) -> None:
+    """Third derivatives at 0; the cotangent of n is a power that stands in choices of its exponent."""
+    f = tadc.function(f"x: f64; p: f64; let w = x + x**2; let n = sum{{k: 2}} ({formula}); f = n*(x**p + 2)")
+    for _ in range(3):
+        f = tadc.vjp(f, wrt="x")
+    assert f(0.0, 2.0, 1.0, 1.0, 1.0) == pytest.approx(BESIDE[formula], rel=1e-12)
+
+
 def test_a_kink_beside_another_is_told() -> None:
     """The third derivative at 0 is 6, of which no series of one absolute value knows."""
     program = "y: f64; f = log(1 + abs(y))*y*abs(sin(y))"
