@@ -111,6 +111,8 @@ class _Walk:
     nest: Nest
     found: list[Mistake] = field(default_factory=list[Mistake])
     loops: Loops = field(default_factory=Loops)
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    """How many lanes, and copies along each index, the reductions of a computation are."""
 
     def wrong(self, node: object, label: str, help: str, note: str = "") -> None:
         """Note a mistake."""
@@ -240,6 +242,7 @@ class _Walk:
             loops = " and ".join(f"`{name}`" for name in scope.lanes)
             label = f"two loops of lanes, {loops}, around one computation"
             self.wrong(compute.block.lets[0] if compute.block.lets else compute, label, "let one be `jam`")
+        self.counts.clear()
         self.found += type_mistakes(compute, scope.tensors)
         self.block(compute.block, scope)
         written = {
@@ -316,6 +319,9 @@ class _Walk:
         count = fold.count
         if fold.loop == "lane" and count & (count - 1):
             self.wrong(let, f"{count} lanes, which cannot be joined by halves", "take a power of 2")
+        of = "lanes" if fold.loop == "lane" else f"copies along `{indices[0]}`"
+        if fold.is_in_tile and (others := self.counts.setdefault(of, count)) != count:
+            self.wrong(let, f"{count} {of}, where a reduction before has {others}", "let both have as many")
         if fold.loop == "lane" and scope.lanes:
             label = f"a reduction in lanes, inside of the lanes `{scope.lanes[-1]}`"
             self.wrong(let, label, "one of them is enough: leave the other's lanes out")

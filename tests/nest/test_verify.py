@@ -113,6 +113,11 @@ WRONG = {
         "6 lanes, which cannot be joined by halves",
         "%1 = sum k lane where 0 <= k <= 5 { %2 = x[0] give %2 }",
     ),
+    "%1 = sum k lane where 0 <= k <= 3 { %2 = x[0] give %2 } "
+    "%3 = sum j lane where 0 <= j <= 7 { %4 = x[0] give %4 } %5 = %1 + %3 y[0] = %5": (
+        "8 lanes, where a reduction before has 4",
+        "%3 = sum j lane where 0 <= j <= 7 { %4 = x[0] give %4 }",
+    ),
     "%1 = logsumexp k jam where 0 <= k <= 3 { %2 = x[0] give %2 } y[0] = %1": (
         "a logsumexp of copies, lanes or threads",
         "%1 = logsumexp k jam where 0 <= k <= 3 { %2 = x[0] give %2 }",
