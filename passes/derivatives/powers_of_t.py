@@ -16,7 +16,7 @@ from tadc.passes.derivatives.series import fraction
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import Slope
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.products import product_of
 
 
 class Powers(NamedTuple):
@@ -27,8 +27,9 @@ class Powers(NamedTuple):
     term: Term | None = None
 
 
-def powers(a: Algebra, shares: Sharing, product: Product, slope: Slope) -> Powers:
-    """The powers of t in `product * slope`, by factors that are such, and the other factors."""
+def powers(a: Algebra, shares: Sharing, d: Term, slope: Slope) -> Powers:
+    """The powers of t in `d * slope`, by factors that are such, and the other factors."""
+    product = product_of(d)
     exponent, over, under = slope.exponent, list[Term](), list[Term]()
     further: list[Fraction | Term] = []
     for sign, kept, terms in ((1, over, (slope.factor, *product.over)), (-1, under, product.under)):

@@ -40,7 +40,7 @@ from tadc.passes.derivatives.bends import Bends
 from tadc.passes.derivatives.choice_algebra import ChoiceAlgebra
 from tadc.passes.derivatives.guarded import continued
 from tadc.passes.derivatives.parting import Parting, addends, without, without_masks
-from tadc.passes.derivatives.powers_of_t import Powers, powers
+from tadc.passes.derivatives.powers_of_t import powers
 from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
@@ -252,7 +252,7 @@ class CotangentAlgebra(ChoiceAlgebra):
         if (told := self._beside_unknown(d, partial, ends)) is not None:
             return told
         for slope in ends:
-            exponent, rest, symbol = self._powers(d, slope)
+            exponent, rest, symbol = powers(self, self.shares, d, slope)
             series = self._series(rest, slope)
             if symbol is not None:
                 found = self._to_the(symbol, rest, series, slope) or self._by_exponent(
@@ -299,19 +299,12 @@ class CotangentAlgebra(ChoiceAlgebra):
         if not unknown.over or unknown.under or not known.over or len(ends) > 1:
             return None
         others = Product(opened.scale, known.over, known.under).term(self)
-        exponent, rest, symbol = powers(self, self.shares, product_of(others), ends[0])
+        exponent, rest, symbol = powers(self, self.shares, others, ends[0])
         series = self._series(rest, ends[0])
         if symbol is not None or series is None or not series.coefficients or series.lead + exponent < 0:
             return None
         weight = reduce(self.mul, unknown.over)
         return self.mul(weight, self._resolved(others, partial, ends))
-
-    def _powers(self, d: Term, slope: Slope) -> Powers:
-        """The powers of t in `d * slope`; of what is 0 with a mask too, if they make the product finite."""
-        opened = powers(self, self.shares, without_masks(d, self.vanishing), slope)
-        if opened.term is None and opened.exponent >= 0:
-            return opened
-        return powers(self, self.shares, product_of(d), slope)
 
     def _to_the(self, n: Term, rest: Term, series: Series | None, slope: Slope) -> Term | None:
         """`rest * t**n`; where t is least that counts as 0 if n is less than 0."""
@@ -406,7 +399,7 @@ class CotangentAlgebra(ChoiceAlgebra):
 
     def _vanishes(self, d: Term, slope: Slope) -> bool:
         """Whether d vanishes faster than any power of t or is infinite, by factors that are finite."""
-        exponent, rest, _ = powers(self, self.shares, product_of(d), slope)
+        exponent, rest, _ = powers(self, self.shares, d, slope)
         series = self._series(rest, slope)
         if series is None or series.coefficients or series.lead + exponent < 0:
             return False

@@ -70,16 +70,11 @@ class Inside(Context):
     masked: bool = False
     apart: Domain = ()
     """What holds of indices in this part of a loop, over the indices of loops."""
-    until: Domain | None = None
-    """What is tested of the innermost index, in the place of its bounds."""
 
     @property
     def is_in_fold(self) -> bool:
         """It is."""
         return True
-
-    is_met: bool = False
-    """Whether the masks of each step hold somewhere."""
 
     @property
     def is_open(self) -> bool:
@@ -117,8 +112,6 @@ class FoldLoops:
         self.moving = frozenset(body.tile.ranges)
         self.kept = body.names(let.names[0], context)
         """The variables for which the fold has a result of its own."""
-        self.carried = self.kept
-        """The variables for which the loops carry one."""
         scalar = body.low.scalar_type(fold.type)
         self.type = body.lanes.type(scalar) if self.is_vector else scalar
 
@@ -126,11 +119,6 @@ class FoldLoops:
     def is_vector(self) -> bool:
         """Whether the loops carry vectors."""
         return LANE in self.body.depends(self.let.names[0])
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the body stands once, under masks, for these take a small share of its time."""
-        return len(self.value.body.lets) >= MUCH
 
     def moved(self, fold: Fold, context: Context) -> Affine:
         """How far the innermost index is from that of its loop."""
@@ -185,7 +173,7 @@ class FoldLoops:
         low, context = self.body.low, self.context
         self.body.low.locate(self.let.place)
         self.combine, self.join, self.start = combine, join, start
-        copies = list(self.body.tile.points(self.carried))
+        copies = list(self.body.tile.points(self.kept))
         first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
         return self.all_steps(first, context)
 
@@ -465,20 +453,20 @@ class FoldLoops:
         inside = here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
         guards = tuple(c.substitute(here.bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
-        tested = (c.substitute(here.bound) for c in self.conditions(here.until)) if here.masked else ()
+        tested = (c.substitute(here.bound) for c in self.conditions()) if here.masked else ()
         moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
 
         def take(point: Point) -> Made:
-            there, is_met = inside.moved(point), here.is_met and len(moving) == 1
-            return self.under(moving, carried, there, is_met) if here.masked else self.take(carried, there)
+            there = inside.moved(point)
+            return self.under(moving, carried, there) if here.masked else self.take(carried, there)
 
         checked = here.masked or self.body.may_be_beyond(still, inside)
         return self.where(still, take, carried, here.point, checked=checked)
 
-    def conditions(self, until: Domain | None = None) -> Domain:
+    def conditions(self) -> Domain:
         """The nest's tests of a point; each row of the domain may follow from bounds of several levels."""
-        bounds = list(until or ())
-        for level in self.nest.levels if until is None else self.nest.levels[:-1]:
+        bounds = list[Constraint]()
+        for level in self.nest.levels:
             index = Affine.var(level.name)
             bounds += [Constraint(index * b.divisor - b.form) for b in level.lower]
             bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
@@ -487,7 +475,7 @@ class FoldLoops:
     def take(self, carried: Made, context: Context) -> Made:
         """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
-        copies = list(self.body.tile.points(self.carried))
+        copies = list(self.body.tile.points(self.kept))
         results = list(carried)
 
         def then(copy: Copy) -> None:
@@ -495,16 +483,13 @@ class FoldLoops:
                 place = number * len(copies) + copies.index(dict(copy))
                 results[place] = self.combined(s, element, carried[place], copy)
 
-        self.body.in_turns(self.value.body, context, self.carried, then, self.left_out)
+        self.body.in_turns(self.value.body, context, self.kept, then, self.left_out)
         return results
 
-    def under(self, rows: Domain, carried: Made, context: Context, is_met: bool = False) -> Made:
-        """The results with one more element at points where rows hold, as they are at others.
-
-        That they hold at some point `is_met` says, where it is known.
-        """
+    def under(self, rows: Domain, carried: Made, context: Context) -> Made:
+        """The results with one more element at points where rows hold, as they are at others."""
         body, point = self.body, context.point
-        copies = list(body.tile.points(self.carried))
+        copies = list(body.tile.points(self.kept))
         conditions = body.conditions(rows, context)
         each = [conditions.at(copy) for copy in copies] * len(self.elements)
         some = len(conditions.found) == 1 and context.masks is None
@@ -517,8 +502,6 @@ class FoldLoops:
             # Not by the whole mask, which may differ between lanes where the results do not.
             return [body.lanes.select(c, x, y, inside) for c, x, y in zip(each, found, carried, strict=True)]
 
-        if is_met:
-            return then(point)
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda inside: carried, point)
 

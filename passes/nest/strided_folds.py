@@ -171,7 +171,7 @@ class _Steps:
         """The results with an element for each of the steps from an index on, which are a vector apart."""
         of, body, context = self.of, self.of.body, replace(self.here, point=point, in_part=True)
         s = Scalars(self.low, point, of.type)
-        copies = list(body.tile.points(of.carried))
+        copies = list(body.tile.points(of.kept))
         lets = [let for let in of.value.body.lets if let.names and let.names[0] not in of.left_out]
         results = list(carried)
         lanes = _Shared(self.low, self.width)

@@ -319,16 +319,15 @@ class _Folds:
         for number, level in enumerate(nest.levels):
             first = f"max([{', '.join(source.form(bound.ceil()) for bound in level.lower)}])"
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
-            index, begin = source.called(level.name), f"b{next(source.fresh)}"
+            index = source.called(level.name)
             if number == len(nest.levels) - 1 and takes.leap > 1:
                 width = source.width or 1
+                begin = f"b{next(source.fresh)}"
                 steps = f"{source.give(scalars.leaping)}({first}, {last}, {width}, {takes.leap})"
                 source.open(f"for {index}, {begin} in {steps}:")
                 slot = f"{begin} % {takes.parts}"
                 continue
-            source.put(f"{begin} = {first}")
-            source.open(f"for {index} in range({begin}, {last} + 1):")
-            slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
+            source.open(f"for {index} in range({first}, {last} + 1):")
         if nest.inside:
             source.open(f"if {source.holds(nest.inside)}:")
         return slot

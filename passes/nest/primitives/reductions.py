@@ -125,7 +125,7 @@ def _exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
 
 def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
     """Some threads share a reduction: the same number shares each of those that are shared."""
-    rw.rewrite_folds(nest, step.fold, lambda fold: fold)
+    rw.check_folds(nest, step.fold)
 
     def rule(let: Let) -> tuple[Let, ...]:
         return in_threads(let, step.threads, step.warp) if step.fold in let.names else (let,)
@@ -143,9 +143,10 @@ def in_threads(let: Let, threads: Sequence[int], warp: int) -> tuple[Let, ...]:
     assert isinstance(fold, Fold)
     if len(threads) != len(fold.indices):
         raise DoesNotFit(f"`{let.names[0]}` has {len(fold.indices)} indices, not {len(threads)}")
-    for index, count in zip(fold.indices, threads, strict=True):
+    indices = fold.indices
+    for index, count in zip(indices, threads, strict=True):
         fold = _split(fold, Split(index, count, "clip", f"{index}.turn", f"{index}.thread"))
-    own = tuple(name for name in fold.indices if name.endswith(".thread"))
+    own = tuple(f"{index}.thread" for index in indices)
     return _bound(replace(let, value=fold), own, "thread", warp)
 
 

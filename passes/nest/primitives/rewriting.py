@@ -145,15 +145,20 @@ def expand_values(body: Body, rule: Callable[[Let], Iterable[Let]]) -> Body:
 
 def rewrite_folds(nest: Nest, name: str, rule: Callable[[Fold], Fold]) -> Nest:
     """The nest with a reduction replaced. Raises DoesNotFit where there is none of the name."""
-    found = [let.value for let in lets_in(nest.body) if name in let.names]
-    if not found or not all(isinstance(value, Fold) for value in found):
-        raise DoesNotFit(f"`{name}` is no reduction" if found else f"there is no value `{name}`")
+    check_folds(nest, name)
 
     def one(let: Let) -> Let:
         fold = let.value
         return replace(let, value=rule(fold)) if name in let.names and isinstance(fold, Fold) else let
 
     return replace(nest, body=rewrite_values(nest.body, one))
+
+
+def check_folds(nest: Nest, name: str) -> None:
+    """Raise DoesNotFit where a name is that of no reduction."""
+    found = [let.value for let in lets_in(nest.body) if name in let.names]
+    if not found or not all(isinstance(value, Fold) for value in found):
+        raise DoesNotFit(f"`{name}` is no reduction" if found else f"there is no value `{name}`")
 
 
 def least(*bounds: Bound) -> Bound:
