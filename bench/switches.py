@@ -171,9 +171,9 @@ SWITCHES = [
         {"rewrites.factor:CommonFactors": lambda _: _NothingInCommon},
     ),
     Switch(
-        "shared products",
+        "grouped factors",
         "what products have in common is computed once",
-        {"rewrites.materialise:pair_factors": _unchanged},
+        {"rewrites.materialise:group_factors": _unchanged},
     ),
     Switch(
         "cheap values",

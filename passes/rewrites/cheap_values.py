@@ -6,15 +6,18 @@
 where no derivative follows. `uses * cost > cost + store + uses * load` says whether it pays, as for expensive
 values, and besides: the tensor has room in the nearest cache, for from further away an element comes later
 than it is computed; and it saves a part of all operations, for more tensors are more code. What tensors of
-one shape compute at their own indices is computed once anyway, where they are fused.
+one shape compute at their own indices is computed once anyway, where they are fused. What reads elements that
+are anywhere may have a tensor of any size, if that is no more to read from than these.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.extents import Shape
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -30,7 +33,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.moves import Key, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places
-from tadc.passes.terms.costs import ACCESS, ELEMENT, SCATTERED, Costs, about, points, weight
+from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, SCATTERED, Costs, about, points, weight
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
@@ -57,18 +60,20 @@ _Place = tuple[tuple[object, ...], tuple[Affine, ...]]
 
 @dataclass
 class Value:
-    """How often a value is evaluated, what that takes, and at which indices of tensors of which shapes."""
+    """How often a value is evaluated and at which indices of tensors of which shapes, what one and all
+    evaluations take, and what reads of a tensor in their place do."""
 
     cost: int
     operations: int
     elements: int
     times: int = 0
+    spent: int = 0
+    loads: int = 0
     together: set[_Place] = field(default_factory=set["_Place"])
 
     def pays(self) -> bool:
         """Whether a tensor for it does."""
-        uses = self.times // max(self.elements, 1)
-        return uses * self.cost > self.cost + ACCESS + uses * ACCESS
+        return self.spent > self.elements * (self.cost + ACCESS) + self.loads
 
 
 @dataclass
@@ -87,6 +92,7 @@ class Sharing:
         self.arrays = Arrays(program)
         self.mover = Mover(program, Names(program), self.limit, strict=False, inspected=self.arrays)
         self.places = [Places(program, d) for d in program.definitions]
+        self.tensors = {d.name: d for d in (*program.arguments, *program.definitions)}
         self.shapes: dict[int, int] = {}
         self.numbers: dict[tuple[object, ...], int] = {}
         # How many terms there are that may be the same but for their indices.
@@ -124,16 +130,9 @@ class Sharing:
         """
         if not self.may_move(term, self.places[number].places[at]):
             return None
-        return (
-            self.of_any_size(number, at, term, of_elements)
-            if self.has_arrays
-            else self.held(number, at, term)
-        )
-
-    def held(self, number: int, at: int, term: Term) -> Key | None:
-        """The key of a term that may move, if its tensor has room."""
-        key = self.of_any_size(number, at, term)
-        return key if key and self.has_room(key, term, self.places[number].places[at]) else None
+        key = self.of_any_size(number, at, term, of_elements)
+        has_room = key is not None and self.has_room(key, term, self.places[number].places[at])
+        return key if has_room or self.has_arrays else None
 
     def has_room(self, key: Key, term: Term, place: Place) -> bool:
         """Whether a tensor stays in the nearest cache, or spares reads of elements that are anywhere."""
@@ -148,13 +147,22 @@ class Sharing:
         self.mover.enter(definition)
         return self.mover.key(term, place, of_elements)
 
-    def gathered(self, term: Term) -> int:
-        """How many elements that a term reads are where index arrays say: a tensor of such values is read in
-        order, and may be of any size."""
+    def gathered(self, term: Term) -> list[int]:
+        """What each element costs that a term reads where index arrays say."""
         if not self.has_arrays:
-            return 0
-        reads = (t for t in reachable([term]) if isinstance(t, Read))
-        return sum(any(True for form in read.indices for _ in form.lookups()) for read in reads)
+            return []
+        return [
+            self.anywhere(self.tensors[t.tensor].shape, self.tensors[t.tensor].type)
+            for t in reachable([term])
+            if isinstance(t, Read) and any(True for form in t.indices for _ in form.lookups())
+        ]
+
+    def anywhere(self, shape: Shape, type: str | None) -> int:
+        """What it costs to read an element anywhere in a tensor, by the cache that has room for it."""
+        size = math.prod(n for n in shape if isinstance(n, int)) * ELEMENT[type or "f64"]
+        if size > CACHED_BYTES or not all(isinstance(n, int) for n in shape):
+            return SCATTERED
+        return ACCESS if size <= NEAR else SCATTERED // 2
 
     def survey(self) -> None:
         """Find out how often each value is evaluated.
@@ -179,18 +187,10 @@ class Sharing:
                 ordered.append((key, same, term, definition, place))
         known = self.values.keys() | {key for key, *_ in large}
         for key, same, term, definition, place in ordered:
-            self.note(same if same in known else key, term, definition, place)
+            self.note(same if same in known else key, term, definition, place, anywhere=same in known)
         for key, term, definition, place in large:
             if key in self.values:
                 self.note(key, term, definition, place)
-
-    def operations(self) -> int:
-        """About how many operations there are."""
-        return sum(
-            weight(term) * points(self.places[number].places[at].ranges)
-            for number, at, term in self.evaluated()
-            if not isinstance(term, Read)
-        )
 
     def evaluated(self) -> Iterator[tuple[int, int, Term]]:
         """The terms of each definition, by number, once a place."""
@@ -204,19 +204,27 @@ class Sharing:
                     stack += places.below(at, term)
                     yield number, at, term
 
-    def note(self, key: Key, term: Term, definition: Definition, place: Place) -> None:
-        """Count the evaluations of a term at a place."""
+    def note(
+        self, key: Key, term: Term, definition: Definition, place: Place, anywhere: bool = False
+    ) -> None:
+        """Count the evaluations of a term at a place, which a tensor has in order or `anywhere`."""
         if key not in self.values:
             self.values[key] = self.value(key, term, place)
-        self.count(self.values[key], term, definition, place)
+        load = self.anywhere(key[1], term.type) if anywhere else ACCESS
+        self.count(self.values[key], term, definition, place, load)
 
     def value(self, key: Key, term: Term, place: Place) -> Value:
         """What is known of a value before its evaluations are counted."""
         below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
-        cost = self.costs.term(term, place.ranges) + (SCATTERED - ACCESS) * self.gathered(term)
-        return Value(cost, sum(map(weight, below)), about(key[1]))
+        return Value(self.cost(term, place), sum(map(weight, below)), about(key[1]))
 
-    def count(self, value: Value, term: Term, definition: Definition, place: Place) -> None:
+    def cost(self, term: Term, place: Place) -> int:
+        """What one evaluation at a place costs."""
+        return self.costs.term(term, place.ranges) + sum(each - ACCESS for each in self.gathered(term))
+
+    def count(
+        self, value: Value, term: Term, definition: Definition, place: Place, load: int = ACCESS
+    ) -> None:
         """Add the evaluations of a term at a place."""
         box, numbered = self.mover.box(term, place), dict[str, Affine]()
         assert box is not None
@@ -228,7 +236,10 @@ class Sharing:
         at = (within, tuple(form.substitute(numbered) for form in box.at))
         if at not in value.together:
             value.together.add(at)
-            value.times += points(place.ranges)
+            count = points(place.ranges)
+            value.times += count
+            value.spent += count * self.cost(term, place)
+            value.loads += count * load
 
     def moved(self) -> Program:
         """The program with a tensor for each value that is worth one."""

@@ -45,10 +45,10 @@ from tadc.passes.rewrites.copied_tensors import (
     without_copied_results,
     without_copies,
 )
+from tadc.passes.rewrites.grouped_factors import group_factors
 from tadc.passes.rewrites.known_values import KnownValues
 from tadc.passes.rewrites.moves import MANY, Key, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places, Test
-from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import (
     ACCESS,
@@ -108,7 +108,7 @@ def materialise_program(
     if active is None:
         program = without_copied_results(program)
     if active is None and mode == "auto" and limit != 0:
-        program = pair_factors(program, limit)
+        program = group_factors(program)
         for _ in range(CHEAP_ROUNDS):
             before, program = program, share_cheap_values(program, limit)
             if program is before:

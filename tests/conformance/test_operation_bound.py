@@ -55,6 +55,10 @@ FACTORS = (
     "three reads of a product of 3 operations gather along lines of their own, in five sums that add up "
     "products of four or five factors, each in its own order (16.3 times)"
 )
+SUBSETS = (
+    "gradients of a product of four factors over one index or two are products of five and six of them, in "
+    "which factors over one index stand together, those of both indices do not (12.9 times)"
+)
 PRODUCT = "a product over other points is computed for each point: exempt"
 STEPS = (
     "sums of 3 to 5 guarded reads, at different points: a guard costs an addition also where it adds 0, "
@@ -83,6 +87,7 @@ ABOVE_TWICE = {
         "in a guard, a guard in it", "over two sets of bounds", "of all", "between definitions", "of rows",
         "over a window with stride", "over a triangle")},
     "test_index_maps: several reads of one argument": FACTORS,
+    "test_programs: names of gradients and indices taken": SUBSETS,
     "test_quasi_affine: not a multiple": STEPS,
     "test_quasi_affine: remainder and quotient": STEPS,
     "test_reductions: logsumexp in a guard, a guard in it": EXPONENTIALS,

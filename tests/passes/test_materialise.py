@@ -224,6 +224,18 @@ def test_a_definition_is_taken_apart_once_a_round(monkeypatch: pytest.MonkeyPatc
     assert [d.name for d in opened] == ["f", "g"]
 
 
+def test_differences_of_neighbours_are_no_tensor_that_is_larger_than_places() -> None:
+    """What the forces of pairs read again is one place of two, from a table near: not stored for each pair."""
+    text = (
+        "i: index[E] in N; j: index[E] in N; x: f32[N, 3]; "
+        "f = sum{p: E} (1/sum{k: 3} ((x[i[p], k] - x[j[p], k])**2)**3)"
+    )
+    sizes = {"N": 10_000, "E": 400_000}
+    lowered = tadc.value_and_vjp(tadc.function(text, sizes=sizes)).lower("cpu").as_text("hoist")
+    assert "tensor<10000x3xf32>" in lowered
+    assert "tensor<400000x3xf32>" not in lowered
+
+
 @pytest.mark.sweep
 def test_pairs_do_not_depend_on_memory() -> None:
     """The same program has the same text wherever its terms happen to be in memory."""
