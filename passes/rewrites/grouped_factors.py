@@ -41,7 +41,7 @@ class _Groups:
         return bottom_up(root, self.known, self.node)
 
     def node(self, node: Term, below: list[Term]) -> Term:
-        """A term over operands that are done; of a product the factors over fewer indices first, its number last,
+        """A term over operands that are done; of a product factors over fewer indices first, its number last,
         so that what stands together is equal in others."""
         made = self.algebra.terms.rebuild(node, below)
         if not is_product(made):

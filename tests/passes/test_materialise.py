@@ -225,7 +225,7 @@ def test_a_definition_is_taken_apart_once_a_round(monkeypatch: pytest.MonkeyPatc
 
 
 def test_differences_of_neighbours_are_no_tensor_that_is_larger_than_places() -> None:
-    """What the forces of pairs read again is one place of two, from a table near: not stored for each pair."""
+    """What forces of pairs read again is one place of two, from a table near: not stored for each pair."""
     text = (
         "i: index[E] in N; j: index[E] in N; x: f32[N, 3]; "
         "f = sum{p: E} (1/sum{k: 3} ((x[i[p], k] - x[j[p], k])**2)**3)"
