@@ -343,7 +343,7 @@ SWITCHES = [
         "leaps",
         "steps a vector apart share vectors",
         {"schedule.search:leaping_candidates": _always(NOTHING)},
-        "leap",
+        "unroll",
     ),
     Switch(
         "short sums",

@@ -79,23 +79,18 @@ class Choice:
     type: Type
 
 
-FoldLoop = Literal["seq", "jam", "lane", "thread"]
-"""One after the other; in lockstep, as copies, as lanes, and by threads of a GPU that meet then."""
+FoldLoop = Literal["seq", "unroll", "jam", "lane", "thread"]
+"""One after the other, those of the last index written out too; in lockstep, as copies, as lanes, and by
+threads of a GPU that meet then."""
 
 
 @dataclass(frozen=True)
 class Takes:
-    """What the innermost loop of a fold takes in one step: `leap` elements a vector apart, which share what
-    they read, by turns for `parts` results. Where it is `unrolled`, its steps are written out, being the same
-    few for all points of a tile.
-
-    Or its loops go in blocks of so many `steps` of each index: what the loads called `shared` read in a block
-    of steps, the threads of a block copy to memory that they share before they use it.
+    """How the threads of a block of a GPU share what a fold reads: its loops go in blocks of so many `steps`
+    of each index, and what the loads called `shared` read in a block of steps is copied to memory that they
+    share before it is used.
     """
 
-    parts: int = 1
-    leap: int = 1
-    unrolled: bool = False
     steps: tuple[int, ...] = ()
     shared: tuple[str, ...] = ()
 
@@ -104,10 +99,12 @@ class Takes:
 class Fold:
     """The values of a block, each reduced over the integer points of a set, in the order of the indices.
 
-    Where its loop is one of copies or of lanes, it has one index, of a known number of values: the block is
-    computed for all of them in lockstep. The results of copies are joined in order, those of lanes by halves.
-    Where it is one of threads, each of these computes the block for one point, the last index running
-    fastest; the results of each `warp` of them are joined by halves, those of warps in order.
+    The steps of the last index of one that is `unroll` are written out where they are a known number for all
+    points of a tile. Where its loop is one of copies or of lanes, it has one index, of a known number of
+    values: the block is computed for all of them in lockstep. The results of copies are joined in order,
+    those of lanes by halves. Where it is one of threads, each of these computes the block for one point, the
+    last index running fastest; the results of each `warp` of them are joined by halves, those of warps in
+    order.
     """
 
     kind: str
@@ -122,7 +119,7 @@ class Fold:
     @property
     def is_in_lockstep(self) -> bool:
         """Whether its block is computed for all values of its index at once."""
-        return self.loop != "seq"
+        return self.loop not in ("seq", "unroll")
 
     @property
     def is_in_tile(self) -> bool:

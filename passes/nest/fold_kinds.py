@@ -9,11 +9,11 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
+from tadc.passes.nest.fold_blocks import FoldInBlocks
 from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
 from tadc.passes.nest.joins import JOIN, Made
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.lockstep_folds import join_in_lockstep
-from tadc.passes.nest.strided_folds import StridedFold
 from tadc.passes.nest.tile import Copy
 
 
@@ -23,7 +23,7 @@ def lower_fold(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
     if fold.is_in_tile:
         join_in_lockstep(body, let, fold, context)
     else:
-        put_results((StridedFold if fold.takes.leap > 1 else FoldLoops)(body, let, fold, context))
+        put_results(FoldInBlocks(body, let, fold, context))
 
 
 def put_results(made: FoldLoops) -> None:

@@ -23,7 +23,7 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
-from tadc.lattice.polyhedron import implied, is_empty
+from tadc.lattice.polyhedron import NEVER, implied, irredundant, is_empty
 from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let, Load
 from tadc.passes.maps.scalar_lowering import Scalars
@@ -70,6 +70,8 @@ class Inside(Context):
     masked: bool = False
     apart: Domain = ()
     """What holds of indices in this part of a loop, over the indices of loops."""
+    in_blocks: bool = False
+    """Whether whole blocks are apart already."""
 
     @property
     def is_in_fold(self) -> bool:
@@ -98,7 +100,7 @@ class FoldLoops:
         self.body, self.let, self.value, self.context = body, let, fold, context
         self.names = [bound_name(index) for index in fold.indices]
         own = {index: Affine.var(name) for index, name in zip(fold.indices, self.names, strict=True)}
-        self.own = {**own, fold.indices[-1]: own[fold.indices[-1]] + self.moved(fold, context)}
+        self.own = own
         forms = {**context.forms, **self.own}
         self.facts = (*context.facts, *body.tile.facts)
         self.loaded: Domain = ()
@@ -119,10 +121,6 @@ class FoldLoops:
     def is_vector(self) -> bool:
         """Whether the loops carry vectors."""
         return LANE in self.body.depends(self.let.names[0])
-
-    def moved(self, fold: Fold, context: Context) -> Affine:
-        """How far the innermost index is from that of its loop."""
-        return Affine.const(0)
 
     def before(self, atom: str | Floor | Lookup) -> Affine | None:
         """A name for an element of an index array that is the same in all loops: it is loaded before them."""
@@ -337,7 +335,7 @@ class FoldLoops:
                 return self.loop(levels[1:], values, there.binding(level.name, index + shift.by, point))
 
             def steps(point: Point) -> Made:
-                if not shift.is_exact or not self.value.takes.unrolled or len(levels) > 1:
+                if not shift.is_exact or self.value.loop != "unroll" or len(levels) > 1:
                     return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
                 values = carried
                 for step in range(shift.steps):
@@ -447,10 +445,14 @@ class FoldLoops:
         """The values of the fold's indices."""
         return {index: form.substitute(bound) for index, form in self.own.items()}
 
+    def inside(self, here: Inside) -> Inside:
+        """Where the block of the fold stands in its loops."""
+        rows = tuple(c.substitute(here.bound) for c in (*self.loaded, *self.rows, *here.apart))
+        return here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
+
     def innermost(self, carried: Made, here: Inside) -> Made:
         """Take in one element at each point, under masks where not all points have it."""
-        rows = tuple(c.substitute(here.bound) for c in (*self.loaded, *self.rows, *here.apart))
-        inside = here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
+        inside = self.inside(here)
         guards = tuple(c.substitute(here.bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
         tested = (c.substitute(here.bound) for c in self.conditions()) if here.masked else ()
@@ -470,7 +472,9 @@ class FoldLoops:
             index = Affine.var(level.name)
             bounds += [Constraint(index * b.divisor - b.form) for b in level.lower]
             bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
-        return (*bounds, *self.nest.outside, *self.nest.inside)
+        found = (*bounds, *self.nest.outside, *self.nest.inside)
+        needed = irredundant(found, self.facts) if len(self.nest.levels) > 1 else [NEVER]
+        return found if NEVER in needed else tuple(needed)
 
     def take(self, carried: Made, context: Context) -> Made:
         """The results with one more element, in one copy after the other: few values are in use at once."""

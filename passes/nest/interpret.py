@@ -1,10 +1,8 @@
 """Runs a nest on arrays of NumPy, element by element, and notes what it reads and writes.
 
 It is the meaning of a nest: loops run in order whatever their kind, and each operation rounds to its type. A
-fold joins its elements in the order of its indices; the lanes of one are joined by halves. One that takes a
-`leap` of more than 1 has the order of `leaping` for the lanes of the loop around, or its own where there is
-none; lane b goes to result b modulo `parts`, and these are joined in order. Steps are counted from the
-innermost loop's own first. A `Store` that `joins` with no `fresh` rows always does.
+fold joins its elements in the order of its indices; the lanes of one are joined by halves. A `Store` that
+`joins` with no `fresh` rows always does.
 
 A nest becomes Python, which runs a million steps in a second or two.
 """

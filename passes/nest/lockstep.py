@@ -114,6 +114,8 @@ class Lockstep:
     shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
     beyond: bool = False
     """Whether points may be beyond all elements: there the next element of tensors with `shapes` is read."""
+    reads: dict[tuple[ir.Value | Affine, ...], ir.Value] | None = None
+    """In code without branches, what was read so far: what is read again is the same."""
     held: frozenset[str] = frozenset()
     """The tensors that have an element for each point, active or not."""
 
@@ -243,7 +245,11 @@ class Lockstep:
 
         def loaded(copy: Copy) -> ir.Value:
             mask, place = None if still else context.mask(copy), [at(form, copy) for form in forms]
-            return self.lanes.load(buffer, place, mask, point)
+            if mask is not None or self.reads is None:
+                return self.lanes.load(buffer, place, mask, point)
+            if (key := (buffer, *place)) not in self.reads:
+                self.reads[key] = self.lanes.load(buffer, place, None, point)
+            return self.reads[key]
 
         return loaded
 

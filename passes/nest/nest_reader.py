@@ -324,5 +324,4 @@ class _Reader(RecordReader):
         word, after = self.token.text, self.tokens[self.at + 1]
         if word == "where":
             return after.text in ("where", ",", "{")
-        bare = word == "unrolled" and after.text in ("{", "steps", "shared")
-        return word != "{" and not bare and after.kind not in ("number", "value")
+        return word != "{" and after.kind not in ("number", "value")

@@ -74,8 +74,7 @@ PATTERNS: dict[type, str] = {
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ warp {warp}]]"
     "[[ where {rows@indices=}]]{takes} {body}",
-    Takes: "[[ parts {parts}]][[ leap {leap}]][[ unrolled{unrolled}]][[ steps {steps}]]"
-    "[[ shared {shared:values}]]",
+    Takes: "[[ steps {steps}]][[ shared {shared:values}]]",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]][[ far{far}]]",
 }
 

@@ -26,6 +26,7 @@ from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.points import SearchLimit, find_point
+from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
@@ -88,15 +89,14 @@ def mistakes(nest: Nest) -> list[Mistake]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The surroundings of a statement: indices, tensors, facts, and the loops in lockstep, of which those of
-    lanes compute `width` at a time. What `at` has `named`, it may name again."""
+    """The surroundings of a statement: indices, tensors, facts, the loops in lockstep, and those of lanes.
+    What `at` has `named`, it may name again."""
 
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
     lanes: tuple[str, ...] = ()
     lockstep: tuple[str, ...] = ()
-    width: int = 1
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
 
     def with_facts(self, facts: Facts) -> _Scope:
@@ -233,7 +233,7 @@ class _Walk:
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
             inside = replace(inside, lockstep=(*scope.lockstep, loop.index))
             if loop.kind == "lane":
-                inside = replace(inside, lanes=(*scope.lanes, loop.index), width=turns or 1)
+                inside = replace(inside, lanes=(*scope.lanes, loop.index))
         self.body(loop.body, inside)
 
     def compute(self, compute: Compute, scope: _Scope) -> None:
@@ -285,9 +285,9 @@ class _Walk:
         takes = fold.takes
         if fold.is_in_lockstep and not self.in_lockstep(let, fold, scope):
             return
-        if takes.leap > 1 and scope.width % takes.parts:
-            label = f"a reduction that leaps in {takes.parts} parts, where {scope.width} lanes are computed"
-            self.wrong(let, label, "let the parts divide the lanes of the loop around")
+        if fold.loop == "unroll" and closest_bounds(fold.indices[-1], fold.rows) is None:
+            label = f"`{fold.indices[-1]}` is written out, and how many values it has is not known"
+            self.wrong(let, label, "let two of its bounds be a number apart, or leave `unroll` out")
         if takes.steps and len(takes.steps) != len(fold.indices):
             self.wrong(let, "a number of steps for each index is missing", "write one for each, or none")
         self.shared(let, takes.shared, fold.body.all_lets())
@@ -299,7 +299,7 @@ class _Walk:
             self.wrong(let, f"the loops of this reduction are not known: {error}", "write `where 0 <= k < N`")
         inside = replace(scope.with_facts(where(fold.rows)), indices=indices)
         if fold.loop == "lane":
-            inside = replace(inside, lanes=(*scope.lanes, fold.indices[0]), width=fold.count)
+            inside = replace(inside, lanes=(*scope.lanes, fold.indices[0]))
         self.block(fold.body, inside)
 
     def in_lockstep(self, let: Let, fold: Fold, scope: _Scope) -> bool:

@@ -146,16 +146,3 @@ def threads_joined(results: list[Scalar], warp: int, join: Callable[[Scalar, Sca
     """The results of threads in one: those of each warp by halves, then those of warps in order."""
     warps = [results[first : first + warp] for first in range(0, len(results), warp)]
     return lanes_joined([lanes_joined(each, warp, join) for each in warps], 1, join)
-
-
-def leaping(first: int, last: int, lanes: int, leap: int) -> list[tuple[int, int]]:
-    """The steps from the first to the last in blocks of `leap` vectors, and the lane of each.
-
-    In a block the first lanes of all vectors come first, then the second ones.
-    """
-    found: list[tuple[int, int]] = []
-    for block in range(first, last + 1, lanes * leap):
-        for lane in range(lanes):
-            steps = range(block + lane, min(block + lanes * leap, last + 1), lanes)
-            found += [(step, lane) for step in steps]
-    return found

@@ -12,9 +12,9 @@ A schedule is a list of steps, applied in order to the plain nest of a map, whic
 
 Loops are named by their index, reads and reductions by the first name of their `Let` in the map. A step
 means all loops of a name: those before and after a full part too. No step changes the order in which the
-elements of a reduction are joined but `Cut`, `FoldThreads`, `Leap`, and `Bind` of an index of a reduction to
-`jam` or `lane`; they depend on nothing that is known at run time alone, so results have the same bits for
-every number of threads.
+elements of a reduction are joined but `Cut`, `FoldThreads`, and, of indices of a reduction, `Reorder` and
+`Bind` to `jam` or `lane`; they depend on nothing that is known at run time alone, so results have the same
+bits for every number of threads.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ class Residues:
 
 @dataclass(frozen=True)
 class Reorder:
-    """Loops stand in this order, outermost first; they are directly in each other, or can be."""
+    """Loops stand in this order, outermost first; they are directly in each other, or can be.
+
+    Those of a reduction, of which all are named or some, change the order in which it joins its elements.
+    """
 
     TEXT = "reorder {indices}"
     indices: tuple[str, ...]
@@ -131,9 +134,10 @@ class Bind:
     """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; `grid`, `block` and `thread`
     divide them on a GPU, `launch` makes a launch of each value.
 
-    An index of a reduction may be `unroll` too, where its bounds are a known number of steps apart. It may be
-    `jam` or `lane`, where it has a known number of values from 0 on: each has a result of its own, and these
-    are joined at the end, those of copies in order, those of lanes by halves.
+    The innermost index of a reduction may be `unroll` too, where its bounds are a known number of steps
+    apart: where all points of a tile have these, what steps and copies read at one place is read once. An
+    index of a reduction may be `jam` or `lane`, where it has a known number of values from 0 on: each has a
+    result of its own, and these are joined at the end, those of copies in order, those of lanes by halves.
     """
 
     TEXT = "{kind} {indices}"
@@ -216,17 +220,6 @@ class FoldThreads:
     fold: str
     threads: tuple[int, ...]
     warp: int = 1
-
-
-@dataclass(frozen=True)
-class Leap:
-    """The innermost loop of a reduction takes `steps` steps at once, a vector apart, so that they share
-    vectors that they read; by turns for `parts` results."""
-
-    TEXT = "leap {fold:value} {steps}[[ parts {parts}]]"
-    fold: str
-    steps: int
-    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -398,7 +391,7 @@ class Vectors:
 
 Step = (
     Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter | Buffer |
-    FoldThreads | Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads |
+    FoldThreads | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads |
     Rows | With | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

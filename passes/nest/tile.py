@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
 
 LANE = "lane"
@@ -185,11 +184,6 @@ class Dependence:
             self.moves[bound_name(index)] = sides[0] & sides[1]
             outer[index] = inner[index]
         names = self.of_forms(fold.mentioned(), forms)
-        innermost = bound_name(fold.indices[-1])
-        if fold.takes.leap > 1:
-            moved = lane_step(fold, forms)
-            inner[fold.indices[-1]] += Affine.var(LANE) * moved
-            self.moves[innermost] -= {LANE}
         return names | self._block(fold.body, inner)
 
 
@@ -201,10 +195,3 @@ def without(form: Affine, names: Collection[str]) -> Affine:
         if (atom not in names if isinstance(atom, str) else atom.variables.isdisjoint(names))
     )
     return Affine.of(dict(kept), form.constant)
-
-
-def lane_step(fold: Fold, forms: Mapping[str, Affine]) -> int:
-    """How far a lane moves the innermost index of a fold, by its closest bounds."""
-    mapping = {name: form for name, form in forms.items() if name not in fold.indices}
-    rows = [row.substitute(mapping) for row in fold.rows]
-    return step_with(fold.indices[-1], rows, [LANE]).coefficient(LANE)

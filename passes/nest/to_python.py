@@ -39,8 +39,6 @@ class Source:
         self.sizes = {name: Affine.const(value) for name, value in values.items()}
         self.lines: list[str] = []
         self.depth = 0
-        #: The lanes of the loop around, if there is one.
-        self.width: int | None = None
         self.names: dict[str, str] = {}
         self.given: dict[str, Any] = {}
         self.nodes: list[tuple[str, object]] = []
@@ -189,14 +187,10 @@ class Source:
                             self.store(store)
 
     def loop(self, loop: For) -> None:
-        """A loop; the folds in one of lanes know how many these are."""
-        outer, start, stop = self.width, loop.start, loop.stop
-        if loop.kind == "lane" and isinstance(start, Affine) and isinstance(stop, Affine):
-            self.width = (stop - start).constant
-        steps = f"range({self.bound(start)}, {self.bound(stop)}, {loop.step})"
+        """A loop."""
+        steps = f"range({self.bound(loop.start)}, {self.bound(loop.stop)}, {loop.step})"
         with self.block(f"for {self.called(loop.index)} in {steps}:"):
             self.body(loop.body)
-        self.width = outer
 
     def store(self, store: Store) -> None:
         """A store, joined with the element where that is asked for."""
@@ -257,10 +251,6 @@ class _Folds:
     source: Source
     fold: Fold
 
-    def __post_init__(self) -> None:
-        takes = self.fold.takes
-        self.count = takes.parts
-
     def all_of(self, kind: str) -> list[str]:
         """The results of the fold, in Python."""
         plain = ["{}"] * len(self.fold.body.gives)
@@ -281,21 +271,19 @@ class _Folds:
         results = [f"r{next(source.fresh)}" for _ in elements]
         if fold.is_in_lockstep:
             return self.in_lockstep(results, join)
-        source.assign(results, [f"[{start}] * {self.count}"] * len(results))
+        source.assign(results, [start] * len(results))
         depth = source.depth
-        slot = self.loops()
+        self.loops()
         source.values_of(fold.body)
         for result, element, given in zip(results, elements, fold.body.gives, strict=True):
             value = element.format(source.called(given))
-            source.put(f"{result}[{slot}] = {join}({result}[{slot}], {value})")
+            source.put(f"{result} = {join}({result}, {value})")
         source.depth = depth
-        return [f"{source.give(scalars.lanes_joined)}({result}, 1, {join})" for result in results]
+        return results
 
     def in_lockstep(self, results: Sequence[str], join: str) -> list[str]:
         """The results for all points joined: of copies in order, of lanes by halves, of threads by warps."""
         source, fold = self.source, self.fold
-        width, outer = (fold.count if fold.loop == "lane" else 1), source.width
-        source.width = width if fold.loop == "lane" else outer
         source.assign(results, ["[]"] * len(results))
         depth = source.depth
         for index, count in zip(fold.indices, fold.counts, strict=True):
@@ -303,31 +291,22 @@ class _Folds:
         source.values_of(fold.body)
         for result, given in zip(results, fold.body.gives, strict=True):
             source.put(f"{result}.append({source.called(given)})")
-        source.depth, source.width = depth, outer
-        joined, by = scalars.lanes_joined, width
+        source.depth = depth
+        joined, by = scalars.lanes_joined, fold.count if fold.loop == "lane" else 1
         if fold.loop == "thread":
             joined, by = scalars.threads_joined, fold.warp
         return [f"{source.give(joined)}({result}, {by}, {join})" for result in results]
 
-    def loops(self) -> str:
-        """The loops over the indices, in which lines are put from now on; the result that an element goes
-        to."""
-        source, fold, takes = self.source, self.fold, self.fold.takes
+    def loops(self) -> None:
+        """The loops over the indices, in which lines are put from now on."""
+        source, fold = self.source, self.fold
         rows = tuple(row.substitute(source.sizes) for row in fold.rows)
-        nest, slot = loop_nest(fold.indices, rows, ()), "0"
+        nest = loop_nest(fold.indices, rows, ())
         source.open(f"if {source.holds(nest.outside)}:")
-        for number, level in enumerate(nest.levels):
+        for level in nest.levels:
             first = f"max([{', '.join(source.form(bound.ceil()) for bound in level.lower)}])"
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
             index = source.called(level.name)
-            if number == len(nest.levels) - 1 and takes.leap > 1:
-                width = source.width or 1
-                begin = f"b{next(source.fresh)}"
-                steps = f"{source.give(scalars.leaping)}({first}, {last}, {width}, {takes.leap})"
-                source.open(f"for {index}, {begin} in {steps}:")
-                slot = f"{begin} % {takes.parts}"
-                continue
             source.open(f"for {index} in range({first}, {last} + 1):")
         if nest.inside:
             source.open(f"if {source.holds(nest.inside)}:")
-        return slot

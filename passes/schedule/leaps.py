@@ -22,13 +22,10 @@ FEW_LOADS = 32
 
 @dataclass(frozen=True)
 class Leap:
-    """How many steps the innermost loop of a reduction takes at once, and how far a lane moves its index.
-
-    Steps one after the other join `parts` results by turns.
-    """
+    """How many steps the innermost loop of a reduction takes at once. Steps one after the other join `parts`
+    results by turns."""
 
     steps: int
-    lane: int
     parts: int = 1
 
 
@@ -71,8 +68,7 @@ def leaping_loops(candidate: Candidate, body: Loop) -> list[Loop]:
 
 def leap_of(loop: Loop, candidate: Candidate, machine: CpuMachine) -> Leap:
     """How such a loop leaps."""
-    moved = loop.moved.coefficient(candidate.lane)
-    return Leap(candidate.leaps[loop.binders[-1]], moved, parts_of(loop, candidate, machine))
+    return Leap(candidate.leaps[loop.binders[-1]], parts_of(loop, candidate, machine))
 
 
 def parts_of(loop: Loop, candidate: Candidate, machine: CpuMachine) -> int:

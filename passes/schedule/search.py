@@ -94,7 +94,7 @@ def tiling_of(
     groups = found[item.indices.index(best.lane)].factor
     if packed is None:
         leaping = [] if follows else leaping_loops(best, accesses.body)
-        leaps = {loop.fold: leap_of(loop, best, machine) for loop in leaping}
+        leaps = {loop.binders[-1]: leap_of(loop, best, machine) for loop in leaping}
         streams = whole_lines and best.lane == order[-1] and groups == 1 and recurrence is None
         return Tiling(best.width, order, best.lane, blocks, leaps=leaps, streams=streams, runs=ahead)
     streams = whole_lines and best.lane == item.indices[-1] and groups == 1 and packed.block is None

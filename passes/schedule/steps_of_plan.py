@@ -15,7 +15,6 @@ from tadc.passes.nest.steps import (
     Fill,
     Fits,
     Interleave,
-    Leap,
     Peel,
     Points,
     Prefetch,
@@ -33,6 +32,7 @@ from tadc.passes.nest.steps import (
 from tadc.passes.schedule.accesses import Read
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
+from tadc.passes.schedule.leaps import Leap
 from tadc.passes.schedule.packing import Panels, along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
@@ -193,10 +193,25 @@ class _Steps:
     def reductions(self) -> None:
         """What the loops of reductions take at once."""
         tiling = self.tiling
-        self.steps += [Leap(fold, leap.steps, leap.parts) for fold, leap in tiling.leaps.items()]
+        for index, leap in tiling.leaps.items():
+            self.leap(index, leap)
         if tiling.interleaves and tiling.width > 1:
             short = [name for let in self.map.body.all_lets() if (name := self.short(let.value))]
             self.steps += [Bind("unroll", (name,)) for name in short]
+
+    def leap(self, index: str, leap: Leap) -> None:
+        """The innermost loop of a reduction takes steps a vector apart one after the other, written out."""
+        block, width = self.fresh(index), self.tiling.width
+        inside, steps, lane = (self.fresh(index) for _ in range(3))
+        self.steps += [
+            Split(index, width * leap.steps, "clip", block, inside),
+            Split(inside, width, "exact", steps, lane),
+        ]
+        if leap.parts > 1:
+            turns, part = self.fresh(index), self.fresh(index)
+            self.steps += [Split(lane, leap.parts, "exact", turns, part), Bind("jam", (part,))]
+            lane = turns
+        self.steps += [Reorder((block, lane, steps)), Bind("unroll", (steps,))]
 
     def fold_in_lanes(self) -> None:
         """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""

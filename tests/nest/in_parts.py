@@ -12,7 +12,7 @@ from tadc.passes.maps.map import Map, Tensor
 from tadc.passes.nest.interpret import Run, interpret
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.nest_text import nest_text
-from tadc.passes.nest.steps import Bind, Cut, Join, Leap, Residues, Rows, Split, Step, Threads
+from tadc.passes.nest.steps import Bind, Cut, Join, Reorder, Residues, Rows, Split, Step, Threads
 
 Arrays = dict[str, NDArray[np.generic]]
 Sizes = Mapping[str, int]
@@ -51,7 +51,7 @@ def assert_same_in_parts(
     """
     own = _loops(item, steps)
     exact = not any(
-        isinstance(step, Cut | Leap) or (isinstance(step, Bind) and not own.issuperset(step.indices))
+        isinstance(step, Cut) or (isinstance(step, Bind | Reorder) and not own.issuperset(step.indices))
         for step in steps
     )
     expected = interpret(plain, arrays, sizes)

@@ -161,7 +161,7 @@ class _Maker:
         indices = self.several(lambda: rng.choice(NAMES), 3)
         rows = self.rows() if rng.random() < 0.8 else ()
         kind = rng.choice(list(REDUCTIONS))
-        loop = rng.choice(["seq", "jam", "lane", "thread"]) if indices else "seq"
+        loop = rng.choice(["seq", "unroll", "jam", "lane", "thread"]) if indices else "seq"
         body = self.block(depth - 1)
         return self.made(Fold, kind=kind, indices=indices, rows=rows, body=body, type=type, loop=loop)
 

@@ -95,23 +95,33 @@ class _Maker:
             else self.some([*self.binders, *order])
         )
         fill = rng.choice(["", " by transpose", " by gather"])
-        fold = self.folds[0][0] if self.folds else "%0"
         asked = f"run {rng.choice(order or ['i'])} over {self.some([*order, *self.binders])} lines 1"
         wanted = [
             (0.5, f"stage {read}{inside} over {over or 'k'}{fill}"),
             (0.15, f"prefetch {read} {rng.choice(['rows', 'vectors', asked])}"),
-            (0.15, f"leap {fold} {rng.choice(['2', '2 parts 2'])}"),
             (0.15, f"transpose {read} {self.some(self.inner, 1)}"),
             (0.2, f"interleave {self.some(self.inner, 1)}"),
             (0.2, f"stream {self.item.tensors[0].name}"),
         ]
         lines = [line for share, line in wanted if self.chance(share)]
-        return [*lines, *self.lockstep()] if self.folds and self.chance(0.15) else lines
+        if self.folds and self.chance(0.3):
+            lines += rng.choice([self.lockstep, self.strided])()
+        return lines
 
     def lockstep(self) -> list[str]:
         """Copies or lanes of an index of a reduction."""
         split = f"split {self.rng.choice(self.binders)} {self.rng.choice([4, 6])} clip -> ka, kb"
         return [split, f"{self.rng.choice(['lane', 'jam'])} kb"]
+
+    def strided(self) -> list[str]:
+        """Steps of an index of a reduction that are far apart, one after the other."""
+        rng, index = self.rng, self.rng.choice(self.binders)
+        width, inner = rng.choice([(4, 2), (6, 3)])
+        lines = [f"split {index} {width} clip -> ka, kb", f"split kb {inner} -> kc, kd"]
+        lines += rng.choice([[], [], ["split kd 2 -> ke, kf", "jam kf"]]) if inner == 2 else []
+        last = "ke" if len(lines) > 2 else "kd"
+        around = rng.sample([name for name in self.binders if name != index], len(self.binders) - 1)
+        return [*lines, f"reorder {', '.join([*around, 'ka', last, 'kc'])}", "unroll kc"]
 
     def ranges(self) -> list[str]:
         """What threads divide, and steps that few maps have."""

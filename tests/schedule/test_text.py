@@ -31,7 +31,6 @@ map c, d.2
     residues i 2 -> i0, i1
     fold_threads %5 4, 8 warp 32
     fold_threads %6 16
-    leap %3 8 parts 2
     split i 6 overlap -> i2, i3
     split j 205 clip -> j0, j1
     split j1 5 rest -> j2, j3

@@ -16,16 +16,16 @@ func.func @f(%x: tensor<10137xf32> {tad.name = "x"}, %w: tensor<138xf32> {tad.na
 }
 
 // CHECK:      scf.for %i = %begin to %end step %c128
-// CHECK:        %[[BLOCKS:.*]]:8 = scf.for %k = %c0 to %c128 step %c32
-// CHECK:          %[[STOP:.*]] = affine.apply affine_map<(d0) -> (d0 + 16)>(%k)
-// CHECK:          scf.for %[[K:[a-z0-9_]+]] = %k to %[[STOP]] step %c1 iter_args(%[[Y0:[a-z0-9]+]] = %{{[a-z0-9]+}}, %[[Y1:[a-z0-9]+]] = 
+// CHECK:        %[[BLOCKS:.*]]:8 = scf.for %k0 = %c0 to %c4 step %c1
+// CHECK:          scf.for %k3 = %c0 to %c16 step %c1 iter_args(%[[Y0:[a-z0-9]+]] = %{{[a-z0-9]+}}, %[[Y1:[a-z0-9]+]] = 
 // CHECK:            %[[X0:.*]] = vector.load %x[
-// CHECK:            memref.load %w[%[[K]]]
+// CHECK-NEXT:       %[[K:.*]] = affine.apply affine_map<(d0, d1) -> (d0 * 32 + d1)>(%k0, %k3)
+// CHECK-NEXT:       memref.load %w[%[[K]]]
 // CHECK-NEXT:       %[[W0:.*]] = vector.broadcast
 // CHECK-NEXT:       %[[SUM:.*]] = math.fma %[[X0]], %[[W0]], %[[Y0]]
 // CHECK:            %[[X1:.*]] = vector.load %x[
 // CHECK-NEXT:       %[[NEXT:.*]] = math.fma %[[X1]], %[[W0]], %[[Y1]]
-// CHECK-NEXT:       %[[K16:.*]] = affine.apply affine_map<(d0) -> (d0 + 16)>(%[[K]])
+// CHECK-NEXT:       %[[K16:.*]] = affine.apply affine_map<(d0, d1) -> (d0 * 32 + d1 + 16)>(%k0, %k3)
 // CHECK-NEXT:       memref.load %w[%[[K16]]]
 // CHECK-NEXT:       %[[W1:.*]] = vector.broadcast
 // CHECK-NEXT:       math.fma %[[X1]], %[[W1]], %[[SUM]]
@@ -33,6 +33,6 @@ func.func @f(%x: tensor<10137xf32> {tad.name = "x"}, %w: tensor<138xf32> {tad.na
 // CHECK-NEXT:       math.fma %[[X2]], %[[W0]]
 // CHECK-NEXT:       math.fma %[[X2]], %[[W1]], %[[NEXT]]
 // CHECK-NOT:        memref.load %w
-// CHECK:        scf.for %k = %c128 to %c138 step %c1 iter_args(%{{.*}} = %[[BLOCKS]]#0
-// CHECK:          scf.for %{{.*}} = %k to %c138 step %c16
+// CHECK:        scf.for %k3 = %c0 to %c10 step %c1 iter_args(%{{.*}} = %[[BLOCKS]]#0
+// CHECK:          scf.for %k2 = %c0 to
 // CHECK:            math.fma

@@ -47,7 +47,6 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.Scatter: scattered.scatter,
     st.Buffer: rows_in_buffer.buffer,
     st.FoldThreads: reductions.fold_threads,
-    st.Leap: reductions.leap,
     st.Stage: staging.stage,
     st.Share: memory_use.share,
     st.Stream: memory_use.stream,

@@ -10,7 +10,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.loop_bounds import bound_forms, form_of, most_values, parts_of, value_count
 from tadc.passes.nest.nest import ON_GPU, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
 from tadc.passes.nest.primitives import rewriting as rw
-from tadc.passes.nest.primitives.reductions import bind_fold, split_fold, unroll_fold
+from tadc.passes.nest.primitives.reductions import bind_fold, reorder_fold, split_fold, unroll_fold
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Bind, BoundKind, Fits, Peel, Reorder, Residues, Reverse, Split
 
@@ -317,7 +317,10 @@ def _groups(bound: Bound, c: int) -> Bound:
 
 
 def reorder(nest: Nest, step: Reorder) -> Nest:
-    """Loops in another order: one that is to be inside of another sinks into it, wherever that stands."""
+    """Loops in another order: one that is to be inside of another sinks into it, wherever that stands. Or the
+    indices of a reduction."""
+    if all(rw.is_of_fold(nest, index) for index in step.indices):
+        return reorder_fold(nest, step)
     place = {index: number for number, index in enumerate(step.indices)}
     rw.check_loops(nest, place)
     return replace(nest, body=_arranged(nest.body, place))

@@ -1,4 +1,4 @@
-"""Primitives on reductions: split, in lockstep, cut in blocks, in strided steps."""
+"""Primitives on reductions: split, reordered, written out, in lockstep, cut in blocks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.blocks import Renaming, values_of
-from tadc.passes.maps.closest_bounds import counted_from
-from tadc.passes.maps.map import Apply, Block, Fold, FoldLoop, Let, Number, Takes
+from tadc.passes.maps.closest_bounds import closest_bounds
+from tadc.passes.maps.map import Apply, Block, Fold, FoldLoop, Let, Number
 from tadc.passes.nest.facts import Loops, named
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Cut, FoldThreads, Leap, Split
+from tadc.passes.nest.steps import Cut, FoldThreads, Reorder, Split
 from tadc.passes.nest.tile import without
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -60,10 +60,11 @@ def _split(fold: Fold, step: Split) -> Fold:
 
 
 def _start(fold: Fold, index: str) -> tuple[Constraint | None, Affine]:
-    """Where an index of a reduction starts, with the row that says so, if one does: of several rows the
-    first, for blocks put theirs there."""
+    """Where an index of a reduction starts, with the row that says so, if one does: of several rows that of
+    its closest bounds, else the first, for blocks put theirs there."""
     place = fold.indices.index(index)
-    for row in fold.rows:
+    closest = closest_bounds(index, fold.rows)
+    for row in sorted(fold.rows, key=lambda row: closest is None or row.form != closest[0]):
         k, rest = row.form.coefficient(index), without(row.form, [index])
         if k > 0 and not row.equality and rest.variables.isdisjoint(fold.indices[place:]):
             return row, -rest.floordiv(k)
@@ -150,15 +151,27 @@ def in_threads(let: Let, threads: Sequence[int], warp: int) -> tuple[Let, ...]:
     return _bound(replace(let, value=fold), own, "thread", warp)
 
 
-def leap(nest: Nest, step: Leap) -> Nest:
-    """The innermost loop of a reduction takes steps a vector apart at once."""
+def reorder_fold(nest: Nest, step: Reorder) -> Nest:
+    """Some indices of a reduction in another order, in the places that they have."""
 
-    def rule(fold: Fold) -> Fold:
-        if not fold.indices or counted_from(fold.indices[-1], fold.rows) is None:
-            raise DoesNotFit(f"the steps of `{step.fold}` are not counted from a linear form")
-        return replace(fold, takes=Takes(parts=step.parts, leap=step.steps))
+    def one(let: Let) -> Let:
+        fold = let.value
+        if not isinstance(fold, Fold) or fold.is_in_lockstep or not {*step.indices} <= {*fold.indices}:
+            return let
+        wanted = iter(step.indices)
+        order = (next(wanted) if index in step.indices else index for index in fold.indices)
+        return replace(let, value=replace(fold, indices=tuple(order)))
 
-    return rw.rewrite_folds(nest, step.fold, rule)
+    made = replace(nest, body=rw.rewrite_values(nest.body, one))
+    if not any(_has_in_order(let, step.indices) for let in rw.lets_in(made.body)):
+        raise DoesNotFit(f"`{', '.join(step.indices)}` are no indices of one reduction")
+    return made
+
+
+def _has_in_order(let: Let, indices: Sequence[str]) -> bool:
+    """Whether a reduction has some indices in this order."""
+    fold = let.value
+    return isinstance(fold, Fold) and [i for i in fold.indices if i in indices] == [*indices]
 
 
 def unroll_fold(nest: Nest, index: str) -> Nest:
@@ -166,9 +179,11 @@ def unroll_fold(nest: Nest, index: str) -> Nest:
 
     def one(let: Let) -> Let:
         fold = let.value
-        if not isinstance(fold, Fold) or fold.indices[-1:] != (index,):
+        if not isinstance(fold, Fold) or fold.is_in_lockstep or fold.indices[-1:] != (index,):
             return let
-        return replace(let, value=replace(fold, takes=replace(fold.takes, unrolled=True)))
+        if closest_bounds(index, fold.rows) is None:
+            raise DoesNotFit(f"the number of values of `{index}` is not known")
+        return replace(let, value=replace(fold, loop="unroll"))
 
     made = replace(nest, body=rw.rewrite_values(nest.body, one))
     if made == nest:
