@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.affine import ZERO, Constraint
 from tadc.lattice.fibre import rises
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read, used_by
@@ -77,7 +77,7 @@ class _Lifting:
     def apart(self, let: Let) -> tuple[list[Let], Let]:
         """What may stand before a value, and the value without it."""
         choice = let.value
-        if not isinstance(choice, Choice) or self.share(choice.rows) < LEAST_SHARE:
+        if not isinstance(choice, Choice) or not any(isinstance(one.value, Fold) for one in choice.then.lets):
             return [], let
         own = {name for one in choice.then.lets for name in one.names}
         moved: list[Let] = []
@@ -85,7 +85,7 @@ class _Lifting:
             if self.is_anywhere(one) and own.isdisjoint(used_by(one.value)):
                 moved.append(one)
                 own.difference_update(one.names)
-        if not any(isinstance(one.value, Fold) for one in moved):
+        if not any(isinstance(one.value, Fold) for one in moved) or self.share(choice.rows) < LEAST_SHARE:
             return [], let
         # Of the rest what is moved needs alone.
         needed = {name for one in moved if isinstance(one.value, Fold) for name in used_by(one.value)}
@@ -125,12 +125,12 @@ class _Lifting:
         if any(row.form.has_lookups for row in rows):
             return 0
         item, points = self.item, random.Random(0)
-        sizes = dict.fromkeys(self.sizes, Affine.const(UNKNOWN))
-        extents = [max(extent.substitute(sizes).constant, 1) for extent in item.extents]
+        at = dict.fromkeys(self.sizes, UNKNOWN)
+        extents = [max(extent.evaluate(at), 1) for extent in item.extents]
         found = 0
         for _ in range(POINTS):
-            at = {i: Affine.const(points.randrange(n)) for i, n in zip(item.indices, extents, strict=True)}
-            found += all(_holds(row, {**sizes, **at}) for row in rows)
+            at |= {index: points.randrange(n) for index, n in zip(item.indices, extents, strict=True)}
+            found += all(row.holds(at) for row in rows)
         return found / POINTS
 
     def is_range(self, row: Constraint) -> bool:
@@ -138,7 +138,3 @@ class _Lifting:
         start = rises(row)
         return start is not None and self.tensors[start.array].increasing
 
-
-def _holds(row: Constraint, at: Mapping[str, Affine]) -> bool:
-    value = row.form.substitute(at).constant
-    return value == 0 if row.equality else value >= 0
