@@ -1,96 +1,26 @@
-"""What the verifiers of several operations check."""
+"""The rules of operations: each says of an op what is wrong, or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 from typing import Any
 
 from tadc.dialect.index_maps import NotAffine, box_extents, parse_map, parse_set
 from tadc.dialect.mlir import ir
 
-
-def error(op: Any, text: str) -> bool:
-    """Report a broken invariant at the op's location; the verifier's False."""
-    op = op.operation
-    op.location.emit_error(f"'{op.name}' op {text}")
-    return False
+Rule = Callable[[Any], str]
 
 
-def check_region(
-    op: Any, region: ir.Region, arguments: int, last: str = "tad.yield", own: ir.Type | None = None
-) -> bool:
-    """One block of `arguments` indices that ends in `tad.yield`, or another such operation.
-
-    After them comes the tensor itself, where its type is `own`.
-    """
-    if len(region.blocks) != 1:
-        return error(op, "expects exactly one block in each region")
-    block = region.blocks[0]
-    indices = list(block.arguments)
-    if own is not None and (not indices or indices.pop().type != own):
-        return error(op, f"the last region argument must be the tensor itself, {own}")
-    if len(indices) != arguments:
-        return error(op, f"region must have {arguments} index arguments, got {len(indices)}")
-    for number, argument in enumerate(indices):
-        if not isinstance(argument.type, ir.IndexType):
-            return error(op, f"region argument #{number} must be of type index, got {argument.type}")
-    body = list(block.operations)
-    if not body or body[-1].operation.name != last:
-        return error(op, f"region must end with '{last}'")
-    return True
-
-
-def check_float(op: Any, kind: ir.Type) -> bool:
-    """The result is f32 or f64."""
-    if isinstance(kind, ir.F32Type | ir.F64Type):
-        return True
-    return error(op, f"result must be f32 or f64, got {kind}")
-
-
-def check_set(op: Any, attribute: ir.Attribute, dims: int | None, symbols: int) -> bool:
-    """The set's symbols are the index operands, its dims the bound indices."""
-    found = parse_set(str(attribute))
-    if found.symbols != symbols:
-        return error(op, f"set has {found.symbols} symbols, but {symbols} index operands are given")
-    if dims is not None and found.dims != dims:
-        return error(op, f"set has {found.dims} dimensions, expected {dims}")
-    return True
-
-
-def check_box(op: Any, kind: Any, domain: ir.Attribute) -> bool:
-    """A tensor of floats, its index domain the box of its shape."""
-    if not check_float(op, kind.element_type):
-        return False
-    if not check_set(op, domain, kind.rank, len(op.operation.operands)):
-        return False
-    extents = box_extents(parse_set(str(domain)))
-    found = None if extents is None else [e.constant if e.is_constant else None for e in extents]
-    if found != [None if kind.is_dynamic_dim(n) else kind.get_dim_size(n) for n in range(kind.rank)]:
-        return error(op, f"domain must be the box of its shape, {kind}")
-    return True
-
-
-def check_reduction(
-    op: Any, types: Sequence[ir.Type], domain: ir.Attribute, body: ir.Region, last: str = "tad.yield"
-) -> bool:
-    """Floats over a set that binds the region's arguments, its symbols the op's operands.
-
-    Further dimensions of the set are the lookups that the region begins with.
-    """
-    if not all(check_float(op, type) for type in types):
-        return False
-    if not check_set(op, domain, None, len(op.operation.operands)):
-        return False
-    dims = parse_set(str(domain)).dims
-    if not dims:
-        return error(op, "must bind at least one index")
-    bound = dims
-    if len(body.blocks) == 1:
-        first = takewhile(lambda made: made.operation.name == "tad.lookup", body.blocks[0].operations)
-        bound = max(dims - len(list(first)), min(len(body.blocks[0].arguments), dims), 1)
-    return check_region(op, body, bound, last)
+def verify(op: Any, rules: Sequence[Rule]) -> bool:
+    """Whether the rules hold in turn; the first that does not is reported at the op's location."""
+    try:
+        wrong = next(filter(None, (rule(op) for rule in rules)), "")
+    except NotAffine as problem:
+        wrong = str(problem)
+    if wrong:
+        op.location.emit_error(f"'{op.name}' op {wrong}")
+    return not wrong
 
 
 def is_index_array(type: ir.Type) -> bool:
@@ -98,24 +28,151 @@ def is_index_array(type: ir.Type) -> bool:
     return isinstance(type, ir.RankedTensorType) and str(type.element_type) == "i32"
 
 
-def check_subscripts(op: Any, kind: Any, at: ir.Attribute) -> bool:
-    """A map from the index operands, which follow the tensor, to its subscripts."""
-    found, given = parse_map(str(at)), len(op.operation.operands) - 1
+def _elements(op: Any) -> list[Any]:
+    """The types of results, of tensors those of elements."""
+    types = [value.type for value in op.results]
+    return [type.element_type if isinstance(type, ir.RankedTensorType) else type for type in types]
+
+
+def some(what: str) -> Rule:
+    """There is a result."""
+    return lambda op: "" if op.results else f"gives one or more {what}"
+
+
+def floats(op: Any) -> str:
+    """Results are floats, or tensors of them."""
+    wrong = [type for type in _elements(op) if not isinstance(type, ir.F32Type | ir.F64Type)]
+    return f"result must be f32 or f64, got {wrong[0]}" if wrong else ""
+
+
+def word(key: str, allowed: Collection[str], what: str) -> Rule:
+    """An attribute is one of those words."""
+    listed = ", ".join(allowed)
+    return lambda op: (
+        "" if (found := op.attributes[key].value) in allowed else f"unknown {what} '{found}'; has: {listed}"
+    )
+
+
+def arguments(arities: dict[str, int]) -> Rule:
+    """A function has as many operands as it takes, of the type of its result."""
+
+    def rule(op: Any) -> str:
+        name, types, wanted = op.attributes["fn"].value, [v.type for v in op.operands], op.results[0].type
+        if len(types) != arities[name]:
+            return f"'{name}' takes {arities[name]} operands, got {len(types)}"
+        wrong = [type for type in types if type != wanted]
+        return f"operands must be {wanted}, got {wrong[0]}" if wrong else ""
+
+    return rule
+
+
+def order(op: Any) -> str:
+    """An order is a linear form of the indices of the tensor."""
+    found, rank = parse_map(str(op.attributes["order"])), op.results[0].type.rank
+    if (found.dims, found.symbols, len(found.forms)) != (rank, 0, 1):
+        return f"order must take the {rank} indices and yield one number"
+    return "" if found.forms[0].is_linear else "order must be linear"
+
+
+def position(op: Any) -> str:
+    """A map takes the operands and yields one index."""
+    found, given = parse_map(str(op.attributes["at"])), len(op.operands)
+    good = (found.dims, found.symbols, len(found.forms)) == (given, 0, 1)
+    return "" if good else f"map must take the {given} indices given and yield one index"
+
+
+def subscripts(op: Any) -> str:
+    """A map takes the index operands, which follow the tensor, and yields its subscripts."""
+    found, given, kind = parse_map(str(op.attributes["at"])), len(op.operands) - 1, op.operands[0].type
     if (found.dims, found.symbols) != (given, 0):
-        return error(op, f"map must take the {given} indices given as its dimensions")
+        return f"map must take the {given} indices given as its dimensions"
     if len(found.forms) != kind.rank:
-        return error(op, f"map yields {len(found.forms)} subscripts but {kind} has rank {kind.rank}")
-    return True
+        return f"map yields {len(found.forms)} subscripts but {kind} has rank {kind.rank}"
+    return ""
 
 
-def affine(verifier: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Make NotAffine an error of the op."""
+def element(op: Any) -> str:
+    """The result is of the element type of the tensor."""
+    wanted, given = op.operands[0].type.element_type, op.results[0].type
+    return "" if wanted == given else f"result must be {wanted}, got {given}"
 
-    @wraps(verifier)
-    def verify(op: Any) -> bool:
-        try:
-            return verifier(op)
-        except NotAffine as problem:
-            return error(op, str(problem))
 
-    return verify
+def index_array(op: Any) -> str:
+    """The first operand is an index array."""
+    kind = op.operands[0].type
+    return "" if is_index_array(kind) else f"array must be a tensor of i32, got {kind}"
+
+
+def tensor(last: str = "tad.yield") -> Rule:
+    """The domain is the box of the shape; the region has the indices, and the tensor itself in an order."""
+
+    def rule(op: Any) -> str:
+        kind, found = op.results[0].type, parse_set(str(op.attributes["domain"]))
+        if wrong := _symbols(op, kind.rank):
+            return wrong
+        extents = box_extents(found)
+        sizes = None if extents is None else [e.constant if e.is_constant else None for e in extents]
+        if sizes != [None if kind.is_dynamic_dim(n) else kind.get_dim_size(n) for n in range(kind.rank)]:
+            return f"domain must be the box of its shape, {kind}"
+        return _region(op.regions[0], kind.rank, last, own=kind if "order" in op.attributes else None)
+
+    return rule
+
+
+def reduction(last: str = "tad.yield") -> Rule:
+    """The set binds the indices of the region, and the lookups that this begins with."""
+
+    def rule(op: Any) -> str:
+        dims, blocks = parse_set(str(op.attributes["domain"])).dims, op.regions[0].blocks
+        bound = dims
+        if dims and len(blocks) == 1:
+            first = takewhile(lambda made: made.operation.name == "tad.lookup", blocks[0].operations)
+            bound = max(dims - len(list(first)), min(len(blocks[0].arguments), dims), 1)
+        wrong = _symbols(op, dims) or ("" if dims else "must bind at least one index")
+        return wrong or _region(op.regions[0], bound, last)
+
+    return rule
+
+
+def _symbols(op: Any, dims: int) -> str:
+    """The symbols of a domain are the operands, and it has so many dimensions."""
+    found, given = parse_set(str(op.attributes["domain"])), len(op.operands)
+    if found.symbols != given:
+        return f"set has {found.symbols} symbols, but {given} index operands are given"
+    return "" if found.dims == dims else f"set has {found.dims} dimensions, expected {dims}"
+
+
+def branches(op: Any) -> str:
+    """The dimensions of the set are the operands; regions have no arguments."""
+    found, given = parse_set(str(op.attributes["where"])), len(op.operands)
+    if (found.dims, found.symbols) != (given, 0):
+        return f"set must have {given} dimensions and no symbols, as many as index operands"
+    return floats(op) or next(filter(None, (_region(region, 0, "tad.yield") for region in op.regions)), "")
+
+
+def _region(region: ir.Region, count: int, last: str, own: ir.Type | None = None) -> str:
+    """One block of so many indices, and the tensor itself where it has a type, that ends in an op."""
+    if len(region.blocks) != 1:
+        return "expects exactly one block in each region"
+    indices, made = list(region.blocks[0].arguments), list(region.blocks[0].operations)
+    if own is not None and (not indices or indices.pop().type != own):
+        return f"the last region argument must be the tensor itself, {own}"
+    if len(indices) != count:
+        return f"region must have {count} index arguments, got {len(indices)}"
+    for number, argument in enumerate(indices):
+        if not isinstance(argument.type, ir.IndexType):
+            return f"region argument #{number} must be of type index, got {argument.type}"
+    return "" if made and made[-1].operation.name == last else f"region must end with '{last}'"
+
+
+def yields(parents: Sequence[str]) -> Rule:
+    """A terminator stands in one of these, and gives what has the types of its results or elements."""
+
+    def rule(op: Any) -> str:
+        if op.parent is None or op.parent.name not in parents:
+            return f"expects a parent of {', '.join(parents)}"
+        given, wanted = [value.type for value in op.operands], _elements(op.parent)
+        gives, needs = (", ".join(map(str, types)) for types in (given, wanted))
+        return "" if given == wanted else f"yields {gives} but '{op.parent.name}' needs {needs}"
+
+    return rule

@@ -11,17 +11,7 @@ outer indices are captured from above.
 from collections.abc import Sequence
 from typing import Any
 
-from tadc.dialect.checks import (
-    affine,
-    check_box,
-    check_float,
-    check_reduction,
-    check_region,
-    check_subscripts,
-    error,
-    is_index_array,
-)
-from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect import checks
 from tadc.dialect.mlir import LOCK, check_bindings, ext, ir, irdl
 from tadc.frontend.functions import APPLIED, REDUCTIONS
 
@@ -65,19 +55,14 @@ def load_dialect(context: ir.Context) -> None:
             operation._attach_traits()
 
 
-def trailing_variadic(cls: Any) -> Any:
-    """Drop `operandSegmentSizes` of an op whose only variadic group is its last one.
+class _Op(Tad.Operation):
+    """An operation, with the rules that its verifier checks."""
 
-    IRDL does not need the attribute then, but ext.py writes and reads it always.
-    """
-    declared: list[Any] = cls._fields
-    fields: list[str] = [f.name for f in declared if isinstance(f, ext.OperandDef)]
-    fixed = len(fields) - 1
-    cls._ODS_OPERAND_SEGMENTS = None
-    for position, name in enumerate(fields[:-1]):
-        setattr(cls, name, property(lambda self, n=position: self.operation.operands[n]))
-    setattr(cls, fields[-1], property(lambda self: list(self.operation.operands)[fixed:]))
-    return cls
+    rules = ()
+
+    def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
+        return checks.verify(self.operation, self.rules)
 
 
 def indices_of(op: Any) -> list[Any]:
@@ -90,7 +75,7 @@ def own_tensor(op: Any) -> Any:
     return list(op.regions[0].blocks[0].arguments)[-1]
 
 
-class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
+class MapOp(_Op, name="map", traits=[ext.Pure]):
     """A tensor given element by element: the element at the block arguments is what the body yields.
 
         %f = tad.map (%i, %j) -> tensor<3x4xf64> {
@@ -105,14 +90,10 @@ class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        kind = self.tensor.type
-        return check_box(self, kind, self.domain) and check_region(self, self.body, kind.rank)
+    rules = (checks.floats, checks.tensor())
 
 
-class MapsOp(Tad.Operation, name="maps", traits=[ext.Pure]):
+class MapsOp(_Op, name="maps", traits=[ext.Pure]):
     """Tensors of one type, given by one body: what they share is computed once for each element.
 
         %f:2 = "tad.maps"() ({
@@ -126,18 +107,10 @@ class MapsOp(Tad.Operation, name="maps", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        types = [value.type for value in self.operation.results]
-        if not types:
-            return error(self, "gives one or more tensors")
-        return check_box(self, types[0], self.domain) and check_region(
-            self, self.body, types[0].rank, "tad.yields"
-        )
+    rules = (checks.some("tensors"), checks.floats, checks.tensor("tad.yields"))
 
 
-class ScanOp(Tad.Operation, name="scan", traits=[ext.Pure]):
+class ScanOp(_Op, name="scan", traits=[ext.Pure]):
     """A tensor given element by element as `order`, a linear form of the indices, increases.
 
     The last block argument stands for the tensor. An element reads there elements alone whose order is
@@ -156,19 +129,10 @@ class ScanOp(Tad.Operation, name="scan", traits=[ext.Pure]):
     order: ir.AffineMapAttr
     body: ext.Region
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        kind = self.tensor.type
-        found = parse_map(str(self.order))
-        if (found.dims, found.symbols, len(found.forms)) != (kind.rank, 0, 1):
-            return error(self, f"order must take the {kind.rank} indices and yield one number")
-        if not found.forms[0].is_linear:
-            return error(self, "order must be linear")
-        return check_box(self, kind, self.domain) and check_region(self, self.body, kind.rank, own=kind)
+    rules = (checks.order, checks.floats, checks.tensor())
 
 
-class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
+class SumOp(_Op, name="sum", traits=[ext.Pure]):
     """The sum of the body over the integer points of the domain; 0 where it is empty.
 
         %0 = tad.sum (%k, %l) in {0 <= %k <= 4, %k < %i, %l == %k + 1} -> f64 {
@@ -186,13 +150,10 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        return check_reduction(self, [self.total.type], self.domain, self.body)
+    rules = (checks.floats, checks.reduction())
 
 
-class SumsOp(Tad.Operation, name="sums", traits=[ext.Pure]):
+class SumsOp(_Op, name="sums", traits=[ext.Pure]):
     """Sums over one domain: what they share is computed once for each point; `tad-fuse` makes it.
 
         %0:2 = "tad.sums"() ({
@@ -205,16 +166,10 @@ class SumsOp(Tad.Operation, name="sums", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        types = [value.type for value in self.operation.results]
-        if not types:
-            return error(self, "gives one or more sums")
-        return check_reduction(self, types, self.domain, self.body, "tad.yields")
+    rules = (checks.some("sums"), checks.floats, checks.reduction("tad.yields"))
 
 
-class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
+class ReduceOp(_Op, name="reduce", traits=[ext.Pure]):
     """Another reduction of `REDUCTIONS`, which says what it gives where the domain is empty.
 
         %0 = tad.reduce "max" (%k, %l) in {0 <= %k <= %i, %l == %k + 1} -> f64 {
@@ -228,15 +183,10 @@ class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        if self.kind.value not in KINDS:
-            return error(self, f"unknown kind '{self.kind.value}'; has: {', '.join(KINDS)}")
-        return check_reduction(self, [self.value.type], self.domain, self.body)
+    rules = (checks.word("kind", KINDS, "kind"), checks.floats, checks.reduction())
 
 
-class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
+class GuardOp(_Op, name="guard", traits=[ext.Pure]):
     """`then` where the indices lie in the set, else `otherwise`; the other is not evaluated.
 
         %1 = tad.guard where {%i == 2, 0 <= %j <= 2} -> f64 {
@@ -252,21 +202,10 @@ class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
     then: ext.Region
     otherwise: ext.Region
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        indices = len(self.operation.operands)
-        found = parse_set(str(self.where))
-        if (found.dims, found.symbols) != (indices, 0):
-            return error(
-                self, f"set must have {indices} dimensions and no symbols, as many as index operands"
-            )
-        if not check_float(self, self.value.type):
-            return False
-        return check_region(self, self.then, 0) and check_region(self, self.otherwise, 0)
+    rules = (checks.branches,)
 
 
-class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
+class ReadOp(_Op, name="read", traits=[ext.Pure]):
     """The element `tensor[at(indices)]`.
 
         %2 = tad.read %a[%i, %j + %k] : tensor<3x8xf64>
@@ -281,18 +220,10 @@ class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
     indices: Sequence[ext.Operand[ir.IndexType]]
     at: ir.AffineMapAttr
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        kind = self.tensor.type
-        if not check_subscripts(self, kind, self.at):
-            return False
-        if self.element.type != kind.element_type:
-            return error(self, f"result must be {kind.element_type}, got {self.element.type}")
-        return check_float(self, self.element.type)
+    rules = (checks.subscripts, checks.element, checks.floats)
 
 
-class LookupOp(Tad.Operation, name="lookup"):
+class LookupOp(_Op, name="lookup"):
     """The element `array[at(indices)]` of an index array, as an index.
 
         %t_0 = tad.lookup %ptr[%n + 1] : tensor<5xi32>
@@ -308,15 +239,10 @@ class LookupOp(Tad.Operation, name="lookup"):
     indices: Sequence[ext.Operand[ir.IndexType]]
     at: ir.AffineMapAttr
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        if not is_index_array(self.array.type):
-            return error(self, f"array must be a tensor of i32, got {self.array.type}")
-        return check_subscripts(self, self.array.type, self.at)
+    rules = (checks.index_array, checks.subscripts)
 
 
-class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
+class IndexOp(_Op, name="index", traits=[ext.Pure]):
     """An affine function of indices as an index, floordiv and mod included.
 
         %2 = tad.index %i + %j floordiv 2 - (%i mod 4) * 3 - 1 : index
@@ -328,16 +254,10 @@ class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
     indices: Sequence[ext.Operand[ir.IndexType]]
     at: ir.AffineMapAttr
 
-    @affine
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        found, given = parse_map(str(self.at)), len(self.operation.operands)
-        if (found.dims, found.symbols, len(found.forms)) != (given, 0, 1):
-            return error(self, f"map must take the {given} indices given and yield one index")
-        return True
+    rules = (checks.position,)
 
 
-class ValueOfOp(Tad.Operation, name="value_of", traits=[ext.Pure]):
+class ValueOfOp(_Op, name="value_of", traits=[ext.Pure]):
     """An index as a float, rounded to nearest.
 
         %3 = tad.value_of %2 : f64
@@ -348,12 +268,10 @@ class ValueOfOp(Tad.Operation, name="value_of", traits=[ext.Pure]):
     value: ext.Result[Any]
     position: ext.Operand[ir.IndexType]
 
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        return check_float(self, self.value.type)
+    rules = (checks.floats,)
 
 
-class ApplyOp(Tad.Operation, name="apply", traits=[ext.Pure]):
+class ApplyOp(_Op, name="apply", traits=[ext.Pure]):
     """A scalar function that `arith` and `math` lack, by name.
 
         %4 = tad.apply "sigmoid"(%3) attributes {note = "kept"} : f64
@@ -366,20 +284,14 @@ class ApplyOp(Tad.Operation, name="apply", traits=[ext.Pure]):
     operands_: Sequence[ext.Operand[Any]]
     fn: ir.StringAttr
 
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        if self.fn.value not in SCALAR_FUNCTIONS:
-            return error(self, f"unknown function '{self.fn.value}'; has: {', '.join(SCALAR_FUNCTIONS)}")
-        given, wanted = len(self.operation.operands), SCALAR_FUNCTIONS[self.fn.value]
-        if given != wanted:
-            return error(self, f"'{self.fn.value}' takes {wanted} operands, got {given}")
-        for operand in self.operation.operands:
-            if operand.type != self.value.type:
-                return error(self, f"operands must be {self.value.type}, got {operand.type}")
-        return check_float(self, self.value.type)
+    rules = (
+        checks.word("fn", SCALAR_FUNCTIONS, "function"),
+        checks.arguments(SCALAR_FUNCTIONS),
+        checks.floats,
+    )
 
 
-class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):
+class YieldOp(_Op, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):
     """What the enclosing region gives: `tad.yield %1 : f64`.
 
     - It stands in one of REGION_OPS, and is of the type of its result, of a tensor of its elements.
@@ -387,19 +299,10 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
 
     value: ext.Operand[Any]
 
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        parent = self.operation.parent
-        if parent is None or parent.name not in REGION_OPS:
-            return error(self, f"expects a parent of {', '.join(REGION_OPS)}")
-        wanted = parent.results[0].type
-        wanted = wanted.element_type if parent.name in ("tad.map", "tad.scan") else wanted
-        if self.value.type != wanted:
-            return error(self, f"yields {self.value.type} but '{parent.name}' needs {wanted}")
-        return True
+    rules = (checks.yields(REGION_OPS),)
 
 
-class YieldsOp(Tad.Operation, name="yields", traits=[ir.IsTerminatorTrait, ext.Pure]):
+class YieldsOp(_Op, name="yields", traits=[ir.IsTerminatorTrait, ext.Pure]):
     """The elements of a `tad.maps`, or the sums of a `tad.sums`: `"tad.yields"(%1, %3) : (f64, f64) -> ()`.
 
     - It stands in one of MANY_OPS, and has a value for each result, of its type or that of its elements.
@@ -407,21 +310,4 @@ class YieldsOp(Tad.Operation, name="yields", traits=[ir.IsTerminatorTrait, ext.P
 
     values: Sequence[ext.Operand[Any]]
 
-    def verify_region_invariants(self) -> bool:
-        """Called by MLIR's verifier."""
-        parent = self.operation.parent
-        if parent is None or parent.name not in MANY_OPS:
-            return error(self, f"expects a parent of {', '.join(MANY_OPS)}")
-        given = [value.type for value in self.operation.operands]
-        wanted = [result.type for result in parent.results]
-        if parent.name == "tad.maps":
-            wanted = [type.element_type for type in wanted]
-        if given != wanted:
-            yields, needs = (", ".join(map(str, types)) for types in (given, wanted))
-            return error(self, f"yields {yields} but '{parent.name}' needs {needs}")
-        return True
-
-
-_TRAILING = [MapOp, MapsOp, ScanOp, SumOp, SumsOp, ReduceOp, GuardOp, ReadOp, LookupOp, IndexOp, ApplyOp]
-for _op in [*_TRAILING, YieldsOp]:
-    trailing_variadic(_op)
+    rules = (checks.yields(MANY_OPS),)
