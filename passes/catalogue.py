@@ -51,7 +51,7 @@ from tadc.passes.rewrites.owners import with_owners
 from tadc.passes.rewrites.packed_lookups import packed_program
 from tadc.passes.rewrites.parts import THREADS, Mark, blocks, cut_reductions
 from tadc.passes.rewrites.reciprocals import with_reciprocals
-from tadc.passes.rewrites.recomputed import without_large_tensors
+from tadc.passes.rewrites.recomputed import with_stored_values, without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.rewrites.scattered_sums import with_scattered_sums
@@ -73,6 +73,7 @@ from tadc.passes.supports.jacobian_modes import by_tangents
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
+from tadc.passes.where import Decisions
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernels import KernelSteps
@@ -254,9 +255,17 @@ class Recompute(TermPass):
     limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
     bounded: bool = flag_option("tensors of more bytes alone")
 
+    def __post_init__(self) -> None:
+        self.decisions = Decisions()
+        #: The tensors of programs that this has seen; the second time those that are new are looked at.
+        self.before: set[str] | None = None
+
     def rewrite(self, program: Program) -> Program:
         """Put formulas in the place of tensors of a program."""
-        return without_large_tensors(program, None if self.limit < 0 else self.limit, not self.bounded)
+        limit, where = None if self.limit < 0 else self.limit, self.decisions.of(program.symbol)
+        if self.before is not None:
+            return with_stored_values(program, self.before, where)
+        return without_large_tensors(program, limit, not self.bounded, where)
 
 
 @register("tad-specialise", "size symbols that are given values are gone")
@@ -570,7 +579,7 @@ class Keep(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        return keep(function, self.fused)
+        return keep(function, self.fused, self.where(function))
 
 
 @register("tad-fill", "what is 0 but on thin sets is filled with zeros, and stored at the points of these")
@@ -584,7 +593,7 @@ class Fill(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Fill in a function."""
-        return filled(function)
+        return filled(function, self.where(function))
 
 
 @register("tad-fuse", "maps over the same elements are one where that has no higher cost")
@@ -608,7 +617,7 @@ class Fuse(MapPass):
             from tadc.passes.gpu.thread_fusion import ThreadCost
 
             cost = ThreadCost(gpu_of(self.gpu))
-        return fused(function, cost)
+        return fused(function, cost, self.where(function))
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")

@@ -14,11 +14,19 @@ from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps
 from tadc.passes.registry import Pass
+from tadc.passes.where import Decisions, Where
 
 
 @dataclass
 class MapPass(Pass):
-    """A pass on maps: subclasses give `rewrite`."""
+    """A pass on maps: subclasses give `rewrite`, and note in `decisions` where they have tensors computed."""
+
+    def __post_init__(self) -> None:
+        self.decisions = Decisions()
+
+    def where(self, function: MapFunction) -> Where:
+        """Where the tensors of a function are computed."""
+        return self.decisions.of(function.name.removeprefix("tad_"))
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """The function with other maps, or the same one."""

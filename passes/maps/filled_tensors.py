@@ -24,6 +24,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Names, numbered, without_unused
 from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Marks, Number
 from tadc.passes.maps.thin_sets import is_on_thin_set
+from tadc.passes.where import LEAVE_OUT, Filled, Where
 
 LEAST = 1 << 12
 """Of fewer elements, vectors under masks take less time than more loops."""
@@ -35,12 +36,24 @@ Makers = Mapping[str, Let]
 """By name, where the values of a block are made."""
 
 
-def filled(function: MapFunction) -> MapFunction:
-    """The function, with such tensors filled first."""
-    names, maps = Names(set(function.tensors())), list[Map]()
+def filled(function: MapFunction, where: Where) -> MapFunction:
+    """The function, with such tensors filled first: the large ones, or those that are given.
+
+    Raises CompileError for one that is given and is no such tensor.
+    """
+    names, maps, steps = Names(set(function.tensors())), list[Map](), where.wanted(Filled)
     for item in function.maps:
-        pieces = _pieces(item) if item.marks == Marks() and _is_large(item) else ()
-        maps += _in_steps(item, pieces, names) if 0 < len(pieces) <= MOST_SETS else (item,)
+        step = Filled(item.tensors[0].name)
+        is_wanted = _is_large(item) if steps is None else step in steps
+        pieces = _pieces(item) if item.marks == Marks() and is_wanted else ()
+        is_filled = 0 < len(pieces) <= MOST_SETS
+        maps += _in_steps(item, pieces, names) if is_filled else (item,)
+        if is_filled:
+            where.note(step)
+    for step in steps or ():
+        where.check_known(step, [step.tensor], function.tensors())
+        if step not in where.made and step.tensor not in where.formulas:
+            where.refuse(step, f"`{step.tensor}` is not 0 but on thin sets", LEAVE_OUT)
     return replace(function, maps=tuple(maps)) if len(maps) > len(function.maps) else function
 
 

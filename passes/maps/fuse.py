@@ -33,6 +33,7 @@ from tadc.passes.maps.reads_of_maps import Reads
 from tadc.passes.maps.same_maps import Likeness, likeness
 from tadc.passes.maps.scattered_maps import scattered
 from tadc.passes.maps.sparse_rows import in_rows
+from tadc.passes.where import LEAVE_OUT, Merge, Where
 
 MOST_OPERATIONS = 250
 """The most operations of maps together: more values at once do not fit in registers."""
@@ -59,13 +60,17 @@ class MapCost(Protocol):
         ...
 
 
-def fused(function: MapFunction, machine: MapCost) -> MapFunction:
-    """The maps of a function fused where it pays; those that nothing needs are gone."""
+def fused(function: MapFunction, machine: MapCost, where: Where) -> MapFunction:
+    """The maps of a function fused where it pays, or where that is given; those that nothing needs are gone.
+
+    Raises CompileError for maps that are given as one and cannot be.
+    """
     function = with_lifted_folds(function)
     values = [let.value for item in function.maps for let in item.body.lets]
     sums = [value for value in values if isinstance(value, Fold) and value.kind == "sum"]
     # A sum alone has nothing to share.
-    return _Fusion(function, machine).run() if len(function.maps) > 1 or len(sums) > 1 else function
+    is_one = len(function.maps) < 2 and len(sums) < 2 and not where.wanted(Merge)
+    return function if is_one else _Fusion(function, machine, where).run()
 
 
 @dataclass(eq=False)
@@ -97,8 +102,9 @@ class _Group:
 
 
 class _Fusion:
-    def __init__(self, function: MapFunction, machine: MapCost) -> None:
-        self.function, self.machine = function, machine
+    def __init__(self, function: MapFunction, machine: MapCost, where: Where) -> None:
+        self.function, self.machine, self.where = function, machine, where
+        self.steps = where.wanted(Merge)
         self.shapes = function.tensors()
         self.returned = set(function.results)
         # Of maps together one at least has to be needed.
@@ -114,8 +120,11 @@ class _Fusion:
     def run(self) -> MapFunction:
         """Form the groups, and put what they compute in order."""
         groups: list[_Group] = []
+        for step in self.steps or ():
+            computed = {tensor.name for reads in self.maps for tensor in reads.item.tensors}
+            self.where.check_known(step, step.tensors, computed)
         for reads in self.maps:
-            group = self.joined(reads)
+            group = self.joined(reads) if self.steps is None else self.given(reads)
             if group is None:
                 group = _Group(reads.item, [reads])
                 groups.append(group)
@@ -123,7 +132,24 @@ class _Fusion:
             self.by_tensor |= dict.fromkeys((tensor.name for tensor in reads.item.tensors), group)
             for element in (*reads.elements, *reads.summed):
                 self.by_element.setdefault(element, []).append(group)
+        for group in groups:
+            if len(group.members) > 1:
+                tensors = (tensor.name for member in group.members for tensor in member.item.tensors)
+                self.where.note(Merge(tuple(tensors)))
         return replace(self.function, maps=self.arranged(groups))
+
+    def given(self, reads: Reads) -> _Group | None:
+        """The group that a map becomes part of by a step that is given."""
+        names = {tensor.name for tensor in reads.item.tensors}
+        for step in self.steps or ():
+            first = next((self.by_tensor[name] for name in step.tensors if name in self.by_tensor), None)
+            if not names.isdisjoint(step.tensors) and first is not None:
+                if problem := self.problem(reads, first):
+                    name = next(name for name in step.tensors if name in names)
+                    self.where.refuse(step, f"`{name}` {problem}", LEAVE_OUT)
+                self.join(reads, first)
+                return first
+        return None
 
     def needed(self, reads: Reads) -> set[_Group]:
         """The groups that compute what a map reads."""
@@ -144,7 +170,7 @@ class _Fusion:
         for element in (*reads.elements, *reads.summed):
             wanted += self.by_element.get(element, ())
         for group in dict.fromkeys(wanted):
-            if _domain(group.item) == _domain(reads.item) and not _is_marked(group.item):
+            if _domain(group.item) == _domain(reads.item):
                 yield group
 
     def fits(self, reads: Reads, group: _Group) -> bool:
@@ -153,19 +179,31 @@ class _Fusion:
             return False
         if reads.operations + sum(m.operations for m in group.members) > MOST_OPERATIONS:
             return False
-        computed = group.computed
-        if not all(is_own for tensor, is_own in reads.tensors.items() if tensor in computed):
-            return False
-        return not any(other.reaches(group) for other in self.needed(reads) - {group})
+        return not self.problem(reads, group)
+
+    def problem(self, reads: Reads, group: _Group) -> str:
+        """Why a map cannot become part of a group; nothing where it can."""
+        for item in (group.item, reads.item):
+            if _is_marked(item):
+                return f"has a nest of its own kind beside it: `{item.tensors[0].name}` is no plain map"
+        if _domain(group.item) != _domain(reads.item):
+            return "has other elements, or elements of another type"
+        for tensor, is_own in reads.tensors.items():
+            if tensor in group.computed and not is_own:
+                return f"reads other elements of `{tensor}` than its own"
+        for other in self.needed(reads) - {group}:
+            if other.reaches(group):
+                return f"needs `{other.item.tensors[0].name}`, which needs what it would be merged with"
+        return ""
 
     def join(self, reads: Reads, group: _Group) -> bool:
-        """Make a map part of a group, if that is worth it."""
+        """Make a map part of a group, if that is worth it or given."""
         members = [*group.members, reads]
         item = both(group.item, reads.item, self.function)
         item = _only(item, [tensor for tensor in item.tensors if self.is_needed(tensor, members)])
         item = replace(item, body=merged(shared(item.body)))
         cost: Cost | None = None
-        if not (self.is_small(reads.item) and self.is_small(group.item)):
+        if self.steps is None and not (self.is_small(reads.item) and self.is_small(group.item)):
             parts = [self.cost(reads.item), group.cost or self.cost(group.item)]
             cost = self.cost(item)
             if not self.machine.pays(cost, parts):

@@ -19,31 +19,46 @@ from tadc.passes.maps.map import Map, MapFunction, Tensor
 from tadc.passes.maps.merge_folds import is_expensive
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.terms.costs import CACHED_BYTES
+from tadc.passes.where import LEAVE_OUT, Kept, Merge, Where
 
 MOST_BYTES = 8 << 20
 """All tensors that are kept have no more bytes: a kernel holds them as long as it lives."""
 
 
-def keep(function: MapFunction, fused: bool) -> MapFunction:
+def keep(function: MapFunction, fused: bool, where: Where) -> MapFunction:
     """The function, whose maps are `fused` or not yet, with marks on those whose tensors are kept.
 
-    They come first.
+    They come first. Raises CompileError where a tensor that is given as kept cannot be.
     """
+    steps = where.wanted(Kept)
     if function.sizes:
+        for step in steps or ():
+            where.refuse(step, "a kernel for any sizes keeps nothing", "compile for sizes, by `--size`")
         return function
     kept = {tensor.name for tensor in kept_tensors(function)}
     own = {*function.results, *(load.tensor for m in function.maps if m.marks.in_place for load in m.loads())}
     left = (MOST_BYTES if fused else CACHED_BYTES) - sum(map(bytes_of, kept_tensors(function)))
+    given = {step.tensor for step in steps or ()}
+    merged = {name for step in where.wanted(Merge) or () for name in step.tensors}
     first: list[Map] = []
     rest: list[Map] = []
     for item in function.maps:
-        size = sum(map(bytes_of, item.tensors))
-        if _is_same(item, own, kept) and size <= left and (fused or _is_expensive(item)):
+        names, size = {tensor.name for tensor in item.tensors}, sum(map(bytes_of, item.tensors))
+        is_kept = size <= left and (fused or _is_expensive(item))
+        if steps is not None:
+            is_kept = not names.isdisjoint(given) and (fused or (is_kept and names.isdisjoint(merged)))
+        if is_kept and _is_same(item, own, kept):
             left -= size * (not item.marks.kept)
-            kept |= {tensor.name for tensor in item.tensors}
+            kept |= names
             first.append(replace(item, marks=replace(item.marks, kept=True)))
+            if fused:
+                where.note(Kept(item.tensors[0].name))
         else:
             rest.append(item)
+    for step in steps or () if fused else ():
+        where.check_known(step, [step.tensor], function.tensors())
+        if step.tensor not in kept | where.formulas:
+            where.refuse(step, f"`{step.tensor}` is a result, or not the same in all calls", LEAVE_OUT)
     return replace(function, maps=(*first, *rest)) if kept else function
 
 

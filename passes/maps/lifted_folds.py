@@ -137,4 +137,3 @@ class _Lifting:
         """Whether a row says that an increasing array rises from an element to the next."""
         start = rises(row)
         return start is not None and self.tensors[start.array].increasing
-

@@ -327,7 +327,7 @@ class _Body:
         is_element = (at, term.number) in self.elements and self.activity.is_active(term)
         if not (is_element or (is_candidate(term) and self.may_move(at, term))):
             return None
-        if self.reads_itself(term):
+        if self.reads_itself(term) or self.is_tensor(at, term):
             return None
         known = self.held and self.held.find(term, self.places[at])
         if known:
@@ -344,6 +344,16 @@ class _Body:
             # What depends on an index that others tell has a tensor over that alone.
             term = self.rebuilt(at, term)
         return self.mover.move(term, self.places[at], self.owner, self.new, uses, anywhere)
+
+    def is_tensor(self, at: int, term: Term) -> bool:
+        """Whether a term is what its definition is, element by element."""
+        own = self.definition
+        return (
+            not (self.derivative or own.is_output)
+            and at == 0
+            and term is own.body
+            and term.free.issuperset(own.indices)
+        )
 
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on

@@ -12,7 +12,7 @@ stays, for it has one value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -34,6 +34,7 @@ from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import ELEMENT, Costs, about, elements, points
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
+from tadc.passes.where import LEAVE_OUT, Inline, Store, Where
 
 LARGER = 4
 """A tensor is large that has so many times the elements of any argument or result."""
@@ -48,17 +49,56 @@ IN_STEPS = 2
 """A sum takes so many times as long in the steps of a recurrence, which pack nothing for it."""
 
 
-def without_large_tensors(program: Program, limit: int | None = None, by_cost: bool = True) -> Program:
+def without_large_tensors(
+    program: Program, limit: int | None = None, by_cost: bool = True, where: Where | None = None
+) -> Program:
     """The program with formulas in the place of such tensors; it itself where there are none.
 
     `limit` is how many bytes a tensor may have at most; one whose shape has symbols has no bytes. If not
-    `by_cost`, these limits alone count.
+    `by_cost`, these limits alone count. Steps that are given stand in the place of costs: raises CompileError
+    for a tensor of theirs that has to be stored.
     """
-    found = _Recomputed(program, limit, by_cost)
+    where = where or Where()
+    wanted = _wanted(program, where)
+    found = _Recomputed(program, limit, by_cost, wanted)
     definitions = [found.added(definition) for definition in program.definitions]
+    where.formulas |= found.formulas.keys()
+    for name in found.formulas:
+        where.note(Inline(name))
     if not found.formulas:
         return program
     return replace(program, definitions=needed(definitions))
+
+
+def _wanted(program: Program, where: Where) -> frozenset[str] | None:
+    """The tensors that steps that are given have as formulas; None where there are none."""
+    steps = where.wanted(Inline)
+    for step in steps or ():
+        if reason := reason_to_store(program, step.tensor):
+            where.refuse(step, f"`{step.tensor}` is stored: {reason}", LEAVE_OUT)
+    return None if steps is None else frozenset(step.tensor for step in steps)
+
+
+def with_stored_values(program: Program, before: Collection[str], where: Where) -> Program:
+    """The program where of the tensors that were not there `before` those are formulas again that no step
+    that is given stores."""
+    made = [d.name for d in program.definitions if not d.is_output and d.name not in before]
+    steps = where.wanted(Store)
+    if steps is None:
+        stored = set(made)
+    else:
+        stored = {step.tensor for step in steps}
+        inlined = {step.tensor for step in where.wanted(Inline) or ()} | (set(made) - stored)
+        found = _Recomputed(program, None, False, frozenset(inlined))
+        definitions = [found.added(definition) for definition in program.definitions]
+        where.formulas |= found.formulas.keys()
+        program = replace(program, definitions=needed(definitions)) if found.formulas else program
+    for step in steps or ():
+        where.check_known(step, [step.tensor], made)
+    for name in made:
+        if name in stored:
+            where.note(Store(name))
+    return program
 
 
 def reason_to_store(program: Program, name: str) -> str:
@@ -66,6 +106,8 @@ def reason_to_store(program: Program, name: str) -> str:
     definition = next((d for d in program.definitions if d.name == name), None)
     if definition is None:
         return ""
+    if definition.is_output:
+        return "it is a result"
     if definition.order is not None:
         return "it reads itself"
     if name in _compared(program.definitions):
@@ -80,6 +122,7 @@ class _Recomputed:
     program: Program
     limit: int | None
     by_cost: bool
+    wanted: frozenset[str] | None = None
     formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
     known: dict[int, Term] = field(default_factory=dict[int, Term])
     held: dict[int, bool] = field(default_factory=dict[int, bool])
@@ -117,7 +160,10 @@ class _Recomputed:
             return False
         if not self.has_type(definition):
             return False
-        return self.has_no_room(definition) or (self.by_cost and self.passes_through_memory(definition))
+        if self.wanted is not None and definition.name in self.wanted:
+            return True
+        by_cost = self.by_cost and self.wanted is None
+        return self.has_no_room(definition) or (by_cost and self.passes_through_memory(definition))
 
     def passes_through_memory(self, definition: Definition) -> bool:
         """Whether a tensor does not stay in the caches, or is read in no order, as what is made of edges."""
@@ -159,7 +205,8 @@ class _Recomputed:
         """The definition over what stays a tensor; noted as a formula if it is to be one."""
         body = self.rewritten(definition.body)
         made = definition if body is definition.body else replace(definition, body=body)
-        if definition.name in self.uses and (self.has_no_room(made) or self.is_worth(made)):
+        is_forced = self.wanted is not None or self.has_no_room(made)
+        if definition.name in self.uses and (is_forced or self.is_worth(made)):
             self.formulas[made.name] = made
         return made
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
-from tadc.frontend.source import Source, Span
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.source import Source
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, sweep_of
@@ -38,6 +38,7 @@ from tadc.passes.nest.steps import (
     When,
 )
 from tadc.passes.schedule.reader import ReadMap, read_schedule
+from tadc.passes.where import does_not_fit
 
 GPU_STEPS = When, Flatten, FoldThreads, InBlocks, Share, RowBlocks, Keep, Vectors
 """The steps that only kernels of a GPU take, but those that bind loops."""
@@ -53,8 +54,13 @@ def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
     """
     found: dict[str, Steps] = {}
     for read, item, function in maps_given(source, functions):
-        check_first(read, found.keys() & {tensor.name for tensor in item.tensors}, source)
+        own = {tensor.name for tensor in item.tensors}
+        check_first(read, found.keys() & own, source)
         steps = read.schedule.steps
+        if others := set(read.schedule.tensors) - own:
+            merge = f"`merge {', '.join(read.schedule.tensors)}`"
+            text, help = f"`{min(others)}` has a map of its own", f"write {merge} below `function`"
+            raise does_not_fit(text, read.span, help, source)
 
         def made(steps: Steps, item: Map = item, function: MapFunction = function) -> Nest:
             return apply_steps(nest_with(function, item, steps), steps)
@@ -64,7 +70,7 @@ def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
         if twice is not None:
             number, text, help = twice
             raise does_not_fit(f"its last tile is moved back, {text}", read.spans[number], help, source)
-        found |= {tensor.name: steps for tensor in item.tensors}
+        found |= dict.fromkeys(own, steps)
     return found
 
 
@@ -260,11 +266,3 @@ def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:
             case _:
                 pass
     return None
-
-
-def does_not_fit(text: str, span: Span, help: str, source: Source, notes: Sequence[str] = ()) -> CompileError:
-    """The error of a step that does not fit."""
-    message = "this step of the schedule does not fit"
-    label = Label(span, text)
-    found = Diagnostic("TAD0612", message, label, notes=list(notes), helps=[help], source=source)
-    return CompileError([found])

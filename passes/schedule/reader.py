@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import TypeVar, get_args
 
 from tadc.dialect.text_indices import TextError
 from tadc.frontend.codes import CODES
@@ -14,12 +15,18 @@ from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.steps import Bind, BoundKind, Step, Threads
 from tadc.passes.schedule.text import STEPS, MapSchedule
+from tadc.passes.where import Given, WhereStep, does_not_fit
 
 WORDS: dict[str, type[Step]] = {
     **{STEPS.pieces(step)[0].first: step for step in get_args(Step) if step is not Bind},
     **dict.fromkeys(get_args(BoundKind), Bind),
 }
-"""Each step by the word that it begins with."""
+"""Each step of a map by the word that it begins with."""
+
+WHERE = {STEPS.pieces(step)[0].first: step for step in get_args(WhereStep)}
+"""Each step of a function."""
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,28 @@ class ReadMap:
 
 
 def read_schedule(source: Source) -> tuple[ReadMap, ...]:
-    """The schedule of a source. Raises CompileError (TAD0611) where it does not read."""
+    """The maps of a schedule. Raises CompileError (TAD0611) where it does not read."""
+    return _read(source)[1]
+
+
+def read_where(source: Source) -> Mapping[str, Given]:
+    """Where a schedule says that the tensors of functions are computed.
+
+    Raises CompileError: TAD0611 where it does not read, TAD0612 where it names a function twice.
+    """
+    found: dict[str, Given] = {}
+    for name, span, steps, spans in _read(source)[0]:
+        if name in found:
+            raise does_not_fit(f"`{name}` has steps above", span, "leave these or those out", source)
+        found[name] = Given(steps, spans, span, source)
+    return found
+
+
+def _read(source: Source) -> tuple[Sequence[_Function], tuple[ReadMap, ...]]:
+    """What a source has for functions and for maps."""
     reader = _Reader(source.text)
     try:
-        return tuple(reader.maps())
+        return reader.functions(), tuple(reader.maps())
     except TextError as error:
         token = error.token
         label = Label(Span(token.start, max(token.end, token.start + 1)), error.message)
@@ -46,10 +71,23 @@ def read_schedule(source: Source) -> tuple[ReadMap, ...]:
 CANNOT = f"this is {CODES['TAD0611']}"
 
 
+_Function = tuple[str, Span, tuple[WhereStep, ...], tuple[Span, ...]]
+
+
 class _Reader(RecordReader):
-    """Reads maps, each with its steps."""
+    """Reads functions and maps, each with its steps."""
 
     grammar = STEPS
+
+    def functions(self) -> list[_Function]:
+        """Those functions that stand before all maps."""
+        found: list[_Function] = []
+        while self.token.text == "function":
+            begin = self.take().start
+            name = self.name("a function")
+            span = self.since(begin)
+            found.append((name, span, *self.steps(lambda: self.step_of(WHERE))))
+        return found
 
     def maps(self) -> list[ReadMap]:
         """All maps."""
@@ -57,15 +95,21 @@ class _Reader(RecordReader):
         while self.token.kind != "end":
             begin = self.expect("map").start
             tensors = self.several(lambda: self.name("a tensor"))
-            span, steps, spans = self.since(begin), list[Step](), list[Span]()
-            self.accept(":")
-            while self.token.kind != "end" and self.token.text != "map":
-                begin = self.token.start
-                steps.append(self.step())
-                spans.append(self.since(begin))
-                self.accept(";")
-            found.append(ReadMap(MapSchedule(tensors, tuple(steps)), span, tuple(spans)))
+            span = self.since(begin)
+            steps, spans = self.steps(self.step)
+            found.append(ReadMap(MapSchedule(tensors, steps), span, spans))
         return found
+
+    def steps(self, read: Callable[[], S]) -> tuple[tuple[S, ...], tuple[Span, ...]]:
+        """Steps up to the next function or map, and where they stand."""
+        steps, spans = list[S](), list[Span]()
+        self.accept(":")
+        while self.token.kind != "end" and self.token.text not in ("function", "map"):
+            begin = self.token.start
+            steps.append(read())
+            spans.append(self.since(begin))
+            self.accept(";")
+        return tuple(steps), tuple(spans)
 
     def since(self, start: int) -> Span:
         """What was read from a place on."""
@@ -73,12 +117,17 @@ class _Reader(RecordReader):
 
     def step(self) -> Step:
         """One step."""
-        word, token = self.one_of(tuple(WORDS), "step of a schedule"), self.token
-        self.at -= 1
-        step = self.record(WORDS[word])
+        token = self.tokens[self.at + 1]
+        step = self.step_of(WORDS)
         if isinstance(step, Threads) and len(step.indices) > 2:
             raise Unreadable("threads divide one index, or one of two", token, "name two indices at most")
         return step
+
+    def step_of(self, words: Mapping[str, type[S]]) -> S:
+        """A step among those that begin with some words."""
+        word = self.one_of(tuple(words), "step of a schedule")
+        self.at -= 1
+        return self.record(words[word])
 
     def pair(self) -> tuple[str, int]:
         """A loop with a number, 1 where it is left out."""

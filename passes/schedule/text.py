@@ -1,5 +1,8 @@
-"""The text of schedules: for each map the steps that its nest takes, one a line.
+"""The text of schedules: where the tensors of a function are computed, and for each map the steps that its
+nest takes, one a line.
 
+function f
+    merge c, d
 map c
     split i 6 overlap -> i0, i1
     split j 32 -> j0, j1
@@ -21,11 +24,13 @@ from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
 from tadc.passes.nest.steps import Ahead, BoundKind, Fill, Step, Tail
+from tadc.passes.where import WhereStep
 
 STEPS = Grammar(
-    {step: step.TEXT for step in get_args(Step)},
+    {step: step.TEXT for step in (*get_args(WhereStep), *get_args(Step))},
     {
         "str": plain(str, lambda reader: reader.name("a loop")),
+        "tensor": plain(str, lambda reader: reader.name("a tensor")),
         "tuple[str, ...]": listed(lambda reader: reader.name("a loop")),
         "BoundKind": one_of(get_args(BoundKind), "kind of loop"),
         "Tail": one_of(get_args(Tail), "way to end tiles"),
@@ -63,7 +68,12 @@ def schedule_text(schedule: Iterable[MapSchedule]) -> str:
     return "\n".join([*lines, ""])
 
 
-def step_text(step: Step) -> str:
+def function_text(name: str, steps: Iterable[WhereStep]) -> str:
+    """Where the tensors of a function are computed, as text."""
+    return "\n".join([f"function {name}", *(f"    {step_text(step)}" for step in steps), ""])
+
+
+def step_text(step: Step | WhereStep) -> str:
     """One step."""
     return Writer(STEPS).record(step)
 

@@ -47,17 +47,18 @@ def make_nests(state: Compilation) -> None:
 
 def choose_schedule(state: Compilation) -> None:
     """The schedule of the maps that become kernels of this machine, as text."""
-    from tadc.passes.schedule.text import MapSchedule, schedule_text
+    from tadc.passes.schedule.text import MapSchedule, function_text, schedule_text
 
     if state.options.backend.launches_kernels:
-        state.schedule = "\n".join(
+        maps = "\n".join(
             f"# {kernel.about()}\n{schedule_text([MapSchedule(kernel.tensors, kernel.made.steps)])}"
             for kernel in _kernels(state)
         )
-        return
-    state.schedule = "\n".join(
-        schedule_text(made.schedule for made in function) for function in scheduled_loops(state)
-    )
+    else:
+        functions = scheduled_loops(state)
+        maps = "\n".join(schedule_text(made.schedule for made in function) for function in functions)
+    places = (function_text(name, where.made) for name, where in state.decisions.found.items())
+    state.schedule = "\n".join([*places, maps])
 
 
 def make_scheduled_nests(state: Compilation) -> None:

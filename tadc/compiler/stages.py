@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.source import Source
+from tadc.passes.where import Decisions
 
 if TYPE_CHECKING:
     from tadc.compiler.c_signature import CSignature
@@ -84,6 +86,16 @@ class Compilation:
     #: The code that the backend made, by the name of its form.
     code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
 
+    @cached_property
+    def decisions(self) -> Decisions:
+        """Where the tensors of each function are computed: as the schedule says, or as passes find."""
+        schedule = self.options.schedule
+        if schedule is None:
+            return Decisions()
+        from tadc.passes.schedule.reader import read_where
+
+        return Decisions(read_where(schedule))
+
     @property
     def module(self) -> Any:
         """The module; raises CompileError (TAD0603) for a program that no module holds."""
@@ -97,6 +109,16 @@ class Compilation:
             except IndexOverflow as overflow:
                 raise CompileError([Diagnostic("TAD0603", str(overflow), source=self.source)]) from None
         return self.written
+
+    def names(self) -> set[str]:
+        """The names of all tensors that are computed."""
+        from tadc.dialect.program_reader import read_program, tad_functions
+
+        if self.form is None:
+            programs = [read_program(function) for function in tad_functions(self.written.operation)]
+        else:
+            programs = [self.form]
+        return {definition.name for program in programs for definition in program.definitions}
 
     def rewrite(self, *passes: TermPass) -> None:
         """Run passes on the program, or on each of a module that was given."""
@@ -219,6 +241,8 @@ def _rewrite_maps(state: Compilation, *passes: MapPass) -> None:
     """Run passes on maps, and note the function's buffers."""
     from tadc.compiler.run_passes import rewrite_maps
 
+    for item in passes:
+        item.decisions = state.decisions
     for function, maps in rewrite_maps(state.module, passes, state.source):
         _note_buffers(state, function, maps)
 

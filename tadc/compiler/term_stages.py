@@ -108,13 +108,16 @@ def hoist(state: Compilation) -> None:
             state.rewrite(OtherFactors())
         state.rewrite(Simplify())
     recompute = Recompute(limit, options.materialize != "auto")
+    recompute.decisions = state.decisions
     if options.materialize == "never":
         # The program as it is written, but for what it has no room for.
         state.rewrite(recompute, PackLookups())
         return
     state.rewrite(Factor(values=True))
-    before = state.form
+    known, before = state.names(), state.form
     state.rewrite(recompute)
     if state.form is not before:
         state.rewrite(Factor(values=True))
-    state.rewrite(tensors(options, values=True), PackLookups())
+    recompute.before = known | state.names()
+    state.rewrite(tensors(options, values=True), PackLookups(), recompute)
+    state.decisions.check_inlined(known | state.names())

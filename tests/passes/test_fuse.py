@@ -97,7 +97,7 @@ def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text, evaluate = random_program(seed)
     program: Program = tadc.function(text).program
     together = compile_program(program)
-    monkeypatch.setattr(catalogue, "fused", lambda maps, cost: maps)
+    monkeypatch.setattr(catalogue, "fused", lambda maps, cost, where: maps)
     apart = compile_program(program)
     rng = np.random.default_rng(seed)
     for n, m in ((0, 3), (1, 1), (2, 40), (33, 17), (5, 0)):

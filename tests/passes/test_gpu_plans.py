@@ -18,6 +18,7 @@ from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.size_tests import Condition
+from tadc.passes.where import Where
 from tests.nest.programs import maps_of_program
 
 GPU = gpu_of("sm_90")
@@ -110,7 +111,7 @@ def test_maps_are_fused_where_a_launch_and_loads_are_saved() -> None:
     """Their costs are asked for as data."""
     maps = unfused("x: f32[4096]; a[i] = exp(x[i]) + 1; b[i] = exp(x[i]) * x[i]; c[i] = a[i] * b[i]")
     assert len(maps.maps) > 1
-    assert len(fused(maps, ThreadCost(GPU)).maps) == 1
+    assert len(fused(maps, ThreadCost(GPU), Where()).maps) == 1
 
 
 def test_the_whole_may_cost_what_its_parts_do_and_no_more() -> None:

@@ -47,7 +47,7 @@ def test_blocks_of_a_reduction() -> None:
 def test_what_is_chosen_can_be_given() -> None:
     f = tadc.function(MATMUL)
     chosen = f.lower().schedule
-    assert chosen.startswith("map c")
+    assert chosen.startswith("function c\n\nmap c")
     tadc.compile(f, schedule=chosen)
 
 

@@ -1,0 +1,140 @@
+"""Where the tensors of a function are computed, as steps: chosen by the passes that decide, or given.
+
+    function f
+        inline r
+        merge y, z
+        keep w
+
+Each pass that decides asks a `Where` which steps of its kind are given, decides by cost where none are, and
+notes what it did. Steps that are given stand in the place of all that would be chosen: what no step names is
+stored, in a nest of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar
+
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Source, Span
+from tadc.frontend.suggest import closest
+
+
+@dataclass(frozen=True)
+class Inline:
+    """A tensor in between is a formula, computed again wherever it is read."""
+
+    TEXT = "inline {tensor:tensor}"
+    tensor: str
+
+
+@dataclass(frozen=True)
+class Store:
+    """A value that no definition names is a tensor, by a name that is found for it."""
+
+    TEXT = "store {tensor:tensor}"
+    tensor: str
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Tensors over the same elements are computed in one nest: what only they read is no tensor any more."""
+
+    TEXT = "merge {tensors:tensors}"
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A tensor of no argument is computed in the first call alone, and kept."""
+
+    TEXT = "keep {tensor:tensor}"
+    tensor: str
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A tensor is filled with zeros, and then stored on the thin sets where it is something else."""
+
+    TEXT = "fill {tensor:tensor}"
+    tensor: str
+
+
+WhereStep = Inline | Store | Merge | Kept | Filled
+LEAVE_OUT = "leave the step out"
+S = TypeVar("S", bound=WhereStep)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The steps that a text has for a function, and where each and the function stand in it."""
+
+    steps: tuple[WhereStep, ...]
+    spans: tuple[Span, ...]
+    span: Span
+    source: Source
+
+
+@dataclass
+class Where:
+    """The steps of a function that are `given`, None where all are to be chosen, and those that were
+    `made`. Tensors that became `formulas` are computed wherever they are read."""
+
+    given: Given | None = None
+    made: list[WhereStep] = field(default_factory=list[WhereStep])
+    formulas: set[str] = field(default_factory=set[str])
+
+    def wanted(self, kind: type[S]) -> tuple[S, ...] | None:
+        """The steps of a kind that are given; None where they are to be chosen."""
+        return None if self.given is None else tuple(s for s in self.given.steps if isinstance(s, kind))
+
+    def note(self, step: WhereStep) -> None:
+        """Take in a step that was made."""
+        if step not in self.made:
+            self.made.append(step)
+
+    def check_known(self, step: WhereStep, names: Iterable[str], known: Collection[str]) -> None:
+        """Raises CompileError where a step that is given names no tensor, and no formula."""
+        for name in names:
+            if name not in known and name not in self.formulas:
+                near = closest(name, known)
+                help = f"did you mean `{near}`?" if near else LEAVE_OUT
+                note = "which tensors there are depends on the steps above: `--emit schedule` says it"
+                self.refuse(step, f"no tensor `{name}` is computed here", help, note)
+
+    def refuse(self, step: WhereStep, text: str, help: str, *notes: str) -> NoReturn:
+        """Raises CompileError: a step that is given does not fit."""
+        given = self.given
+        assert given is not None
+        raise does_not_fit(text, given.spans[given.steps.index(step)], help, given.source, notes)
+
+
+@dataclass
+class Decisions:
+    """Where tensors are computed, for each function of a module by its name."""
+
+    given: Mapping[str, Given] = field(default_factory=dict[str, Given])
+    found: dict[str, Where] = field(default_factory=dict[str, Where])
+
+    def of(self, function: str) -> Where:
+        """That of a function."""
+        return self.found.setdefault(function, Where(self.given.get(function)))
+
+    def check_inlined(self, known: Collection[str]) -> None:
+        """Raises CompileError where steps are given for another function, or a tensor that is none."""
+        for name, given in self.given.items():
+            if name not in self.found:
+                help = f"the functions are {', '.join(map('`{}`'.format, self.found))}"
+                raise does_not_fit(f"there is no function `{name}` here", given.span, help, given.source)
+        for where in self.found.values():
+            for step in where.wanted(Inline) or ():
+                where.check_known(step, [step.tensor], known)
+
+
+def does_not_fit(text: str, span: Span, help: str, source: Source, notes: Sequence[str] = ()) -> CompileError:
+    """The error of a step that does not fit."""
+    message = "this step of the schedule does not fit"
+    label = Label(span, text)
+    found = Diagnostic("TAD0612", message, label, notes=list(notes), helps=[help], source=source)
+    return CompileError([found])
