@@ -21,9 +21,12 @@ T = TypeVar("T")
 #: code and takes half of the time; kernels of single formulas stay below.
 LARGE = 28_000
 
-#: Beyond this many, `sin` and `cos` are called and not inlined, and loops are not copied for each side of a
-#: branch: again half of the time.
+#: Beyond this many, `sin` and `cos` are called and not inlined: again half of the time.
 HUGE = 64_000
+
+#: At -O3 loops are copied for each side of a branch, which takes a tenth of the time; those that gain by it have
+#: been taken apart before.
+MOST_LEVEL = 2
 
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 
@@ -99,9 +102,9 @@ class _Optimiser:
         deferred = None if is_huge or self.level < 2 else defer(text, self.find)
         if deferred is None:
             whole = complete(text, self.find)
-            enough = 1 if not loops_for_speed(text) else 2 if is_huge else 3
+            enough = MOST_LEVEL if loops_for_speed(text) else 1
             return self._run(not_inlined(whole) if is_huge else whole, min(self.level, enough))
-        return self._inline(undefer(str(self._run(deferred, self.level)), self.find))
+        return self._inline(undefer(str(self._run(deferred, min(self.level, MOST_LEVEL))), self.find))
 
     def _inline(self, text: str) -> Any:
         """Inline what is left in optimised text; functions are simplified once more, by themselves."""
