@@ -24,8 +24,8 @@ LARGE = 28_000
 #: Beyond this many, `sin` and `cos` are called and not inlined: again half of the time.
 HUGE = 64_000
 
-#: At -O3 loops are copied for each side of a branch, which takes a tenth of the time; those that gain by it have
-#: been taken apart before.
+#: At -O3 loops are copied for each side of a branch, which takes a tenth of the time; those that gain by it
+#: have been taken apart before.
 MOST_LEVEL = 2
 
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
