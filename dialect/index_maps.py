@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, box
 
 
@@ -69,6 +70,28 @@ def parse_set(text: str) -> IndexSet:
         if not (row.form.is_constant and row.holds({})):
             rows.append(row)
     return IndexSet(dims, symbols, tuple(rows))
+
+
+@lru_cache(maxsize=1 << 13)
+def forms_over(text: str, dims: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    """The forms of a map of these; programs use the same few again and again."""
+    mapping = {f"d{n}": form for n, form in enumerate(dims)}
+    return tuple(form.substitute(mapping) for form in parse_map(text).forms)
+
+
+@lru_cache(maxsize=1 << 13)
+def rows_over(text: str, dims: tuple[Affine, ...], symbols: tuple[Affine, ...] = ()) -> Domain:
+    """The rows of a set over these."""
+    mapping = {f"d{n}": form for n, form in enumerate(dims)}
+    mapping |= {f"s{n}": form for n, form in enumerate(symbols)}
+    return tuple(row.substitute(mapping) for row in parse_set(text).constraints)
+
+
+@lru_cache(maxsize=1 << 13)
+def extents_over(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    """The extents of a box over these."""
+    mapping = {f"s{n}": form for n, form in enumerate(symbols)}
+    return tuple(form.substitute(mapping) for form in box_extents(parse_set(text)) or ())
 
 
 #: Index expressions are Python's, but for the words of these operators.

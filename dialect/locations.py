@@ -1,4 +1,4 @@
-"""What MLIR locations say: a name, a place in a file."""
+"""What MLIR locations say: a name, a place in a file; and errors that have one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.source import Place
+
+
+class UnsupportedIR(Exception):
+    """IR that no program of the language says; `location` is where."""
+
+    def __init__(self, message: str, location: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
 
 
 def name_of(location: Any) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect import scalar_ops
-from tadc.dialect.index_maps import parse_map, parse_set
-from tadc.dialect.locations import name_of, place_of
+from tadc.dialect.index_maps import forms_over, rows_over
+from tadc.dialect.locations import UnsupportedIR, name_of, place_of
 from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
@@ -15,15 +15,6 @@ from tadc.frontend.literals import literal
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Const, Term, Terms
 from tadc.lattice.affine import Affine, Lookup
-
-
-class UnsupportedIR(Exception):
-    """IR that no program of the language says; `location` is where."""
-
-    def __init__(self, message: str, location: Any) -> None:
-        super().__init__(message)
-        self.message = message
-        self.location = location
 
 
 @dataclass
@@ -114,11 +105,13 @@ class RegionReader:
                     )
         return self.term(operation.operands[0])
 
-    def forms(self, operation: Any, indices: Any) -> list[Affine]:
+    def forms(self, operation: Any, indices: Any) -> tuple[Affine, ...]:
         """The forms of an op's map over its index operands."""
-        found = parse_map(str(operation.attributes["at"]))
-        mapping = {f"d{i}": self.index(v, operation) for i, v in enumerate(indices)}
-        return [form.substitute(mapping) for form in found.forms]
+        return forms_over(str(operation.attributes["at"]), self.over(operation, indices))
+
+    def over(self, operation: Any, indices: Any) -> tuple[Affine, ...]:
+        """What index operands of an operation stand for."""
+        return tuple([self.index(value, operation) for value in indices])
 
     def index(self, value: Any, operation: Any) -> Affine:
         """What an index stands for."""
@@ -134,7 +127,7 @@ class RegionReader:
         array, *indices = operation.operands
         if array not in self.below:
             raise UnsupportedIR("an index array must be an argument with 'tad.below'", operation.location)
-        at = tuple(self.forms(operation, indices))
+        at = self.forms(operation, indices)
         return Affine.atom(Lookup(self.names[array], at, self.below[array]))
 
     def indexed(self, operation: Any, place: Place | None) -> Term:
@@ -155,9 +148,8 @@ class RegionReader:
             case "tad.sum" | "tad.reduce":
                 return self.reductions(operation, place)[0]
             case "tad.guard":
-                found = parse_set(str(operation.attributes["where"]))
-                mapping = {f"d{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
-                rows = [c.substitute(mapping) for c in found.constraints]
+                where = str(operation.attributes["where"])
+                rows = rows_over(where, self.over(operation, operation.operands))
                 then, otherwise = (self.region(r.blocks[0]) for r in operation.regions)
                 return self.terms.guard(rows, then, otherwise, place)
             case _:
@@ -165,7 +157,6 @@ class RegionReader:
 
     def reductions(self, operation: Any, place: Place | None) -> list[Term]:
         """Read a sum or another reduction, or sums over one domain."""
-        found = parse_set(str(operation.attributes["domain"]))
         block = operation.regions[0].blocks[0]
         binders = [self.terms.fresh("s") for _ in block.arguments]
         bound = list(block.arguments)
@@ -173,9 +164,8 @@ class RegionReader:
         for lookup in lookups_of(operation):
             self.scalar(lookup)
             bound.append(lookup.results[0])
-        mapping = {f"d{i}": self.index(v, operation) for i, v in enumerate(bound)}
-        mapping |= {f"s{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
-        rows = [c.substitute(mapping) for c in found.constraints]
+        dims, symbols = self.over(operation, bound), self.over(operation, operation.operands)
+        rows = rows_over(str(operation.attributes["domain"]), dims, symbols)
         hints = [name_of(a.location) for a in block.arguments]
         kind = "sum" if operation.name != "tad.reduce" else ir.StringAttr(operation.attributes["kind"]).value
         return [

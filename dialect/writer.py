@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect import scalar_ops
+from tadc.dialect.declarations import attributes_of
 from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
-from tadc.dialect.index_arrays import attributes_of
 from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.ops import load_dialect
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.extents import Extent, as_form, is_static
+from tadc.frontend.extents import Extent
 from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.source import Place, Span
@@ -85,9 +85,9 @@ class _Writer:
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
             "arg_attrs": ir.ArrayAttr.get(
-                [*(self.about(a.name, a) for a in program.arguments), *map(self.about, program.sizes)]
+                [self.about(each) for each in (*program.arguments, *program.sizes)]
             ),
-            "res_attrs": ir.ArrayAttr.get([self.about(d.name, d) for d in outputs]),
+            "res_attrs": ir.ArrayAttr.get([*map(self.about, outputs)]),
         }
         if program.excluded:
             excluded = [set_attribute(rows, (), self.context, program.sizes) for rows in program.excluded]
@@ -112,22 +112,8 @@ class _Writer:
         dims = [size if isinstance(size, int) else dynamic for size in shape]
         return ir.RankedTensorType.get(dims, self.types[type])
 
-    def about(self, name: str, tensor: Argument | Definition | None = None) -> Any:
-        """A name, whose cotangent, gradient or tangent it is, and what else is said of a tensor."""
-        entries = {"tad.name": ir.StringAttr.get(name)}
-        if tensor is not None:
-            roles = {role: getattr(tensor, f"{role}_of") for role in self.roles(tensor)}
-            entries |= {f"tad.{role}_of": ir.StringAttr.get(of) for role, of in roles.items() if of}
-            entries |= attributes_of(tensor, self.program.sizes, self.context)
-        if isinstance(tensor, Argument) and not is_static(tensor.shape):
-            forms = [as_form(size) for size in tensor.shape]
-            entries["tad.shape"] = map_attribute(forms, (), self.context, self.program.sizes)
-        return ir.DictAttr.get(entries)
-
-    @staticmethod
-    def roles(tensor: Argument | Definition) -> tuple[str, str]:
-        """What an argument, or a result, may be of another tensor."""
-        return ("cotangent" if isinstance(tensor, Argument) else "gradient"), "tangent"
+    def about(self, tensor: Argument | Definition | str) -> Any:
+        return attributes_of(tensor, self.program.sizes, self.context)
 
     def definition(self, definition: Definition, point: Any) -> Any:
         rows = box(definition.indices, definition.shape)

@@ -233,7 +233,7 @@ def test_a_cloth_comes_to_rest() -> None:
 LIMITS = {
     "lattice": 4_200,
     "frontend": 10_600,
-    "dialect": 3_650,
+    "dialect": 3_600,
     "passes": 45_700,
     "passes/cpu": 1_600,
     "passes/derivatives": 5_200,

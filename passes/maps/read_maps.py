@@ -5,19 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 
-from tadc.dialect.index_arrays import bound_of, inspected, is_increasing
-from tadc.dialect.index_maps import box_extents, parse_map, parse_set
-from tadc.dialect.locations import name_of, place_of
+from tadc.dialect.declarations import Declarations, sizes_of
+from tadc.dialect.index_maps import extents_over, forms_over, rows_over
+from tadc.dialect.locations import UnsupportedIR, name_of, place_of
 from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
-from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
-from tadc.dialect.shapes import argument_shape, excluded_sets, sizes_of
+from tadc.frontend.extents import as_form
 from tadc.frontend.program import allowed
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.buffers import location_of, maps_of, symbol_of
@@ -76,19 +73,19 @@ class _Reader:
         block = function.regions[0].blocks[0]
         names = [self.names.new(name_of(size.location) or "n") for size in sizes]
         self.forms = {value: Affine.var(name) for value, name in zip(sizes, names, strict=True)}
-        positions = {f"s{n}": Affine.var(name) for n, name in enumerate(names)}
+        declared = Declarations(function, names)
         arguments: list[Tensor] = []
         for argument in block.arguments:
             if not isinstance(argument.type, ir.IndexType):
-                shape = tuple(form.substitute(positions) for form in argument_shape(function, argument))
-                arguments.append(self.tensor(argument, shape))
-                if (bound := bound_of(function, argument)) is not None:
-                    rises, below = is_increasing(function, argument), bound.substitute(positions)
-                    made_of = inspected(function, argument)
+                said = declared.argument(argument, "")
+                found = self.tensor(argument, tuple(map(as_form, said.shape)))
+                if said.below is not None:
+                    made_of = said.inspected
                     owner = made_of.of[0] if made_of is not None and made_of.kind == "owner" else ""
-                    found = replace(arguments[-1], below=below, increasing=rises, owner_of=owner)
-                    arguments[-1] = found
-                    self.tensors[argument] = arguments[-1]
+                    below, rises = as_form(said.below), said.increasing
+                    found = replace(found, below=below, increasing=rises, owner_of=owner)
+                    self.tensors[argument] = found
+                arguments.append(found)
         maps, end = maps_of(function), list(block.operations)[-1].operation
         for operation in block.operations:
             op = operation.operation
@@ -100,8 +97,7 @@ class _Reader:
         if not inner.issuperset(results):
             raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
         extents = {extent for tensor in self.tensors.values() for extent in tensor.shape}
-        excluded = [[row.substitute(positions) for row in rows] for rows in excluded_sets(function)]
-        known = (*(Constraint(Affine.var(name)) for name in names), *allowed(map(tuple, excluded), extents))
+        known = (*(Constraint(Affine.var(name)) for name in names), *allowed(declared.excluded(), extents))
         given = tuple(self.tensors[result].name for result in results)
         return MapFunction(symbol_of(function), tuple(arguments), tuple(names), made, given, known)
 
@@ -118,14 +114,14 @@ class _Reader:
         """One map; names of indices and values are used again in the next one."""
         block, before = op.regions[0].blocks[0], set(self.names.taken)
         indices = [self.index(argument) for argument in indices_of(op)]
-        shape = _extents(str(op.attributes["domain"]), self.forms_of(op.operands))
+        shape = extents_over(str(op.attributes["domain"]), self.forms_of(op.operands))
         tensors = tuple(self.tensor(result, shape) for result in op.results)
         before |= {tensor.name for tensor in tensors}
         order: Affine | None = None
         if op.name == "tad.scan":
             own = own_tensor(op)
             self.tensors[own] = tensors[0]
-            (order,) = _forms(str(op.attributes["order"]), tuple(map(Affine.var, indices)))
+            (order,) = forms_over(str(op.attributes["order"]), tuple(map(Affine.var, indices)))
         self.scalars |= self.values
         self.numbers, self.values, self.above = itertools.count(), {}, []
         body = self.block(block)
@@ -152,7 +148,7 @@ class _Reader:
             name, results = op.name, op.results
             if name == "tad.index":
                 text = str(op.attributes["at"])
-                (self.forms[results[0]],) = _forms(text, self.forms_of(op.operands))
+                (self.forms[results[0]],) = forms_over(text, self.forms_of(op.operands))
                 continue
             if name == "tad.lookup":
                 self.forms[results[0]] = self.lookup(op)
@@ -169,7 +165,7 @@ class _Reader:
         tensor = self.tensors[array]
         if tensor.below is None:
             raise UnsupportedIR("an index array must be an argument with 'tad.below'", op.location)
-        at = _forms(str(op.attributes["at"]), self.forms_of(operands))
+        at = forms_over(str(op.attributes["at"]), self.forms_of(operands))
         return Affine.atom(Lookup(tensor.name, at, tensor.below))
 
     def given(self, value: ir.Value) -> str:
@@ -191,12 +187,12 @@ class _Reader:
         match name:
             case "tad.read":
                 tensor, *operands = op.operands
-                at = _forms(str(op.attributes["at"]), self.forms_of(operands))
+                at = forms_over(str(op.attributes["at"]), self.forms_of(operands))
                 return Load(self.tensors[tensor].name, at, type)
             case "tad.value_of":
                 return IndexNumber(self.forms[op.operands[0]], type)
             case "tad.guard":
-                rows = _rows(str(op.attributes["where"]), self.forms_of(op.operands), ())
+                rows = rows_over(str(op.attributes["where"]), self.forms_of(op.operands))
                 then, otherwise = (self.block(region.blocks[0]) for region in op.regions)
                 return Choice(rows, then, otherwise, type)
             case "tad.sum" | "tad.sums" | "tad.reduce":
@@ -215,7 +211,7 @@ class _Reader:
         for lookup in lookups_of(op):
             own.append(self.lookup(lookup))
             self.forms[lookup.results[0]] = own[-1]
-        rows = _rows(str(op.attributes["domain"]), tuple(own), self.forms_of(op.operands))
+        rows = rows_over(str(op.attributes["domain"]), tuple(own), self.forms_of(op.operands))
         return Fold(kind, names, rows, self.block(block), type)
 
     def apply(self, op: ir.Operation, name: str, type: str) -> Apply:
@@ -242,29 +238,6 @@ class _Reader:
 
 #: Operations that the language does not write.
 _SPELT = {"arith.select": "choose", "arith.extf": "convert", "arith.truncf": "convert"}
-
-
-@lru_cache(maxsize=1 << 13)
-def _forms(text: str, dims: tuple[Affine, ...]) -> tuple[Affine, ...]:
-    """The forms of a map; programs use the same few again and again."""
-    mapping = {f"d{n}": form for n, form in enumerate(dims)}
-    return tuple(form.substitute(mapping) for form in parse_map(text).forms)
-
-
-@lru_cache(maxsize=1 << 13)
-def _rows(text: str, dims: tuple[Affine, ...], symbols: tuple[Affine, ...]) -> Domain:
-    """The rows of a set."""
-    mapping = {f"d{n}": form for n, form in enumerate(dims)} | {
-        f"s{n}": form for n, form in enumerate(symbols)
-    }
-    return tuple(row.substitute(mapping) for row in parse_set(text).constraints)
-
-
-@lru_cache(maxsize=1 << 13)
-def _extents(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
-    """The extents of a box."""
-    mapping = {f"s{n}": form for n, form in enumerate(symbols)}
-    return tuple(form.substitute(mapping) for form in box_extents(parse_set(text)) or ())
 
 
 def _number(op: ir.Operation) -> Number:

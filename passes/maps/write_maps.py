@@ -10,10 +10,10 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Sequence
 
 from tadc.dialect import scalar_ops
+from tadc.dialect.declarations import sizes_of
 from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir
-from tadc.dialect.shapes import sizes_of
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Lookup, box

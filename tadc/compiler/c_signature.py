@@ -102,8 +102,8 @@ class CSignature:
 
 def signature_of(function: Any, maps: MapFunction) -> CSignature:
     """The signature of a function of the `tad` dialect, whose maps these are."""
+    from tadc.dialect.declarations import Declarations, sizes_of
     from tadc.dialect.program_reader import names_of
-    from tadc.dialect.shapes import excluded_sets, sizes_of
     from tadc.passes.maps.memory_of_tensors import memory_of
 
     given, returned = names_of(function)
@@ -112,7 +112,6 @@ def signature_of(function: Any, maps: MapFunction) -> CSignature:
     tensors = [name for value, name in named if value not in indices]
     sizes = tuple(name for value, name in named if value in indices)
     symbols = {own: Affine.var(name) for own, name in zip(maps.sizes, sizes, strict=True)}
-    positions = {f"s{n}": Affine.var(name) for n, name in enumerate(sizes)}
 
     def pointer(tensor: Tensor, name: str) -> Pointer:
         return Pointer(name, tensor.type, tuple(extent(form.substitute(symbols)) for form in tensor.shape))
@@ -120,12 +119,11 @@ def signature_of(function: Any, maps: MapFunction) -> CSignature:
     taken = {*given, *returned}
     numbered = (f"scratch_{n}" if n else "scratch" for n in count())
     scratch = zip(memory.temporaries, (name for name in numbered if name not in taken), strict=False)
-    excluded = excluded_sets(function)
     return CSignature(
         maps.name,
         tuple(map(pointer, memory.arguments, tensors)),
         tuple(map(pointer, memory.results, returned)),
         tuple(pointer(tensor, name) for tensor, name in scratch),
         sizes,
-        tuple(tuple(row.substitute(positions) for row in rows) for rows in excluded),
+        Declarations(function, sizes).excluded(),
     )
