@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from tadc.dialect.index_maps import Name
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -28,11 +27,9 @@ Wanted = tuple[Term, str]
 
 @dataclass
 class Scope:
-    """A region being filled: values made there, the indices it binds, and lookups made there or bound."""
+    """A region being filled: the values made there."""
 
     outer: Scope | None
-    point: Any
-    indices: dict[Name, Any] = field(default_factory=dict[Name, Any])
     values: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
 
     def value(self, term: Term, type: str) -> Any | None:
@@ -40,15 +37,6 @@ class Scope:
         scope: Scope | None = self
         while scope:
             if found := scope.values.get((term.number, type)):
-                return found
-            scope = scope.outer
-        return None
-
-    def index(self, name: Name) -> Any | None:
-        """The value of an index or a lookup, bound or made here or further out."""
-        scope: Scope | None = self
-        while scope:
-            if (found := scope.indices.get(name)) is not None:
                 return found
             scope = scope.outer
         return None

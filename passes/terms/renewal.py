@@ -77,7 +77,7 @@ class _Renewal:
         self.depth += 1
         if self.depth > 2 * MAX_REGIONS:
             raise too_large(f"more than {2 * MAX_REGIONS} sums and guards in each other")
-        scope = Scope(outer, None)
+        scope = Scope(outer)
         for term, wanted in schedule(root, type, scope):
             self.term(term, wanted, scope)
         self.depth -= 1

@@ -1,0 +1,194 @@
+"""Makes operations of the dialect from forms, rows and names: what writers of programs and of maps share.
+
+An element of an index array is looked up once in a region, and where one further out has it, not again.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tadc.dialect import scalar_ops
+from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
+from tadc.dialect.lookups import own_lookups
+from tadc.dialect.mlir import ir
+from tadc.frontend.extents import Extent, as_form
+from tadc.frontend.source import Place
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, box
+
+
+class OpWriter:
+    """Makes operations at a point and a location, of the values that tensors and indices have by name."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.types = {"f32": ir.F32Type.get(context), "f64": ir.F64Type.get(context)}
+        self.types |= {f"i{bits}": ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64)}
+        self.index_type = ir.IndexType.get(context)
+        self.location = self.unknown = ir.Location.unknown(context)
+        self.point: Any = None
+        self.tensors: dict[str, Any] = {}
+        self.indices: ChainMap[Name, Any] = ChainMap()
+        """Indices, and the lookups of the region that is written and of those around it."""
+        self.exponents: dict[int, Any] = {}
+        self.attributes: dict[object, Any] = {}
+
+    def create(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any] = (),
+        attributes: Mapping[str, Any] | None = None,
+        regions: int = 0,
+        location: Any = None,
+    ) -> Any:
+        """An operation at the point, and at the location if it has none of its own."""
+        return ir.Operation.create(
+            name, results=results, operands=operands, attributes=attributes, regions=regions,
+            loc=location or self.location, ip=self.point,
+        )  # fmt: skip
+
+    @contextmanager
+    def region(
+        self, op: Any, number: int = 0, indices: Sequence[str] = (), places: Sequence[Any] = ()
+    ) -> Generator[Any]:
+        """Write into a region from its beginning on; its block binds indices."""
+        block = ir.Block.create_at_start(op.regions[number], [self.index_type] * len(indices), places)
+        before, self.point = self.point, ir.InsertionPoint(block)
+        self.indices = self.indices.new_child(dict(zip(indices, block.arguments, strict=True)))
+        yield block
+        self.point, self.indices = before, self.indices.parents
+
+    # -- operations ----------------------------------------------------------------------------
+
+    def index(self, name: Name) -> Any:
+        """The value of an index, or of a lookup, which is written if it is not there."""
+        found = self.indices.get(name)
+        if found is None:
+            if isinstance(name, str):
+                raise KeyError(name)
+            place = ir.Location.name("t", self.location, context=self.context)
+            made = self.element("tad.lookup", self.index_type, name.array, name.at, place)
+            found = self.indices[name] = made.results[0]
+        return found
+
+    def element(self, op: str, type: Any, tensor: str, at: Sequence[Affine], location: Any = None) -> Any:
+        """A read of a tensor, or a lookup."""
+        names = in_order(at)
+        operands = [self.tensors[tensor], *map(self.index, names)]
+        return self.create(op, [type], operands, {"at": self.forms(at, names)}, location=location)
+
+    def number(self, form: Affine, type: Any) -> Any:
+        """An index form as a number."""
+        names = in_order([form])
+        attributes = {"at": self.forms([form], names)}
+        index = self.create("tad.index", [self.index_type], [*map(self.index, names)], attributes)
+        return self.create("tad.value_of", [type], index.results)
+
+    def constant(self, value: float, type: Any) -> Any:
+        """A literal."""
+        return self.create("arith.constant", [type], [], {"value": ir.FloatAttr.get(type, value)})
+
+    def guard(self, rows: Domain, type: Any) -> Any:
+        """A choice by rows, both regions of which are to be filled."""
+        names = in_order(row.form for row in rows)
+        return self.create(
+            "tad.guard", [type], [*map(self.index, names)], {"where": self.set(rows, names)}, regions=2
+        )
+
+    @contextmanager
+    def reduction(
+        self, kind: str, rows: Domain, binders: Sequence[str], places: Sequence[Any], types: Sequence[Any]
+    ) -> Generator[Any]:
+        """A reduction; write into its region, behind the lookups that this begins with."""
+        own, outer, needed = own_lookups(rows, binders)
+        attributes = {"domain": self.set(rows, [*binders, *own], outer)}
+        name = "tad.sums" if len(types) > 1 else "tad.sum"
+        if kind != "sum":
+            name, attributes = "tad.reduce", {"kind": ir.StringAttr.get(kind), **attributes}
+        operands = [self.index(each) for each in (*outer, *needed)][: len(outer)]
+        made = self.create(name, types, operands, attributes, regions=1)
+        with self.region(made, 0, binders, places):
+            for lookup in own:
+                self.index(lookup)
+            yield made
+
+    def apply(self, function: str, operands: Sequence[Any], type: Any, exponent: int = 0) -> Any:
+        """A scalar function; `powi` is an integer power, `choose` by a relation; others are upstream's."""
+        if function == "powi":
+            if (power := self.exponents.get(exponent)) is None:
+                whole = self.types["i64"]
+                value = {"value": ir.IntegerAttr.get(whole, exponent)}
+                power = self.create("arith.constant", [whole], [], value).results[0]
+            return self.create(scalar_ops.INTEGER_POWER, [type], [*operands, power])
+        if function in scalar_ops.SCALAR_FUNCTIONS:
+            return self.create("tad.apply", [type], operands, {"fn": ir.StringAttr.get(function)})
+        if function in scalar_ops.PREDICATES or function.startswith("cmpf "):
+            number = scalar_ops.PREDICATES.get(function)
+            number = int(function.removeprefix("cmpf ")) if number is None else number
+            predicate = ir.IntegerAttr.get(self.types["i64"], number)
+            return self.create("arith.cmpf", [self.types["i1"]], operands, {"predicate": predicate})
+        if function == "convert":
+            return self.create(
+                "arith.extf" if type == self.types["f64"] else "arith.truncf", [type], operands
+            )
+        name = "arith.select" if function == "choose" else scalar_ops.UPSTREAM.get(function, function)
+        return self.create(name, [type], operands)
+
+    def map(
+        self,
+        name: str,
+        types: Sequence[Any],
+        indices: Sequence[str],
+        extents: Sequence[Extent],
+        order: Affine | None,
+        location: Any,
+        attributes: Mapping[str, Any],
+    ) -> Any:
+        """The operation of tensors, a `tad.scan` where they have an order."""
+        rows = box(indices, extents)
+        sizes = [name for name in in_order(row.form for row in rows) if name not in indices]
+        own = {"domain": self.set(rows, indices, sizes), **attributes}
+        if order is not None:
+            name, own["order"] = "tad.scan", self.forms([order], indices)
+        return self.create(name, types, [*map(self.index, sizes)], own, 1, location)
+
+    # -- types, attributes and places ----------------------------------------------------------
+
+    def tensor_type(self, type: str, shape: Iterable[Extent]) -> Any:
+        """A tensor with size symbols has dynamic extents."""
+        dynamic = ir.ShapedType.get_dynamic_size()
+        forms = [as_form(size) for size in shape]
+        dims = [form.constant if form.is_constant else dynamic for form in forms]
+        return ir.RankedTensorType.get(dims, self.types[type])
+
+    def forms(self, forms: Iterable[Affine], names: Sequence[Name]) -> Any:
+        """The affine map of forms over named indices; the same one is read once."""
+        key = (tuple(forms), tuple(names))
+        if key not in self.attributes:
+            self.attributes[key] = map_attribute(key[0], names, self.context)
+        return self.attributes[key]
+
+    def set(self, rows: Iterable[Any], names: Sequence[Name], outer: Sequence[Name] = ()) -> Any:
+        """The integer set of rows."""
+        key = (tuple(rows), tuple(names), tuple(outer))
+        if key not in self.attributes:
+            self.attributes[key] = set_attribute(key[0], names, self.context, outer)
+        return self.attributes[key]
+
+    def place(self, place: Place | None) -> Any:
+        """The location of a place."""
+        if place is None:
+            return self.unknown
+        if place not in self.attributes:
+            self.attributes[place] = ir.Location.file(
+                place.file, place.line, place.column, context=self.context
+            )
+        return self.attributes[place]
+
+    def labelled(self, label: str, where: Any) -> Any:
+        """A location with a name that a person reads."""
+        return ir.Location.name(label, where, context=self.context) if label else where
