@@ -633,7 +633,10 @@ class Chain(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        return chained_in_blocks(function, gpu_of(self.gpu)) if self.gpu else chained(function, RANGES)
+        where = self.where(function)
+        if self.gpu:
+            return chained_in_blocks(function, gpu_of(self.gpu), where)
+        return chained(function, RANGES, where)
 
 
 @register(
@@ -674,12 +677,11 @@ class Windows(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        is_limited = self.limit >= 0
+        is_limited, where = self.limit >= 0, self.where(function)
         if not self.gpu:
-            function = with_tapes(
-                function, self.limit if is_limited else None, lambda m: operations_of(m).count
-            )
-        return with_windows(function, along=not self.gpu, any_size=is_limited)
+            limit = self.limit if is_limited else None
+            function = with_tapes(function, limit, lambda m: operations_of(m).count, where)
+        return with_windows(function, where, along=not self.gpu, any_size=is_limited)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

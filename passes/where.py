@@ -61,9 +61,46 @@ class Filled:
     tensor: str
 
 
-WhereStep = Inline | Store | Merge | Kept | Filled
+@dataclass(frozen=True)
+class AtRows:
+    """The maps of tensors run one after the other for so many rows at a time, which indices of the first one
+    number: rows of all, or steps of a recurrence."""
+
+    TEXT = "at {indices} {rows}: {tensors:tensors}"
+    indices: tuple[str, ...]
+    rows: int
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InWindow:
+    """Of a tensor that is computed step by step so many steps are in memory, by turns."""
+
+    TEXT = "window {tensor:tensor} {steps}"
+    tensor: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class OnTape:
+    """A recurrence saves so many of its states, from which its steps are taken again, `block` at a time, for
+    another that goes back over them."""
+
+    TEXT = "tape {tensor:tensor} {states}[[ by {block}]]"
+    tensor: str
+    states: int
+    block: int = 1
+
+
+WhereStep = Inline | Store | Merge | Kept | Filled | AtRows | InWindow | OnTape
 LEAVE_OUT = "leave the step out"
+SIZES_UNKNOWN, COMPILE_FOR_SIZES = "it needs sizes that are known", "compile for sizes, by `--size`"
 S = TypeVar("S", bound=WhereStep)
+
+
+def _tensors(step: WhereStep) -> tuple[str, ...]:
+    """The tensors that a step names."""
+    return step.tensors if isinstance(step, Merge | AtRows) else (step.tensor,)
 
 
 @dataclass(frozen=True)
@@ -79,7 +116,7 @@ class Given:
 @dataclass
 class Where:
     """The steps of a function that are `given`, None where all are to be chosen, and those that were
-    `made`. Tensors that became `formulas` are computed wherever they are read."""
+    `made`. Tensors that became `formulas`, or values of a nest, are computed where they are read."""
 
     given: Given | None = None
     made: list[WhereStep] = field(default_factory=list[WhereStep])
@@ -89,10 +126,21 @@ class Where:
         """The steps of a kind that are given; None where they are to be chosen."""
         return None if self.given is None else tuple(s for s in self.given.steps if isinstance(s, kind))
 
+    def of_tensors(self, kind: type[S], names: Collection[str]) -> S | None:
+        """The step of a kind that is given for one of some tensors: the first that it names."""
+        steps = self.wanted(kind) or ()
+        return next((s for s in steps if _tensors(s)[0] in names), None)
+
     def note(self, step: WhereStep) -> None:
         """Take in a step that was made."""
         if step not in self.made:
             self.made.append(step)
+
+    def with_merged(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names of tensors, with those that are computed with these and are none."""
+        groups = [step.tensors for step in self.made if isinstance(step, Merge)]
+        found = ([t for group in groups if name in group for t in group] or [name] for name in names)
+        return tuple(dict.fromkeys(name for each in found for name in each))
 
     def check_known(self, step: WhereStep, names: Iterable[str], known: Collection[str]) -> None:
         """Raises CompileError where a step that is given names no tensor, and no formula."""

@@ -231,19 +231,19 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_200,
-    "frontend": 10_600,
+    "lattice": 4_100,
+    "frontend": 10_570,
     "dialect": 3_650,
-    "passes": 45_700,
+    "passes": 45_830,
     "passes/cpu": 1_600,
-    "passes/derivatives": 5_200,
+    "passes/derivatives": 5_110,
     "passes/gpu": 4_600,
-    "passes/maps": 6_250,
+    "passes/maps": 6_450,
     "passes/nest": 8_690,
     "passes/rewrites": 7_240,
     "passes/schedule": 4_700,
-    "passes/supports": 2_200,
-    "passes/terms": 4_300,
+    "passes/supports": 2_150,
+    "passes/terms": 4_240,
     "backend": 16_050,
     "tadc": 28_550,
 }

@@ -25,6 +25,7 @@ from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
 from tadc.passes.maps.run_together import Guards, RunTogether
 from tadc.passes.maps.thin_sets import late_addends
+from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRows, Where
 
 LONG = 1024
 """A row of more elements has a block of its own, one of fewer a warp."""
@@ -45,11 +46,18 @@ ROOM = 2 << 10
 """Bytes of shared memory that are left for joining the results of warps."""
 
 
-def chained_in_blocks(function: MapFunction, gpu: Gpu) -> MapFunction:
-    """The maps of a function, those marked that a block runs for its rows, one after the other."""
+def chained_in_blocks(function: MapFunction, gpu: Gpu, where: Where) -> MapFunction:
+    """The maps of a function, those marked that a block runs for its rows, one after the other.
+
+    Steps that are given say which: raises CompileError where one does not fit.
+    """
     if function.sizes:
+        for step in where.wanted(AtRows) or ():
+            where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
         return function
     function = _gathered(function)
+    if where.given is not None:
+        return _as_given(function, gpu, where)
     waiting, number = function.maps, 0
     while waiting:
         found = [chain for depth in _depths(waiting[0]) if (chain := _chain(waiting, depth, function)).saved]
@@ -58,10 +66,41 @@ def chained_in_blocks(function: MapFunction, gpu: Gpu) -> MapFunction:
         if chain is None or marks is None:
             waiting = waiting[1:]
             continue
+        where.note(AtRows(chain.indices, marks.rows, where.with_merged(chain.named(chain.sums))))
         function, left = chain.arranged(marks, chain.sums, gathers=False)
         number += 1
         wanted = set(map(id, left))
         waiting = tuple(item for item in function.maps if id(item) in wanted)
+    return function
+
+
+def _as_given(function: MapFunction, gpu: Gpu, where: Where) -> MapFunction:
+    """The function with the chains that steps name."""
+    for number, step in enumerate(where.wanted(AtRows) or ()):
+        where.check_known(step, step.tensors, function.tensors())
+        wanted = frozenset(step.tensors)
+        places = (n for n, m in enumerate(function.maps) if any(t.name in wanted for t in m.tensors))
+        start = next(places, None)
+        if start is None:
+            continue
+        first, depth = function.maps[start], len(step.indices)
+        if depth not in _depths(first) or first.marks.chain is not None:
+            where.refuse(step, f"`{step.tensors[0]}` has no such rows, or runs with others above", LEAVE_OUT)
+        if step.indices != (own := first.indices[:depth]):
+            help = f"write `at {', '.join(own)} {step.rows}`"
+            where.refuse(step, "rows are of the first indices of the first tensor", help)
+        chain = _chain(function.maps[start:], depth, function, wanted)
+        marks = _marks(chain, number, gpu, step.rows)
+        found = {*chain.named(chain.sums), *where.formulas}
+        for name in step.tensors:
+            if name not in found:
+                text = f"a block that computes rows of the others cannot compute `{name}`"
+                where.refuse(step, text, "leave it out", "it reads other rows, or what comes later")
+        if marks is None or not 0 < step.rows <= chain.count:
+            text = f"there are {chain.count} rows, and no chain of one map"
+            where.refuse(step, text, "name others, or write fewer rows")
+        where.note(step)
+        function, _ = chain.arranged(marks, chain.sums, gathers=False)
     return function
 
 
@@ -136,8 +175,11 @@ def _fits(member: RowReads) -> bool:
     return not (is_longer and any(isinstance(let.value, Fold) for let in item.body.all_lets()))
 
 
-def _chain(waiting: Sequence[Map], depth: int, function: MapFunction) -> _Chain:
-    """The first map with those after it that can run with it row by row, and read what is computed so."""
+def _chain(
+    waiting: Sequence[Map], depth: int, function: MapFunction, wanted: frozenset[str] | None = None
+) -> _Chain:
+    """The first map with those after it that can run with it row by row, and read what is computed so; of
+    these those that are `wanted`."""
     tensors = function.tensors()
     first = RowReads(waiting[0], tensors, depth)
     chain = _Chain(function, tensors, [first])
@@ -149,11 +191,15 @@ def _chain(waiting: Sequence[Map], depth: int, function: MapFunction) -> _Chain:
 
     def joins(member: RowReads, later: set[str]) -> bool:
         """Whether a map reads what others have in its row, nothing that they compute elsewhere or later."""
-        is_near = not member.near.isdisjoint(near) and made.isdisjoint(member.far)
-        return is_near and later.isdisjoint(member.reads) and _fits(member)
+        is_near = wanted is not None or not member.near.isdisjoint(near)
+        return is_near and made.isdisjoint(member.far) and later.isdisjoint(member.reads) and _fits(member)
 
     for item in waiting[1:]:
         member = RowReads(item, tensors, depth)
+        if item.marks.chain is not None or (wanted is not None and wanted.isdisjoint(member.made)):
+            chain.left.append(item)
+            later |= member.made
+            continue
         is_long = depth in _depths(item) and item.extents[:depth] == shape
         guards: Guards = ()
         if is_long and not joins(member, later) and (guards := late_addends(item, function)):
@@ -174,12 +220,13 @@ def _chain(waiting: Sequence[Map], depth: int, function: MapFunction) -> _Chain:
     return chain
 
 
-def _marks(chain: _Chain, number: int, gpu: Gpu) -> Marks | None:
-    """How the chain runs; None where it is one map, or has too few rows to keep the multiprocessors busy."""
+def _marks(chain: _Chain, number: int, gpu: Gpu, given: int = 0) -> Marks | None:
+    """How the chain runs, for so many rows at a time if these are `given`; None where it is one map, or has
+    too few rows to keep the multiprocessors busy."""
     count, longest = chain.count, chain.longest
     if len(chain.members) + len(chain.sums) < 2 or longest < 2:
         return None
-    if count < gpu.multiprocessors and longest > 8 * LONG:
+    if not given and count < gpu.multiprocessors and longest > 8 * LONG:
         return None
     block = BLOCK if longest <= MOST_CARRIED * BLOCK else 2 * BLOCK
     chain.sums = [one for one in chain.sums if _elements(one.item) <= MOST_CARRIED * block]
@@ -192,7 +239,7 @@ def _marks(chain: _Chain, number: int, gpu: Gpu) -> Marks | None:
         rows = -(-rows // (block // group)) * (block // group)
     if len(chain.members) + len(chain.sums) < 2:
         return None
-    return Marks(chain=number, rows=min(rows, count), blocks=(chain.depth, group, block))
+    return Marks(chain=number, rows=min(given or rows, count), blocks=(chain.depth, group, block))
 
 
 def _elements(item: Map) -> int:

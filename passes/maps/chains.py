@@ -21,10 +21,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 
-from tadc.passes.maps.map import MapFunction, Marks
+from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
 from tadc.passes.maps.run_together import RunTogether
+from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRows, Where
 
 LEAST_BYTES = 768 << 10
 """Tensors of fewer bytes stay in the caches anyway."""
@@ -44,11 +45,14 @@ def _is_small(size: int) -> bool:
     return size < LEAST_BYTES
 
 
-def chained(function: MapFunction, ranges: int) -> MapFunction:
+def chained(function: MapFunction, ranges: int, where: Where) -> MapFunction:
     """The maps of a function, those marked that run in chains, each chain one after the other.
 
-    Threads divide the rows of a chain into so many `ranges`.
+    Threads divide the rows of a chain into so many `ranges`. Steps that are given say which maps run in
+    chains: raises CompileError where one does not fit.
     """
+    if where.given is not None:
+        return _as_given(function, where)
     tensors = function.tensors()
     if function.sizes or len(function.maps) < 2 or _is_small(sum(map(bytes_of, tensors.values()))):
         return function
@@ -63,7 +67,9 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
             continue
         marks = Marks(chain=number, rows=rows)
         known = {id(member.item): member for member in waiting.members}
-        function, left = chain.arranged(marks, chain.summed(rows), gathers=True)
+        sums = chain.summed(rows)
+        where.note(AtRows(chain.indices, rows, where.with_merged(chain.named(sums))))
+        function, left = chain.arranged(marks, sums, gathers=True)
         number += 1
         first, tensors, wanted = 0, function.tensors(), set(map(id, left))
         waiting = _Waiting(
@@ -74,6 +80,62 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
             ]
         )
     return function
+
+
+def _as_given(function: MapFunction, where: Where) -> MapFunction:
+    """The function with the chains that steps name."""
+    number = 0
+    for step in where.wanted(AtRows) or ():
+        if step in where.made:
+            continue
+        number, tensors = number + 1, function.tensors()
+        where.check_known(step, step.tensors, tensors)
+        if function.sizes:
+            where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
+        wanted = [item for item in function.maps if any(t.name in step.tensors for t in item.tensors)]
+        if not wanted:
+            continue
+        taken = [item.marks.chain for item in function.maps if item.marks.chain is not None]
+        chain = _given_chain(step, wanted, function, where)
+        marks = Marks(chain=max(taken, default=-1) + 1, rows=step.rows)
+        where.note(step)
+        function, _ = chain.arranged(marks, chain.sums, gathers=True)
+    return function
+
+
+def _given_chain(step: AtRows, wanted: Sequence[Map], function: MapFunction, where: Where) -> _Chain:
+    """The chain of some maps."""
+    tensors = function.tensors()
+    members = [RowReads(item, tensors, gathers=True) for item in wanted]
+    first, made, others = members[0], set[str](), set[str]()
+    if first.rows is None or not 0 < step.rows <= first.rows:
+        where.refuse(step, f"`{step.tensors[0]}` has no such rows", LEAVE_OUT)
+    known = {name: t for member in members for name, t in (*member.tensors.items(), *member.gathered.items())}
+    chain = _Chain(function, known, [])
+    if step.indices != first.item.indices[:1]:
+        help = f"write `at {first.item.indices[0]} {step.rows}`"
+        where.refuse(step, "rows are of the first index of the first tensor", help)
+    for item in function.maps[function.maps.index(first.item) :]:
+        name = item.tensors[0].name
+        member = next((member for member in members if member.item is item), None)
+        if member is None:
+            others |= {tensor.name for tensor in item.tensors}
+            continue
+        far = made & member.reads - member.near
+        is_whole = member.rows == first.rows and not far
+        if not is_whole:
+            found = row_sum(item, first.rows) if item.marks.chain is None else None
+            if found is None:
+                text = f"reads other rows of `{min(far)}` than its own" if far else "has no such rows"
+                where.refuse(step, f"`{name}` {text}", "leave it out")
+            member = RowReads(item, tensors, row=found.indices[0], gathers=True)
+            chain.sums.append(member)
+        else:
+            chain.add(member)
+        if late := others & member.reads:
+            where.refuse(step, f"`{name}` needs `{min(late)}`, which is computed after these", "leave it out")
+        made, others = (made | member.made, others) if is_whole else (made, others | member.made)
+    return chain
 
 
 class _Waiting:

@@ -134,8 +134,9 @@ class _Fusion:
                 self.by_element.setdefault(element, []).append(group)
         for group in groups:
             if len(group.members) > 1:
-                tensors = (tensor.name for member in group.members for tensor in member.item.tensors)
-                self.where.note(Merge(tuple(tensors)))
+                tensors = tuple(tensor.name for member in group.members for tensor in member.item.tensors)
+                self.where.note(Merge(tensors))
+                self.where.formulas |= set(tensors) - {tensor.name for tensor in group.item.tensors}
         return replace(self.function, maps=self.arranged(groups))
 
     def given(self, reads: Reads) -> _Group | None:

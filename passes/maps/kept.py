@@ -19,7 +19,7 @@ from tadc.passes.maps.map import Map, MapFunction, Tensor
 from tadc.passes.maps.merge_folds import is_expensive
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.terms.costs import CACHED_BYTES
-from tadc.passes.where import LEAVE_OUT, Kept, Merge, Where
+from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, Kept, Merge, Where
 
 MOST_BYTES = 8 << 20
 """All tensors that are kept have no more bytes: a kernel holds them as long as it lives."""
@@ -33,7 +33,7 @@ def keep(function: MapFunction, fused: bool, where: Where) -> MapFunction:
     steps = where.wanted(Kept)
     if function.sizes:
         for step in steps or ():
-            where.refuse(step, "a kernel for any sizes keeps nothing", "compile for sizes, by `--size`")
+            where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
         return function
     kept = {tensor.name for tensor in kept_tensors(function)}
     own = {*function.results, *(load.tensor for m in function.maps if m.marks.in_place for load in m.loads())}

@@ -34,6 +34,16 @@ class RunTogether:
         first = self.members[0]
         return math.prod(extent.constant for extent in first.item.extents[: first.depth])
 
+    @property
+    def indices(self) -> tuple[str, ...]:
+        """The indices of the first map that number rows."""
+        first = self.members[0]
+        return first.item.indices[: first.depth]
+
+    def named(self, sums: Sequence[RowReads]) -> tuple[str, ...]:
+        """The tensors of the maps, and of those of the sums that run with them."""
+        return tuple(tensor.name for member in (*self.members, *sums) for tensor in member.item.tensors)
+
     def add(self, member: RowReads, guards: Guards = ()) -> None:
         """Let a map run with the others, but for what guards on a thin set add to it."""
         self.members.append(member)

@@ -28,6 +28,7 @@ from tadc.passes.maps.step_sums import sums_by_step
 from tadc.passes.maps.windows import weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.long_steps import is_worth_running_along
+from tadc.passes.where import LEAVE_OUT, AtRows, InWindow, Where
 
 NEAR = 128 << 10
 """The steps that run at a time stay near: a part of the second-level cache."""
@@ -36,19 +37,110 @@ MOST_ROWS = 64
 """No more steps run at a time: what a call of a map costs is little beside so many."""
 
 
-def with_windows(function: MapFunction, *, along: bool = True, any_size: bool = False) -> MapFunction:
+def with_windows(
+    function: MapFunction, where: Where, *, along: bool = True, any_size: bool = False
+) -> MapFunction:
     """The function, with marks on maps of which the last steps are kept, and, if maps may run `along`, on
-    those that run along with these: where that saves memory that counts, or with `any_size` everywhere."""
+    those that run along with these: where that saves memory that counts, or with `any_size` everywhere.
+
+    Steps that are given say it in the place of that. Raises CompileError where one does not fit.
+    """
     seeds = [item.tensors[0].name for item in function.maps if item.order is not None]
+    marked = {item.tensors[0].name for item in function.maps if item.marks != Marks()}
     for number, name in enumerate(seeds):
         seed = next(item for item in function.maps if item.tensors[0].name == name)
         if seed.marks != Marks():
             continue
-        found = _sweep(seed, function, number, any_size=any_size) if along else None
-        if found is None and (window := window_of(seed, function, any_size=any_size)) is not None:
+        if where.given is not None:
+            step = where.of_tensors(AtRows, [tensor.name for tensor in seed.tensors])
+            found = _given_sweep(step, seed, function, number, where) if step else None
+        else:
+            found = _sweep(seed, function, number, where, any_size=any_size) if along else None
+        if found is None and (window := _window(seed, function, where, any_size=any_size)) is not None:
             found = with_maps(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
         function = found or function
+    for item in function.maps:
+        if item.marks.window is not None and item.tensors[0].name not in marked:
+            where.note(InWindow(item.tensors[0].name, item.marks.window.rows))
+    _check_all_fit(function, where, along=along)
     return function
+
+
+def _check_all_fit(function: MapFunction, where: Where, *, along: bool) -> None:
+    """Raises CompileError for a step that is given for what is no recurrence, or nothing that runs along."""
+    made = {tensor.name: item for item in function.maps for tensor in item.tensors}
+    for step in where.wanted(InWindow) or ():
+        where.check_known(step, [step.tensor], made)
+        if (item := made.get(step.tensor)) is not None and item.marks.window is None:
+            where.refuse(step, f"`{step.tensor}` is no recurrence, and runs along with none", LEAVE_OUT)
+    for step in where.wanted(AtRows) or ():
+        item = made.get(step.tensors[0])
+        if item is not None and item.order is not None and item.marks.sweep is None:
+            text = "runs in launches of its own" if not along else "has steps of another kind above"
+            where.refuse(step, f"`{step.tensors[0]}` {text}", LEAVE_OUT)
+
+
+def _window(
+    item: Map,
+    function: MapFunction,
+    where: Where,
+    members: Sequence[Map] = (),
+    rows: int = 0,
+    *,
+    any_size: bool = False,
+) -> Window | None:
+    """The window of a map; where steps are given, the one that these say."""
+    if where.given is None:
+        return window_of(item, function, members, rows, any_size=any_size)
+    step = where.of_tensors(InWindow, [tensor.name for tensor in item.tensors])
+    if step is None:
+        return None
+    window = window_of(item, function, members, rows, is_given=True)
+    if window is None:
+        help = "let what reads it run along, by `at`" if not members else LEAVE_OUT
+        where.refuse(step, f"`{step.tensor}` is read more than a few steps later, or is a result", help)
+    if step.steps < window.rows:
+        text = f"{window.rows} steps of `{step.tensor}` are needed at a time"
+        where.refuse(step, text, f"write `window {step.tensor} {window.rows}`")
+    return replace(window, rows=step.steps)
+
+
+def _given_sweep(step: AtRows, seed: Map, function: MapFunction, number: int, where: Where) -> MapFunction:
+    """The function where those maps run with the steps of a recurrence that a step names."""
+    followers = followers_of(seed, function, any_size=True, wanted=frozenset(step.tensors))
+    if followers is None:
+        where.refuse(step, f"`{step.tensors[0]}` does not go along one index", LEAVE_OUT)
+    index = seed.indices[followers.axis]
+    if step.indices != (index,):
+        where.refuse(step, f"the steps of `{step.tensors[0]}` go along `{index}`", f"write `at {index}`")
+    function, members = followers.function, followers.members
+    where.check_known(step, step.tensors, function.tensors())
+    found = followers.sums.keys() | followers.made.keys() | where.formulas
+    for name in step.tensors:
+        if name not in found:
+            text = f"`{name}` cannot run along: it reads other steps, or what is computed later"
+            where.refuse(step, text, "leave it out")
+    if step.rows > 1 and function.sizes:
+        where.refuse(step, "where sizes are not known, one step is taken at a time", f"write `at {index} 1`")
+    windows = {m.tensors[0].name: _window(m, function, where, members, step.rows) for m in members}
+    made = _marked(members, number, step.rows, windows)
+    maps = arranged(function, made)
+    if maps is None:
+        where.refuse(step, "another map would have to run before these and after", "name fewer tensors")
+    where.note(step)
+    return replace(function, maps=maps)
+
+
+def _marked(
+    members: Iterable[Map], number: int, rows: int, windows: Mapping[str, Window | None]
+) -> list[Map]:
+    """The members of a sweep with their marks."""
+    made: list[Map] = []
+    for member in members:
+        window = windows[member.tensors[0].name]
+        marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
+        made.append(replace(member, marks=marks))
+    return made
 
 
 def with_maps(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
@@ -61,6 +153,7 @@ def _sweep(
     seed: Map,
     function: MapFunction,
     number: int,
+    where: Where,
     whole: frozenset[str] = frozenset(),
     *,
     any_size: bool,
@@ -82,16 +175,17 @@ def _sweep(
         return None
     found = {member.tensors[0].name for member in members}
     if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
-        return _sweep(seed, followers.before, number, whole | useless, any_size=any_size)
+        return _sweep(seed, followers.before, number, where, whole | useless, any_size=any_size)
     rows = _rows(members, windows)
-    marked: list[Map] = []
     for member in members:
-        window = windows[member.tensors[0].name]
-        window = window and window_of(member, function, members, rows, any_size=any_size)
-        marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
-        marked.append(replace(member, marks=marks))
-    maps = arranged(function, marked)
-    return None if maps is None else replace(function, maps=maps)
+        if windows[name := member.tensors[0].name] is not None:
+            windows[name] = window_of(member, function, members, rows, any_size=any_size)
+    maps = arranged(function, _marked(members, number, rows, windows))
+    if maps is None:
+        return None
+    names = where.with_merged(followers.named(members))
+    where.note(AtRows((seed.indices[followers.axis],), rows, names))
+    return replace(function, maps=maps)
 
 
 def followers_of(
@@ -102,8 +196,10 @@ def followers_of(
     *,
     later: frozenset[str] = frozenset(),
     any_size: bool = False,
+    wanted: frozenset[str] | None = None,
 ) -> Followers | None:
-    """A recurrence and those that may run along with it; None where no index of it counts steps.
+    """A recurrence and those that may run along with it, or of these those that are `wanted`; None where no
+    index of it counts steps.
 
     Maps that compute one of the `whole` tensors have no sums by step; those that are larger than a step only
     with `any_size`. Recurrences that compute those `along` are read by others that run along. What reads a
@@ -114,9 +210,10 @@ def followers_of(
         return None
     axis = next(n for n, weight in enumerate(weights) if weight)
     first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
-    followers = Followers(first, function, whole, along, later, any_size)
+    followers = Followers(first, function, whole, along, later, any_size, wanted)
     if more := followers.read_along() - along:
-        return followers_of(seed, function, whole, along | more, later=later, any_size=any_size)
+        along |= more
+        return followers_of(seed, function, whole, along, later=later, any_size=any_size, wanted=wanted)
     return followers
 
 
@@ -135,7 +232,9 @@ class Followers:
         along: frozenset[str],
         later: frozenset[str],
         any_size: bool,
+        wanted: frozenset[str] | None,
     ) -> None:
+        self.wanted = wanted
         self.before, self.first, self.whole, self.along = function, first, whole, along
         self.any_size = any_size
         self.members, self.sums = [first], dict[str, list[str]]()
@@ -147,15 +246,27 @@ class Followers:
             maps += self.taken(item)
         self.function = replace(function, maps=tuple(maps)) if self.sums else function
 
+    @property
+    def axis(self) -> int:
+        """Which index of the recurrence counts steps."""
+        assert self.first.marks.sweep is not None
+        return self.first.marks.sweep.index
+
+    def named(self, members: Iterable[Map]) -> tuple[str, ...]:
+        """The tensors of members, by their names before sums were recurrences."""
+        before = {name: whole for whole, made in self.sums.items() for name in made}
+        return tuple(dict.fromkeys(before.get(t.name, t.name) for m in members for t in m.tensors))
+
     def taken(self, item: Map) -> list[Map]:
         """What stands in the place of a map, which may be a member."""
         names, reads = {tensor.name for tensor in item.tensors}, {load.tensor for load in item.loads()}
         is_apart = reads.isdisjoint(self.made) and names.isdisjoint(self.along)
         if is_apart and reads.isdisjoint(self.later):
             return [item]
-        if reads.isdisjoint(self.later) and self.joins(item):
+        is_wanted = self.wanted is None or not names.isdisjoint(self.wanted)
+        if is_wanted and reads.isdisjoint(self.later) and self.joins(item):
             return [item]
-        found = self.summed(item)
+        found = self.summed(item) if is_wanted else [item]
         self.later |= names
         return found
 

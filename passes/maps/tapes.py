@@ -28,8 +28,9 @@ from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
-from tadc.passes.maps.taped_pairs import Pair, all_kept, bytes_in_lines
+from tadc.passes.maps.taped_pairs import MOST_SLOTS, Pair, all_kept, bytes_in_lines
 from tadc.passes.maps.windows import MOST_STEPS, is_within, most_of, steps_of, weights_of, window_of
+from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, OnTape, Where
 
 _FIRST = 1 << 20
 """The numbers of these chains begin here: those of others are below."""
@@ -38,13 +39,49 @@ MORE = 8
 """Where a limit cannot be met, states may take this part of what tensors take at least."""
 
 
-def with_tapes(function: MapFunction, limit: int | None, work: Callable[[Map], Count]) -> MapFunction:
+def with_tapes(
+    function: MapFunction, limit: int | None, work: Callable[[Map], Count], where: Where
+) -> MapFunction:
     """The function where recurrences and those that go back over their steps have marks of how they run, so
     that its tensors in between take `limit` bytes, as far as they can; `work` tells the operations of a map.
 
     Without a limit (None) that is so for recurrences whose steps take less time to take again than to keep.
-    Where sizes are not known, all steps are kept.
+    Where sizes are not known, all steps are kept. Steps that are given say it in the place of that: raises
+    CompileError where one does not fit.
     """
+    if where.given is not None:
+        return _as_given(function, where)
+    found = _chosen(function, limit, work)
+    for item in found.maps:
+        tape = item.marks.tape
+        if tape is not None and item.order is not None:
+            where.note(OnTape(item.tensors[0].name, tape.slots, tape.block))
+    return found
+
+
+def _as_given(function: MapFunction, where: Where) -> MapFunction:
+    """The function where recurrences save the states that steps say."""
+    for number, step in enumerate(where.wanted(OnTape) or ()):
+        where.check_known(step, [step.tensor], function.tensors())
+        seed = next((m for m in function.maps if any(t.name == step.tensor for t in m.tensors)), None)
+        if seed is None:
+            continue
+        if function.sizes:
+            where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
+        is_free = seed.order is not None and seed.marks == Marks()
+        pair = _pair(seed, function, _FIRST + 2 * number) if is_free else None
+        if pair is None:
+            text = "no other recurrence alone goes back over the steps"
+            where.refuse(step, f"{text} of `{step.tensor}`", LEAVE_OUT)
+        if not step.states <= min(pair.count, MOST_SLOTS) or step.block > pair.count:
+            where.refuse(step, f"there are {pair.count} steps, and states for {MOST_SLOTS}", "write fewer")
+        function = pair.taped(pair.function, step.block, step.states)
+        where.note(step)
+    return function
+
+
+def _chosen(function: MapFunction, limit: int | None, work: Callable[[Map], Count]) -> MapFunction:
+    """The function where recurrences save states by a limit, or by cost."""
     if limit is None and function.sizes:
         return function
     pairs: list[Pair] = []

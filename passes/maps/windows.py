@@ -53,11 +53,13 @@ def window_of(
     rows: int = 0,
     *,
     any_size: bool = False,
+    is_given: bool = False,
 ) -> Window | None:
     """The window of a map's tensors in between; None where all of them are to be kept.
 
     The map may be one of `members` of a sweep, which run for so many `rows` of steps at a time; others than
-    these read its last steps alone, or all are kept. With `any_size` it need not be worth much memory.
+    these read its last steps alone, or all are kept. With `any_size` it need not be worth much memory, and
+    if it `is_given` none.
     """
     weights = weights_of(item)
     between = {tensor.name for tensor in memory_of(function).temporaries}
@@ -77,7 +79,7 @@ def window_of(
             back = max(back, most if member is None else most + rows - 1)
     window = replace(window, rows=max(back + 1, rows))
     least = 0 if any_size else LEAST_BYTES
-    return window if _is_worth(tensors[0], window, least) else None
+    return window if is_given or _is_worth(tensors[0], window, least) else None
 
 
 def distances_of(item: Map, function: MapFunction) -> Iterator[Distance]:

@@ -24,6 +24,7 @@ from tadc.passes.rewrites.materialise import materialise_program
 from tadc.passes.terms.batched import batched
 from tadc.passes.terms.checked_reads import reads_out_of_range
 from tadc.passes.terms.expansion import Expander
+from tadc.passes.where import Where
 from tests.dialect.support import program, written
 from tests.frontend.checking import checked
 
@@ -171,7 +172,7 @@ def test_maps_that_look_up_are_not_kept() -> None:
     text = "src: index[64] in 64\nx: f64[64]\nlet c[e: 64] = exp(sin(src[e]))\nlet d[e: 64] = exp(sin(e))\n"
     module = written(text + "f[e] = x[e] * c[e] * d[e]")
     (function,) = tad_functions(module.operation)
-    found = keep(read_maps(function), fused=True)
+    found = keep(read_maps(function), fused=True, where=Where())
     assert {item.tensors[0].name for item in found.maps if item.marks.kept} == {"d"}
 
 
