@@ -5,23 +5,7 @@
         %1 = tad.read %a[%i, %j + %k] : tensor<3x8xf64>
         tad.yield %1 : f64
       }
-      %m = tad.reduce "max" (%k) in {0 <= %k <= 4} -> f64 {
-        %1 = tad.read %a[%i, %k] : tensor<3x8xf64>
-        tad.yield %1 : f64
-      }
-      %2 = tad.guard where {%i == 2} -> f64 {
-        tad.yield %m : f64
-      } else {
-        %3 = tad.index %i + %j floordiv 2 : index
-        %4 = tad.value_of %3 : f64
-        %5 = tad.apply "sigmoid"(%4) : f64
-        tad.yield %5 : f64
-      }
-      tad.yield %2 : f64
-    }
-
-    %g = tad.scan %own (%i) by %i -> tensor<3xf64> {
-      …
+      tad.yield %0 : f64
     }
 
 It stands for MLIR's generic form line by line. Operands are the names used, in order of
@@ -74,7 +58,9 @@ def to_text(operation: Any, *, debug_info: bool = False, generic: bool = False) 
         assume_verified=True,
     )
     text = text if text.endswith("\n") else text + "\n"
-    return text if generic or '"tad.' not in text else text_writer.write(text, operation.context)
+    if generic or '"tad.' not in text:
+        return text
+    return text_writer.write(text, operation, debug_info=debug_info)
 
 
 def to_generic(text: str, filename: str = _BUFFER) -> str:

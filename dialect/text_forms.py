@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from tadc.dialect.text_indices import Space
 from tadc.dialect.text_tokens import Token
@@ -39,7 +40,8 @@ class Op:
     token: Token
     result: str = ""
     operands: list[Token] = field(default_factory=list[Token])
-    attributes: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
+    attributes: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    said: dict[str, Any] = field(default_factory=dict[str, Any])
     binders: list[tuple[Token, str]] = field(default_factory=list[tuple[Token, str]])
     own: tuple[Token, str] | None = None
     lookups: list[Op] = field(default_factory=list["Op"])
@@ -61,7 +63,7 @@ class Op:
 
     def give(self, key: str, value: str, token: Token) -> None:
         """Set an attribute, said at a token."""
-        self.attributes.append((key, f"{key} = {value}", token.start))
+        self.attributes.append((f"{key} = {value}", token.start))
 
     def types(self) -> tuple[list[str], str]:
         """The types of its operands and of its result, which follow from those that its form says."""
@@ -83,12 +85,6 @@ def element_type(type: str) -> str:
     """The element type of a plain tensor type, else nothing."""
     match = re.fullmatch(r"tensor<(?:[\d?]+x)*([a-z]\w*)>", type.replace(" ", ""))
     return match.group(1) if match else ""
-
-
-def dimensions_of(set: str) -> int:
-    """The number of dimensions of an integer set."""
-    match = re.match(r"affine_set<\(([^)]*)\)", set)
-    return len(match.group(1).split(",")) if match and match.group(1).strip() else 0
 
 
 def box_attribute(type: str, rank: int) -> str:

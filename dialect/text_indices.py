@@ -44,7 +44,6 @@ class Space:
     binders: Sequence[str] | None = None
     operands: list[Token] = field(default_factory=list[Token])
     closed: bool = False
-    kind = "value"
 
     def name(self, token: Token) -> str:
         """The dimension or symbol of a name."""
@@ -175,7 +174,7 @@ class Cursor(TokenCursor):
             return f"({inner})"
         if token.kind == "number" and token.text.isdigit():
             return self.take().text
-        return space.name(self.expect_kind(space.kind, "an index such as `%i` or a number"))
+        return space.name(self.expect_kind("value", "an index such as `%i` or a number"))
 
     def forms(self, space: Space, close: str) -> list[str]:
         """Index expressions separated by commas, up to a closing bracket."""

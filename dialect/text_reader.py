@@ -77,9 +77,7 @@ class _Reader(Cursor):
     def call(self, op: Op) -> None:
         """Write `"tad.read"(%a, %i)`."""
         self.out.put(f'"{op.name}"(', op.token.start)
-        for number, operand in enumerate(op.operands):
-            self.out.put(", " if number else "", operand.start)
-            self.out.put(operand.text, operand.start)
+        self.out.put_all((operand.text, operand.start) for operand in op.operands)
         self.out.put(")", op.token.start)
 
     def open(self, op: Op) -> None:
@@ -88,9 +86,8 @@ class _Reader(Cursor):
         self.out.put(" ({", self.token.start)
         given = [(name, "index", place) for name, place in op.binders]
         given += [(op.own[0], op.result_type, op.own[1])] if op.own else []
-        for number, (name, type, place) in enumerate(given):
-            self.out.put(", " if number else " ^bb0(", name.start)
-            self.out.put(f"{name.text}: {type}{place}", name.start)
+        self.out.put(" ^bb0(" if given else "", self.token.start)
+        self.out.put_all((f"{name.text}: {type}{place}", name.start) for name, type, place in given)
         self.out.put("):" if given else "", self.token.start)
         self.scopes.append({name.text[1:] for name, _, _ in given})
 
@@ -104,7 +101,7 @@ class _Reader(Cursor):
         brace = self.expect("{")
         if opened not in self.tokens.partner:
             raise TextError("this `{` is never closed", brace)
-        self.out.skip_to(brace.end, keep_lines=True)
+        self.out.skip_to(brace.end)
         for lookup in op.lookups:
             self.out.put(f" %{lookup.result} = ", lookup.token.start)
             self.call(lookup)
@@ -114,17 +111,16 @@ class _Reader(Cursor):
 
     def finish(self, op: Op) -> None:
         """Attributes, types, and a location unless one is given."""
-        for number, (_, text, origin) in enumerate(op.attributes):
-            self.out.put(", " if number else " {", op.token.start)
-            self.out.put(text, origin)
         if op.attributes:
-            self.out.put("}", op.attributes[-1][2])
+            self.out.put(" {", op.token.start)
+            self.out.put_all(op.attributes)
+            self.out.put("}", op.attributes[-1][1])
         types, result = op.types()
         text = f" : ({', '.join(types)}) -> {result or '()'}"
         if op.place or not self.tokens.is_at(self.at, "loc", "("):
             text += op.place or self.location(op.token, op.result)
         self.out.put(text, op.token.start)
-        self.out.skip_to(self.tokens[self.at - 1].end, keep_lines=True)
+        self.out.skip_to(self.tokens[self.at - 1].end)
 
     def location(self, token: Token, name: str) -> str:
         """The place of a token, with a name."""
@@ -262,7 +258,7 @@ class _Reader(Cursor):
             raise TextError("this `{` is never closed", brace)
         self.at = self.tokens.partner[start] + 1
         for first, end in self.tokens.split(start + 1, self.at - 1):
-            op.attributes.append(("", self.tokens.flat(first, end), self.tokens[first].start))
+            op.attributes.append((self.tokens.flat(first, end), self.tokens[first].start))
 
     def attribute(self, keyword: str) -> str:
         """`affine_set<…>` or an alias."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,16 +14,11 @@ from tadc.dialect.text_tokens import Token, Tokens
 Row = tuple[Sum, int, bool]  # terms, constant, whether an equality
 
 
-@dataclass
-class _Renaming(Space):
-    """Dimensions and symbols as SSA names."""
-
-    names: dict[str, str] = field(default_factory=dict[str, str])
-    kind = "word"
+class _Named(Space):
+    """SSA names as they are."""
 
     def name(self, token: Token) -> str:
-        """The SSA name of a dimension or a symbol."""
-        return self.names.get(token.text, token.text)
+        return token.text
 
 
 @dataclass
@@ -71,9 +67,10 @@ def _renamed(text: str, operands: Sequence[str], binders: Sequence[str] | None, 
     """The body of `affine_set<… : (…)>` over SSA names."""
     dims, symbols = (operands, ()) if binders is None else (binders, operands)
     names = {f"d{i}": name for i, name in enumerate(dims)} | {f"s{i}": name for i, name in enumerate(symbols)}
-    space, cursor = _Renaming(names=names), Cursor(Tokens(text))
-    close = len(cursor.tokens) - 3
-    cursor.at = cursor.tokens.partner.get(close, close) + 1
+    body = re.sub(
+        r"\b[ds]\d+\b", lambda match: names[match[0]], text[text.rindex(": (" if is_set else "-> (") :]
+    )
+    space, cursor = _Named(), Cursor(Tokens(body), at=2)
     if not is_set:
         return ", ".join(_spell_form(*form) for form in cursor.listed(")", lambda: _form(cursor, space)))
     return _spell_rows(cursor.listed(")", lambda: _row(cursor, space)))

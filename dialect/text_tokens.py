@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -126,10 +127,15 @@ class Rebuilt:
         if text:
             self._add(text, origin, copied=False)
 
-    def skip_to(self, end: int, *, keep_lines: bool) -> None:
-        """Leave out the source up to an offset, but for its line ends where these are kept."""
-        if keep_lines:
-            self.put("\n" * self.source.count("\n", self.read, end), self.read)
+    def put_all(self, pieces: Iterable[tuple[str, int]]) -> None:
+        """Add new pieces, each with its origin, and commas between."""
+        for number, (text, origin) in enumerate(pieces):
+            self.put(", " if number else "", origin)
+            self.put(text, origin)
+
+    def skip_to(self, end: int) -> None:
+        """Leave out the source up to an offset, but for its line ends."""
+        self.put("\n" * self.source.count("\n", self.read, end), self.read)
         self.read = max(self.read, end)
 
     def _add(self, text: str, origin: int, *, copied: bool) -> None:

@@ -1,36 +1,36 @@
 """MLIR's generic form to the readable form.
 
-An op whose text has not the expected shape stays as it is. Index expressions and sets are
+MLIR writes an operation a line. What `tad` operations are is known from the IR, and what values are
+called from the text. An op that is not as expected stays as it is. Index expressions and sets are
 written over SSA names where reading that gives the attribute and the operands back,
 which is tried; else as MLIR writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
-from tadc.dialect.text_forms import PIECES, Op, box_attribute, dimensions_of
-from tadc.dialect.text_indices import Cursor, TextError
+from tadc.dialect.text_forms import PIECES, Op, box_attribute
 from tadc.dialect.text_spelling import Speller
-from tadc.dialect.text_tokens import Rebuilt, Token, Tokens
-from tadc.frontend.deep import deep_recursion
+from tadc.dialect.text_tokens import Token
+
+_OP = re.compile(r'(\s*)(?:(%\S+) = )?"(tad\.\w+)"\(([^)]*)\)')
+_ARGUMENT = re.compile(r"(%[\w$.-]+): (?:index|tensor<)")
+_BARE = re.compile(r"[A-Za-z_][\w$.]*")
+_BODY = "\0"  # where the text of a region stands
 
 
-def write(text: str, context: ir.Context) -> str:
-    """The readable form of a text in which `tad` ops are generic, of attributes of a context."""
-    writer = _Writer(text, context)
-    with deep_recursion():
-        writer.run(len(writer.tokens) - 1)
-    writer.out.copy_to(len(text))
-    return writer.out.text
-
-
-_BODY = "\0"  # where the text of a region stands, which is written after that around it
+def write(text: str, operation: ir.Operation, *, debug_info: bool = False) -> str:
+    """The readable form of the text of an operation, in which `tad` ops are generic."""
+    return "\n".join(_Writer(text, operation, debug_info).lines())
 
 
 class _Shape(Exception):
-    """An op whose text is not as expected."""
+    """An op that is not as expected."""
 
 
 def _check(good: bool) -> None:
@@ -39,148 +39,127 @@ def _check(good: bool) -> None:
         raise _Shape
 
 
-class _Writer(Cursor):
-    """Copies a text up to each generic op, reads that, and puts what its pattern says."""
+class _Writer:
+    """Goes through the lines of a text, and the operations that are in them."""
 
-    def __init__(self, text: str, context: ir.Context) -> None:
-        super().__init__(Tokens(text))
-        self.out = Rebuilt(text)
-        self.speller = Speller(context)
+    def __init__(self, text: str, operation: ir.Operation, debug_info: bool) -> None:
+        self.text, self.debug_info = text.split("\n"), debug_info
+        self.speller = Speller(operation.context)
+        self.operations: list[Any] = []
+        operation.walk(self.meet, ir.WalkOrder.PRE_ORDER)
+        self.line = self.met = 0
+        self.opened: list[list[str]] = []
+        """What stands behind the regions of ops that are open; nothing of those that stay generic."""
 
-    def run(self, end: int) -> None:
-        """All ops up to a token."""
-        while self.at < end:
-            if self.token.kind == "string" and self.token.text[1:-1] in PIECES:
-                self.op()
-            else:
-                self.at += 1
+    def meet(self, operation: Any) -> ir.WalkResult:
+        if operation.name.startswith("tad."):
+            self.operations.append(operation)
+        return ir.WalkResult.ADVANCE
 
-    def op(self) -> None:
-        """One op with its regions."""
-        start = self.at
-        try:
-            op, bodies = self.generic()
-            end = self.at
-            head, *rest = self.fields(op).split(_BODY)
-        except (_Shape, TextError, KeyError):
-            self.at = start + 1
-            return
-        self.replace(start, f"{op.name} {head}", bodies[0][0] if bodies else end)
-        for number, text in enumerate(rest):
-            self.run(bodies[number][1])
-            self.replace(self.at, text, bodies[number + 1][0] if number + 1 < len(bodies) else end)
+    def lines(self) -> Iterator[str]:
+        """The lines of the readable form."""
+        while self.line < len(self.text):
+            line, before = self.text[self.line], (self.line + 1, self.met + 1)
+            found, bare = _OP.match(line), line.lstrip()
+            if found:
+                try:
+                    line = self.op(found)
+                    before = (self.line, self.met)
+                except (_Shape, KeyError, ValueError):
+                    self.opened += [[]] if line.endswith("({") else []
+                self.met = before[1]
+            elif bare.startswith(("})", "}, {")):
+                rest = self.opened[-1]
+                if bare.startswith("})"):
+                    self.opened.pop()
+                if rest:
+                    line = line[: -len(bare)] + rest.pop(0)
+            elif line.endswith("({"):
+                self.opened.append([])
+            self.line = before[0]
+            yield line
+
+    def op(self, found: re.Match[str]) -> str:
+        """The line of an op, up to its first region."""
+        op = self.generic(found)
+        head, *rest = self.fields(op).split(_BODY)
+        if rest:
+            self.opened.append([*rest[:-1], rest[-1] + op.place])
+        name = f"{found[2]} = " if found[2] else ""
+        return f"{found[1]}{name}{op.name} {head}{'' if rest else op.place}"
 
     def fields(self, op: Op) -> str:
         """What its pattern says."""
         pieces = PIECES[op.name]
         return "".join(FIELDS[text](self, op) if n % 2 else text for n, text in enumerate(pieces))
 
-    def replace(self, start: int, text: str, end: int) -> None:
-        """Put a text where tokens `start .. end - 1` are, and go on after them."""
-        self.out.copy_to(self.tokens[start].start)
-        self.out.put(text, self.tokens[start].start)
-        self.out.skip_to(self.tokens[end - 1].end, keep_lines=False)
-        self.at = end
-
     # -- the generic form ----------------------------------------------------------------------
 
-    def generic(self) -> tuple[Op, list[tuple[int, int]]]:
-        """An op, and from where to where each of its bodies is."""
-        op = Op(self.token.text[1:-1], self.take())
-        self.expect("(")
-        op.operands = self.values(")")
-        bodies = self.listed(")", self.braces) if self.accept("(") else []
-        if self.token.text == "{":
-            for start, end in self.tokens.split(*self.braces()):
-                op.attributes.append((self.tokens[start].text, self.tokens.flat(start, end), 0))
-        self.expect(":")
-        types = self.types()
-        self.expect("->")
-        given = self.types() if self.token.text == "(" else [self.after_angles()]
-        _check(len(bodies) == op.regions and len(given) < 2)
+    def generic(self, found: re.Match[str]) -> Op:
+        """The op of a line, and what its region binds, which following lines say."""
+        made = self.operations[self.met]
+        self.met, self.line = self.met + 1, self.line + 1
+        op = Op(found[3], _value(""), result=(found[2] or "")[1:], place=self.place(made))
+        op.operands = [_value(name) for name in found[4].split(", ") if name]
+        op.said = {name: made.attributes[name] for name in made.attributes}
+        types = [str(value.type) for value in made.operands]
+        given = [str(value.type) for value in made.results]
         op.tensor_type = types[0] if types else ""
         op.result_type = "".join(given) or op.tensor_type
+        _check(len(made.regions) == PIECES[op.name].count("region") and len(given) < 2)
         _check(bool(op.result_type) and op.types() == (types, "".join(given)))
-        return op, [self.body(op, *body) for body in bodies]
+        for region in made.regions:
+            _check(len(region.blocks) == 1)
+            if op.regions == 1:
+                self.binders(op, region.blocks[0])
+            else:
+                _check(not list(region.blocks[0].arguments))
+        return op
 
-    def braces(self) -> tuple[int, int]:
-        """What is in braces or brackets."""
-        start, self.at = self.at, self.tokens.partner[self.at] + 1
-        return start + 1, self.at - 1
-
-    def types(self) -> list[str]:
-        """`(index, index)`."""
-        return [self.tokens.flat(*part) for part in self.tokens.split(*self.braces())]
-
-    def body(self, op: Op, start: int, end: int) -> tuple[int, int]:
-        """What is in a region behind what it binds: its arguments, and the lookups that its set speaks of."""
-        after = self.at
-        blocks = self.blocks(start, end)
-        _check(blocks == [start] * len(blocks) and not (blocks and op.regions > 1))
-        self.at = start + len(blocks)
-        if blocks:
-            self.binders(op)
-            self.expect(":")
-        if "lookups" in PIECES[op.name]:
-            for _ in range(dimensions_of(_attribute(op, "domain")) - len(op.binders)):
-                op.lookups.append(self.lookup())
-        start, self.at = self.at, after
-        return start, end
-
-    def blocks(self, start: int, end: int) -> list[int]:
-        """The block labels of a region itself."""
-        found: list[int] = []
-        while start < end:
-            if self.tokens[start].kind == "block" and self.tokens[start - 1].text not in ("[", ",", "("):
-                found.append(start)
-            start = self.tokens.partner.get(start, start) + 1
-        return found
-
-    def binders(self, op: Op) -> None:
-        """`(%i: index, %own: tensor<4xf64>)`, all of them indices but for the tensor itself."""
-        for start, end in self.tokens.split(*self.braces()):
-            place = self.tokens.flat(self.tokens.after_angles(start + 2), end)
-            op.binders.append((self.tokens[start], f" {place}" if place else ""))
-            is_own = "own" in PIECES[op.name] and self.tokens.is_at(end, ")")
-            _check(self.tokens.is_at(start + 1, ":") and (is_own or self.tokens.is_at(start + 2, "index")))
+    def binders(self, op: Op, block: Any) -> None:
+        """`^bb0(%i: index, %own: tensor<4xf64>):`, and the lookups that the set speaks of."""
+        arguments = list(block.arguments)
+        if arguments:
+            names = _ARGUMENT.findall(self.text[self.line])
+            self.line += 1
+            _check(len(names) == len(arguments))
+            op.binders = [(_value(n), self.place(a)) for n, a in zip(names, arguments, strict=True)]
         if "own" in PIECES[op.name]:
+            _check(bool(op.binders))
             op.own = op.binders.pop()
+        _check(all(isinstance(a.type, ir.IndexType) for a in arguments[: len(op.binders)]))
+        for _ in lookups_of(block.owner) if "lookups" in PIECES[op.name] else ():
+            found = _OP.match(self.text[self.line])
+            _check(found is not None and found[3] == "tad.lookup")
+            op.lookups += [self.generic(found)] if found else []
 
-    def lookup(self) -> Op:
-        """`%t = "tad.lookup"(…) …`."""
-        name = self.take().text[1:]
-        self.expect("=")
-        made, _ = self.generic()
-        _check(made.name == "tad.lookup")
-        made.result = name
-        if self.tokens.is_at(self.at, "loc", "("):
-            start, self.at = self.at, self.tokens.partner[self.at + 1] + 1
-            made.place = f" {self.tokens.flat(start, self.at)}"
-        return made
+    def place(self, where: Any) -> str:
+        """The location of an op or an argument, where locations are written."""
+        return f" {where.location}" if self.debug_info else ""
 
     # -- fields --------------------------------------------------------------------------------
 
     def order(self, op: Op) -> str:
         """The form of an order."""
-        order = _take(op, "order")
+        order = str(op.said.pop("order"))
         return self.speller.spell(order, [], op.bound, closed=True) or order
 
     def box(self, op: Op) -> str:
         """The domain where the tensor's shape does not say it."""
         box = box_attribute(op.result_type, len(op.binders))
-        if not op.operands and self.speller.same(_attribute(op, "domain"), box):
-            _take(op, "domain")
+        if not op.operands and self.speller.same(str(op.said["domain"]), box):
+            del op.said["domain"]
             return ""
         return f" {self.outer(op, 'domain')}in {self.set(op, 'domain')}"
 
     def outer(self, op: Op, key: str) -> str:
         """`[operands] ` if the set does not say them itself."""
-        said = self.speller.spell(_attribute(op, key), op.operands, _dimensions(op), closed=False)
+        said = self.speller.spell(str(op.said[key]), op.operands, _dimensions(op), closed=False)
         return f"[{_names(op.operands)}] " if op.operands and said is None else ""
 
     def set(self, op: Op, key: str) -> str:
         """`{rows}`, or the attribute."""
-        set = _take(op, key)
+        set = str(op.said.pop(key))
         for closed in (False, True):
             rows = self.speller.spell(set, op.operands, _dimensions(op), closed=closed)
             if rows is not None:
@@ -194,45 +173,32 @@ class _Writer(Cursor):
 
     def subscripts(self, op: Op) -> str:
         """`[%i, %j + 1]`, or names with a map behind them."""
-        at, indices = _take(op, "at"), op.operands[1:]
+        at, indices = str(op.said.pop("at")), op.operands[1:]
         forms = self.speller.spell(at, indices, None, closed=False)
         return f"[{_names(indices)}] at {at}" if forms is None else f"[{forms}]"
 
     def position(self, op: Op) -> str:
         """A form, or names with a map behind them."""
-        at = _take(op, "at")
+        at = str(op.said.pop("at"))
         form = self.speller.spell(at, op.operands, None, closed=False)
         return form if form and "," not in form else f"[{_names(op.operands)}] at {at}"
 
 
-def _attribute(op: Op, key: str) -> str:
-    """The value of an attribute; raises _Shape where there is none."""
-    for name, text, _ in op.attributes:
-        if name == key:
-            return text.removeprefix(f"{key} = ")
-    raise _Shape
-
-
-def _take(op: Op, key: str) -> str:
-    """Remove an attribute that is the op's own."""
-    value = _attribute(op, key)
-    op.attributes = [each for each in op.attributes if each[0] != key]
-    return value
-
-
-def _string(op: Op, key: str) -> str:
-    text = _take(op, key)
-    _check(text.startswith('"'))
-    return text
-
-
 def _discardable(op: Op) -> str:
     """`attributes {…}` of what is left."""
-    return f" attributes {{{', '.join(text for _, text, _ in op.attributes)}}}" if op.attributes else ""
+    texts: list[str] = []
+    for name, said in op.said.items():
+        key = name if _BARE.fullmatch(name) else f'"{name}"'
+        texts.append(key if isinstance(said, ir.UnitAttr) else f"{key} = {said}")
+    return f" attributes {{{', '.join(texts)}}}" if texts else ""
 
 
 def _dimensions(op: Op) -> list[str] | None:
     return None if op.name == "tad.guard" else op.bound
+
+
+def _value(name: str) -> Token:
+    return Token("value", name, 0, 0)
 
 
 def _names(tokens: list[Token]) -> str:
@@ -249,8 +215,8 @@ FIELDS: dict[str, Callable[[_Writer, Op], str]] = {
     "lookups": _Writer.looked_up,
     "domain": lambda writer, op: writer.set(op, "domain"),
     "where": lambda writer, op: writer.set(op, "where"),
-    "kind": lambda writer, op: _string(op, "kind"),
-    "fn": lambda writer, op: _string(op, "fn"),
+    "kind": lambda writer, op: str(op.said.pop("kind")),
+    "fn": lambda writer, op: str(op.said.pop("fn")),
     "tensor": lambda writer, op: op.operands[0].text,
     "index": lambda writer, op: op.operands[0].text,
     "value": lambda writer, op: op.operands[0].text,

@@ -233,7 +233,7 @@ def test_a_cloth_comes_to_rest() -> None:
 LIMITS = {
     "lattice": 4_100,
     "frontend": 10_570,
-    "dialect": 3_650,
+    "dialect": 3_600,
     "passes": 45_830,
     "passes/cpu": 1_600,
     "passes/derivatives": 5_110,
