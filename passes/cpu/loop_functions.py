@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.passes.cpu.calls import Callee, Calling, Function
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
-from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
+from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row_nest
 from tadc.passes.cpu.step_loops import PHASES, STEPS, Follower, Steps, step_loop
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
 from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
@@ -43,6 +44,7 @@ from tadc.passes.nest.along import map_along, nest_with
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.nest.primitives.divided_ranges import BEGIN
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps as ScheduleSteps
 from tadc.passes.nest.windowed import windowed
@@ -58,9 +60,9 @@ from tadc.passes.schedule.work_counts import operations_of
 
 @dataclass(frozen=True)
 class Scheduled:
-    """The steps for a map, and the nest that code is made of."""
+    """The nest that code is made of, and the steps for its map; none where it calls others."""
 
-    schedule: MapSchedule
+    schedule: MapSchedule | None
     nest: Nest
 
 
@@ -74,15 +76,15 @@ def lower_to_loops(
 ) -> list[Scheduled]:
     """Replace a `tad` function by one over buffers, without results, and one for each of its maps.
 
-    Maps whose steps are `given` get these. Gives what code was made of, map by map; of equal maps, which have
-    it in common, where that `is_shown`.
+    Maps whose steps are `given` get these. Gives what code was made of, map by map, then what calls these; of
+    equal maps, which have it in common, where that `is_shown`.
     """
     context = module.context
     with context, ir.Location.unknown(context):
         loops = _Loops(function, machine, given or {}, is_shown)
         loops.lower()
     function.erase()
-    return [loops.scheduled[number] for number in sorted(loops.scheduled)]
+    return [*(loops.scheduled[number] for number in sorted(loops.scheduled)), *loops.callers]
 
 
 def operations_in(op: ir.Operation) -> int:
@@ -119,6 +121,7 @@ class Made:
     plan: Plan
     map: Renamed
     seen: Map
+    nest: Nest
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,8 @@ class _Loops:
             self.places.setdefault(tensor.name, []).append(n)
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
         self.made: dict[tuple[Key, Shifts, ScheduleSteps | None], Made] = {}
+        self.functions: dict[str, Function] = {}
+        self.callers: list[Scheduled] = []
         self.splits: set[str] = set()
         self.tapes: dict[int, tuple[TapeLoops, ir.Value]] = {}
         self.scheduled: dict[int, Scheduled] = {}
@@ -256,10 +261,37 @@ class _Loops:
             name = f"{self.name}.{number}"
             places, planned = self.map(number, name, plan(), near)
             seen, _ = as_joined(item, self.maps, planned.joins)
-            made = self.made[key] = Made(name, places, planned, this, seen)
+            nest = self.scheduled[number].nest
+            made = self.made[key] = Made(name, places, planned, this, seen, nest)
         elif self.is_shown:
             self.nest(number, made.plan.of_equal(plan()), near)
         return made, this
+
+    def callee(self, made: Made, item: Renamed) -> Callee:
+        """The nest of a map, which may be that of an equal one, and the tensors of the map for it."""
+        own = made.map.tensors_of(item)
+        names = tuple(own[tensor.name] for tensor in made.nest.tensors)
+        self.functions[made.nest.name] = Function(made.name, made.nest, made.places)
+        return Callee(made.nest, names)
+
+    def calling(self, function: Function) -> None:
+        """Define the function of a nest that calls others."""
+        nest, places = function.nest, function.places
+        block = self.define(function.symbol, places, nest.ranges, is_caller=True)
+        low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
+        values = list(block.arguments)
+        buffers = dict(zip(places, values, strict=False))
+        sizes = values[len(places) : len(values) - len(nest.ranges)]
+        views = BufferViews(self.buffers, sizes, low)
+        forms = views.by_name(self.maps.sizes)
+        forms |= zip(nest.ranges, map(low.variable, values[len(places) + len(sizes) :]), strict=True)
+        by_name = {t.name: tuple(buffers[n] for n in self.places[t.name]) for t in nest.tensors}
+        known = (*low.known, *(row.substitute(forms) for row in nest.known))
+        target = Calling(self.functions, self.places)
+        emit_body(nest.body, low, Scope(point, forms, known, by_name, target=target))
+        low.create("func.return", [], [], point)
+        self.functions[nest.name] = function
+        self.callers.append(Scheduled(None, nest))
 
     def places_of(self, made: Made, item: Renamed) -> list[int]:
         """The places of a map's tensors, as those of the equal one that loops were made of."""
@@ -283,16 +315,13 @@ class _Loops:
         name, items = f"{self.name}.{chain[0][0]}.rows", [self.maps.maps[n] for n, _ in chain]
         near = near_tensors(items, self.maps, self.memory)
         made = [self.made_of(number, lambda plan=plan: plan, near) for number, plan in chain]
-        used = [self.places_of(*each) for each in made]
-        places = sorted({place for own in used for place in own})
-        number_of = {place: number for number, place in enumerate(places)}
+        places = sorted({place for each in made for place in self.places_of(*each)})
         rows, count = items[0].marks.rows, items[0].extents[items[0].marks.row].constant
-        parts = [
-            Part(each.name, [number_of[n] for n in own], item.marks.rows // at_once(item))
-            for (each, _), own, item in zip(made, used, items, strict=True)
-        ]
-        block = self.define(name, places, ROW_RANGE, is_caller=True)
-        row_loop(block, parts, count, rows, shifts=bool(near))
+        parts = [self.callee(*each) for each in made]
+        scales = (item.marks.rows // at_once(item) for item in items)
+        called = f"{parts[0].nest.name}_rows"
+        nest = row_nest(called, list(zip(parts, scales, strict=True)), self.maps.tensors(), count, rows)
+        self.calling(Function(name, nest, places))
         operands = calls.operands(places, self.maps.sizes)
         operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
         work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
@@ -448,7 +477,7 @@ class _Loops:
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         item = self.maps.maps[number]
-        more = (*range_names(plan), *(SHIFT if near else ()))
+        more = (*range_names(plan), *((SHIFT,) if near else ()))
         block = self.define(name, places, more, is_small=plan.is_small)
         given, tensors = list(block.arguments), [self.buffers.tensors[n] for n in places]
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
@@ -461,7 +490,7 @@ class _Loops:
         seen, _ = as_joined(item, self.maps, plan.joins)
         ranges = Ranges(plan, seen.indices, [extent.substitute(forms) for extent in seen.extents])
         if near:
-            forms[SHIFT[0]] = low.variable(given.pop())
+            forms[SHIFT] = low.variable(given.pop())
         forms |= ranges.forms(given[last:], low, point)
         buffers = {self.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
         known = (*low.known, *ranges.facts(forms))
@@ -486,8 +515,8 @@ class _Loops:
         steps = steps_of_plan(item, self.maps, plan, self.machine)
         nest = windowed(apply_steps(nest_with(self.maps, item, steps), steps), self.maps.windows)
         if near:
-            first = Affine.var(ROW_RANGE[0]) * (item.marks.rows // at_once(item))
-            nest = shifted(nest, near, SHIFT[0], first)
+            first = BEGIN * (item.marks.rows // at_once(item))
+            nest = shifted(nest, near, SHIFT, first)
         tensors = tuple(tensor.name for tensor in item.tensors)
         self.scheduled[number] = Scheduled(MapSchedule(tensors, steps), nest)
         return nest

@@ -25,6 +25,7 @@ from tadc.passes.nest.nest import (
     At,
     Body,
     Bound,
+    Call,
     Compute,
     Either,
     Extreme,
@@ -73,6 +74,10 @@ class Target:
 
     def after_turn(self, loop: For, scope: Scope) -> None:
         """Make what stands at the end of each turn of a loop."""
+
+    def call(self, call: Call, low: BodyLowering, scope: Scope) -> None:
+        """A call of a nest."""
+        raise NotImplementedError(f"no code is made of `call {call.nest}` alone")
 
     def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
         """A buffer for a tensor."""
@@ -131,6 +136,8 @@ def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
                 _for(statement, low, scope)
             case Compute():
                 _compute(statement, low, scope)
+            case Call():
+                scope.target.call(statement, low, scope)
             case _:
                 scope = _after(statement, low, scope)
 

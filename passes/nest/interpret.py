@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,18 @@ class Run:
 
 
 def interpret(
-    nest: Nest, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, int] | None = None, most: int = 10**7
+    nest: Nest,
+    arrays: Mapping[str, NDArray[Any]],
+    values: Mapping[str, int] | None = None,
+    most: int = 10**7,
+    called: Mapping[str, Nest] = MappingProxyType({}),
 ) -> Run:
-    """Run a nest on its arguments by name, at values of its sizes and ranges.
+    """Run a nest on its arguments by name, at values of its sizes and ranges; what it may call is `called`.
 
     Raises Fault for an access out of range and a read of an element that nothing wrote, TooLong for more than
     `most` accesses to one tensor, ValueError for an array of the wrong shape or a function that is unknown.
     """
-    source = Source(dict(values or {}))
+    source = Source(dict(values or {}), called)
     shapes = {t.name: tuple(e.evaluate(source.values) for e in t.shape) for t in nest.tensors}
     source.nest(nest)
     data = {t.name: _elements(t, shapes[t.name], arrays.get(t.name), nest) for t in nest.tensors}

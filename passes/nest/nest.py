@@ -138,7 +138,18 @@ class Compute:
     shared: tuple[str, ...] = ()
 
 
-Statement = For | If | At | Know | Stage | Compute
+@dataclass(frozen=True)
+class Call:
+    """Runs another nest: over tensors in the place of its own, at values of its ranges; its sizes are those
+    here that have their names, or these."""
+
+    nest: str
+    tensors: tuple[str, ...]
+    ranges: tuple[Affine, ...] = ()
+    sizes: tuple[Affine, ...] = ()
+
+
+Statement = For | If | At | Know | Stage | Compute | Call
 Body = tuple[Statement, ...]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tadc.dialect.text_indices import TextError
@@ -20,6 +20,7 @@ from tadc.passes.nest.nest import (
     At,
     Body,
     Bound,
+    Call,
     Compute,
     Either,
     Extreme,
@@ -36,16 +37,20 @@ from tadc.passes.nest.usual_types import usual_type
 
 Node = TypeVar("Node")
 
-STATEMENTS: dict[str, type[Statement]] = {"for": For, "if": If, "know": Know, "at": At, "stage": Stage}
+STATEMENTS: dict[str, type[Statement]] = {
+    "for": For, "if": If, "know": Know, "at": At, "stage": Stage, "call": Call,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ReadNest:
-    """A nest, and where its statements, values and stores stand in the text, by `id`."""
+    """A nest, and where its statements, values and stores stand in the text, by `id`; those `above` it, by
+    name, are those that it may call."""
 
     nest: Nest
     source: Source
     spans: dict[int, Span]
+    above: Mapping[str, Nest] = field(default_factory=dict[str, Nest])
 
 
 def read_nest(text: str) -> Nest:
@@ -64,7 +69,8 @@ def read_nests(source: Source) -> list[ReadNest]:
     try:
         while reader.token.kind != "end":
             reader.begin()
-            found.append(ReadNest(reader.noted(reader.nest), source, reader.spans))
+            above = {read.nest.name: read.nest for read in found}
+            found.append(ReadNest(reader.noted(reader.nest), source, reader.spans, above))
     except RecursionError:
         label, help = Label(Span(reader.token.start, reader.token.end), "nested too deeply"), "take it apart"
         raise CompileError([_unreadable(label, reader.called, help, source)]) from None
@@ -171,7 +177,7 @@ class _Reader(RecordReader):
             if self.token.kind == "mark":
                 help = "a value is of one operation: name what it is made of"
                 raise Unreadable(f"`{self.token.text}` goes on where a value ends", self.token, help)
-            help = "a statement is `for`, `if`, `at`, `stage`, or values and then stores"
+            help = "a statement is `for`, `if`, `at`, `stage`, `call`, or values and then stores"
             raise Unreadable(f"`{self.token.text}` begins no statement", self.token, help)
         return found
 

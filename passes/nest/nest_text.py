@@ -43,7 +43,21 @@ from tadc.passes.maps.map import (
 )
 from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
-from tadc.passes.nest.nest import At, Body, Compute, Either, Extreme, For, If, Know, Nest, Space, Stage, Store
+from tadc.passes.nest.nest import (
+    At,
+    Body,
+    Call,
+    Compute,
+    Either,
+    Extreme,
+    For,
+    If,
+    Know,
+    Nest,
+    Space,
+    Stage,
+    Store,
+)
 from tadc.passes.nest.nest import Kind as LoopKind
 from tadc.passes.nest.usual_types import is_relation, usual_type
 
@@ -64,6 +78,7 @@ PATTERNS: dict[type, str] = {
     At: "at {index} = {value}",
     Know: "know {rows}",
     Stage: "stage {tensor} in {space}",
+    Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]]",
     Compute: "compute[[ interleaved {interleaved}]][[ within {within}]][[ shared {shared:values}]]",
     Extreme: "{which:extreme}({forms})",
     Either: "if {rows} then {then} else {otherwise}",
@@ -87,6 +102,7 @@ NESTS = Grammar(
         "bound": listed(lambda reader: reader.name("an index"), lambda reader: reader.has_indices()),
         "tensor": plain(str, lambda reader: reader.known_tensor()),
         "new tensor": plain(str, lambda reader: reader.name("a tensor such as `a: f32[N]`")),
+        "known tensors": listed(lambda reader: reader.known_tensor()),
         "used": plain(str, lambda reader: reader.used()),
         "Type": one_of(TYPES, "element type"),
         "Kind": one_of(get_args(LoopKind), "kind of loop"),

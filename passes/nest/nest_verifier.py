@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from tadc.passes.nest.form_text import rows_text
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
 from tadc.passes.nest.loop_bounds import bound_forms, indices_of, turns_of
 from tadc.passes.nest.mistake import Mistake
-from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Know, Nest, Stage, Statement, Store
+from tadc.passes.nest.nest import At, Body, Bound, Call, Compute, For, If, Know, Nest, Stage, Statement, Store
 from tadc.passes.nest.nest_reader import ReadNest, read_nests
 from tadc.passes.nest.nest_text import nest_text
 
@@ -61,7 +62,7 @@ def verify(nest: Nest) -> list[Diagnostic]:
 
 def verify_read(read: ReadNest) -> list[Diagnostic]:
     """All mistakes of a nest that was read from a text, with places there."""
-    return [_diagnostic(mistake, read) for mistake in mistakes(read.nest)]
+    return [_diagnostic(mistake, read) for mistake in mistakes(read.nest, read.above)]
 
 
 def verified(nest: Nest) -> Nest:
@@ -80,11 +81,11 @@ def _diagnostic(mistake: Mistake, read: ReadNest) -> Diagnostic:
     return Diagnostic("TAD0613", message, label, notes=notes, helps=helps, source=read.source)
 
 
-def mistakes(nest: Nest) -> list[Mistake]:
-    """All mistakes of a nest; it is tried where nothing is wrong by its text alone."""
-    walk = _Walk(nest)
+def mistakes(nest: Nest, called: Mapping[str, Nest] = MappingProxyType({})) -> list[Mistake]:
+    """All mistakes of a nest, which may call some; it is tried where nothing is wrong by its text alone."""
+    walk = _Walk(nest, called)
     walk.run()
-    return walk.found or list(_tried(nest))
+    return walk.found or list(_tried(nest, called))
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class _Walk:
     """Walks over a nest once."""
 
     nest: Nest
+    called: Mapping[str, Nest]
     found: list[Mistake] = field(default_factory=list[Mistake])
     loops: Loops = field(default_factory=Loops)
     counts: dict[str, int] = field(default_factory=dict[str, int])
@@ -216,6 +218,8 @@ class _Walk:
                 self.forms(statement, used, scope, rows)
                 self.together(statement, "what it is within", used, scope.lanes, scope)
                 self.compute(statement, scope.with_facts(where(rows)))
+            case Call():
+                self.call(statement, scope)
         return scope
 
     def loop(self, loop: For, scope: _Scope) -> None:
@@ -245,15 +249,46 @@ class _Walk:
         self.counts.clear()
         self.found += type_mistakes(compute, scope.tensors)
         self.block(compute.block, scope)
-        written = {
-            *self.nest.computed,
-            *(scope.tensors.keys() - {tensor.name for tensor in self.nest.tensors}),
-        }
         for store in compute.stores:
             self.forms(store, [*store.at, *(row.form for row in store.fresh)], scope)
-            if store.tensor not in written:
-                self.wrong(store, f"`{store.tensor}` is not computed here", f"name it `out {store.tensor}`")
+            self.written(store, store.tensor, scope)
             self.access(store, store, scope)
+
+    def written(self, node: object, tensor: str, scope: _Scope) -> None:
+        """A tensor is one that is computed."""
+        if tensor not in self.nest.computed and tensor in {other.name for other in self.nest.tensors}:
+            self.wrong(node, f"`{tensor}` is not computed here", f"name it `out {tensor}`")
+
+    def call(self, call: Call, scope: _Scope) -> None:
+        """A call has a nest above, tensors and values that fit, and what that one says to be known holds."""
+        nest = self.called.get(call.nest)
+        if nest is None:
+            self.wrong(call, f"no nest `{call.nest}` stands above", "a nest calls those that stand above it")
+            return
+        self.forms(call, (*call.ranges, *call.sizes), scope)
+        for has, wants, what in (
+            (call.tensors, nest.tensors, "tensors"),
+            (call.ranges, nest.ranges, "values for its ranges"),
+            (call.sizes or nest.sizes, nest.sizes, "sizes"),
+        ):
+            if len(has) != len(wants):
+                label = f"`{nest.name}` takes {len(wants)} {what}, not {len(has)}"
+                self.wrong(call, label, "its first line says which")
+                return
+        meanings = dict(zip(nest.ranges, call.ranges, strict=True))
+        meanings |= dict(zip(nest.sizes, call.sizes, strict=False))
+        for own, name in zip(nest.tensors, call.tensors, strict=True):
+            there = scope.tensors[name]
+            shape = tuple(extent.substitute(meanings) for extent in own.shape)
+            if (own.type, shape) != (there.type, there.shape):
+                self.wrong(
+                    call, f"`{name}` has another type or shape than `{own.name}`", "pass one that fits"
+                )
+            if own.name in nest.computed:
+                self.written(call, name, scope)
+        for row in nest.known:
+            what, here = f"`{rows_text((row,))}` of `{nest.name}`", row.substitute(meanings)
+            all(self.holds(call, side, what, "to be so", scope) for side in here.inequalities)
 
     def block(self, block: Block, scope: _Scope) -> None:
         """Values, and those in their blocks."""
@@ -374,7 +409,7 @@ class _Walk:
 # -- what is tried ---------------------------------------------------------------------------------
 
 
-def _tried(nest: Nest) -> Iterator[Mistake]:
+def _tried(nest: Nest, called: Mapping[str, Nest]) -> Iterator[Mistake]:
     """The mistakes that show where the nest is interpreted."""
     for values in _values(nest):
         shapes = {t.name: tuple(extent.evaluate(values) for extent in t.shape) for t in nest.tensors}
@@ -384,7 +419,7 @@ def _tried(nest: Nest) -> Iterator[Mistake]:
         note = f"at {at}" if at else ""
         arrays = {t.name: _tried_array(t, shapes[t.name], values) for t in nest.tensors}
         try:
-            run = interpret(nest, arrays, values, MOST_ACCESSES)
+            run = interpret(nest, arrays, values, MOST_ACCESSES, called)
         except TooLong:
             continue
         except Fault as fault:

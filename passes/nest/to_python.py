@@ -16,7 +16,21 @@ from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import Apply, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Value
 from tadc.passes.nest import scalars
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Know, Nest, Stage, Store
+from tadc.passes.nest.nest import (
+    At,
+    Body,
+    Bound,
+    Call,
+    Compute,
+    Either,
+    Extreme,
+    For,
+    If,
+    Know,
+    Nest,
+    Stage,
+    Store,
+)
 
 
 class Fault(Exception):
@@ -34,8 +48,8 @@ class TooLong(Exception):
 class Source:
     """A nest as lines of Python; `given` are the objects that these name."""
 
-    def __init__(self, values: Mapping[str, int]) -> None:
-        self.values = dict(values)
+    def __init__(self, values: Mapping[str, int], nests: Mapping[str, Nest]) -> None:
+        self.values, self.nests = dict(values), nests
         self.sizes = {name: Affine.const(value) for name, value in values.items()}
         self.lines: list[str] = []
         self.depth = 0
@@ -50,7 +64,7 @@ class Source:
         """A tensor, an index or a value in Python."""
         if name not in self.names:
             letters = "".join(c if c.isalnum() else "_" for c in name)
-            self.names[name] = f"x{len(self.names)}_{letters}"
+            self.names[name] = f"x{next(self.fresh)}_{letters}"
         return self.names[name]
 
     def give(self, value: Any) -> str:
@@ -185,6 +199,21 @@ class Source:
                         self.values_of(block)
                         for store in stores:
                             self.store(store)
+                case Call():
+                    self.call(statement)
+
+    def call(self, call: Call) -> None:
+        """The statements of another nest, whose names mean what stands in their place."""
+        nest, outer = self.nests[call.nest], (self.names, self.sizes)
+        values = [self.form(form) for form in call.ranges]
+        given = call.sizes or tuple(map(Affine.var, nest.sizes))
+        sizes = dict(zip(nest.sizes, (form.substitute(self.sizes) for form in given), strict=True))
+        tensors = map(self.called, call.tensors)
+        names = dict(zip((t.name for t in nest.tensors), tensors, strict=True))
+        self.names, self.sizes = names, sizes
+        self.assign(list(map(self.called, nest.ranges)), values)
+        self.body((Know(nest.known), *nest.body))
+        self.names, self.sizes = outer
 
     def loop(self, loop: For) -> None:
         """A loop."""

@@ -56,7 +56,9 @@ def choose_schedule(state: Compilation) -> None:
         )
     else:
         functions = scheduled_loops(state)
-        maps = "\n".join(schedule_text(made.schedule for made in function) for function in functions)
+        maps = "\n".join(
+            schedule_text(made.schedule for made in function if made.schedule) for function in functions
+        )
     places = (function_text(name, where.made) for name, where in state.decisions.found.items())
     state.schedule = "\n".join([*places, maps])
 

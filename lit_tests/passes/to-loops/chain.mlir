@@ -31,14 +31,15 @@ func.func @f(%x: tensor<30x9xf64> {tad.name = "x"}) -> (tensor<30xf64> {tad.name
 // CHECK-NEXT:         memref.store %{{.*}}, %arg1[%[[PLACE]], %j] : memref<30x9xf64>
 // CHECK:        func.func private @tad_f.1(%arg0: memref<30xf64> {llvm.noalias}, %arg1: memref<30x9xf64> {llvm.noalias}, %begin: index, %end: index, %shift: index)
 // CHECK:        func.func private @tad_f.0.rows(
-// CHECK:          %0 = arith.cmpi eq, %end, %c28 : index
-// CHECK-NEXT:     %1 = arith.select %0, %c30, %end : index
-// CHECK-NEXT:     %2 = affine.apply affine_map<()[s0] -> (s0 - 3)>()[%1]
-// CHECK-NEXT:     scf.for %arg5 = %begin to %2 step %c4 {
-// CHECK-NEXT:       %3 = affine.apply affine_map<(d0) -> (d0 + 4)>(%arg5)
-// CHECK-NEXT:       %4 = affine.apply affine_map<(d0)[s0] -> (-d0 + s0 - 4)>(%arg5)[%1]
-// CHECK-NEXT:       %5 = arith.cmpi slt, %4, %c4 : index
-// CHECK-NEXT:       %6 = arith.select %5, %1, %3 : index
-// CHECK-NEXT:       %7 = affine.apply affine_map<(d0)[s0] -> (d0 - s0)>(%arg5)[%begin]
-// CHECK-NEXT:       func.call @tad_f.0(%x, %arg2, %arg5, %6, %7)
-// CHECK-NEXT:       func.call @tad_f.1(%arg1, %arg2, %arg5, %6, %7)
+// CHECK:          %0 = affine.apply affine_map<()[s0] -> (s0 - 28)>()[%end]
+// CHECK-NEXT:     %1 = arith.cmpi eq, %0, %c0 : index
+// CHECK-NEXT:     %2 = arith.select %1, %c30, %end : index
+// CHECK-NEXT:     %3 = affine.apply affine_map<()[s0] -> (s0 - 3)>()[%2]
+// CHECK-NEXT:     scf.for %row = %begin to %3 step %c4 {
+// CHECK-NEXT:       %4 = affine.apply affine_map<(d0)[s0] -> (-d0 + s0 - 8)>(%row)[%2]
+// CHECK-NEXT:       %5 = arith.cmpi sge, %4, %c0 : index
+// CHECK-NEXT:       %6 = affine.apply affine_map<(d0) -> (d0 + 4)>(%row)
+// CHECK-NEXT:       %7 = arith.select %5, %6, %2 : index
+// CHECK-NEXT:       %8 = affine.apply affine_map<(d0)[s0] -> (d0 - s0)>(%row)[%begin]
+// CHECK-NEXT:       func.call @tad_f.0(%x, %arg2, %row, %7, %8)
+// CHECK-NEXT:       func.call @tad_f.1(%arg1, %arg2, %row, %7, %8)
