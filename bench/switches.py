@@ -239,7 +239,7 @@ SWITCHES = [
         "sparse products",
         "rows of products of sparse matrices are computed in a buffer",
         {"catalogue:with_sparse_products": _unchanged},
-        "buffer",
+        "scatter",
     ),
     Switch(
         "entries along",

@@ -52,6 +52,12 @@ class Fibre:
         return self.start.at
 
     @property
+    def owner(self) -> Lookup | None:
+        """The element at the place itself that says in which one this is, if one does."""
+        found = self.values[0].lookup if len(self.values) == 1 else None
+        return found if found is not None and found.at == (self.place,) else None
+
+    @property
     def is_one(self) -> bool:
         """Whether it is from one element of an array up to the next, so one fibre or a part of it."""
         return self.array == self.stop.array and self.ends_one_behind

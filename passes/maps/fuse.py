@@ -26,13 +26,12 @@ from tadc.passes.maps.blocks import (
     values_of,
     with_values,
 )
+from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.lifted_folds import with_lifted_folds
 from tadc.passes.maps.map import Block, Fold, Let, Map, MapFunction, Number, Tensor
 from tadc.passes.maps.merge_folds import merged, simplified
 from tadc.passes.maps.reads_of_maps import Reads
 from tadc.passes.maps.same_maps import Likeness, likeness
-from tadc.passes.maps.scattered_maps import scattered
-from tadc.passes.maps.sparse_rows import in_rows
 from tadc.passes.where import LEAVE_OUT, Merge, Where
 
 MOST_OPERATIONS = 250
@@ -292,7 +291,7 @@ def _is_marked(item: Map) -> bool:
     """Whether a map is computed in a way of its own."""
     marks = item.marks
     is_own = item.order is not None or marks.parts or marks.joined or marks.kept
-    return is_own or scattered(item) is not None or in_rows(item) is not None
+    return is_own or keyed_map(item) is not None
 
 
 def _domain(item: Map) -> tuple[object, ...]:

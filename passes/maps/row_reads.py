@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.maps.blocks import blocks_of
+from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Block, Load, Map, Tensor
-from tadc.passes.maps.scattered_maps import scattered
-from tadc.passes.maps.sparse_rows import in_rows
 from tadc.passes.terms.costs import ELEMENT
 
 Forms = tuple[Affine, ...]
@@ -69,8 +68,7 @@ class RowReads:
         """Whether the map can run over some of its rows."""
         marks = self.item.marks
         is_own = marks.parts or marks.kept or marks.in_place or marks.chain is not None
-        is_own = is_own or self.item.order is not None or scattered(self.item) is not None
-        is_own = is_own or in_rows(self.item) is not None
+        is_own = is_own or self.item.order is not None or keyed_map(self.item) is not None
         return not is_own and bool(self.item.extents)
 
     @property

@@ -171,31 +171,20 @@ class Cut:
 
 @dataclass(frozen=True)
 class Scatter:
-    """The loop over an index runs in blocks, `outer`. Those of the sum `fold`, all that is computed in it,
-    are around it there: each summand is added to the element that an equality of the sum tells.
+    """The sum `fold` is all that the loop over an index computes, and an equality of it says to which element
+    a summand belongs. Each is computed once for the elements of a group, and added there.
 
-    The block of an element says which summands are looked at, and how many values it has.
+    A group has the same bounds of the sum: it is a block of a number of elements, a fibre, or all; `outer` is
+    the loop over these. Where the equality is of elements of index arrays, these are keys, and summands are
+    added up in `room`, a number for each key, or `room` has what elements look for, and `room_of` which keys
+    are of the group.
     """
 
-    TEXT = "scatter {fold:value} {index} -> {outer}"
+    TEXT = "scatter {fold:value} {index} -> {outer}[[, {room}]]"
     fold: str
     index: str
     outer: str
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """The elements that the loop over an index computes, of a product of two sparse matrices in the order of
-    rows, are computed row by row: `row` is a loop over rows, `room` has an element for each column. Each
-    summand of the sum `fold` is added to that of its column; or the row in which the sum looks for something
-    is there, and `room_of` says which of the columns are of it.
-    """
-
-    TEXT = "buffer {fold:value} {index} -> {row}, {room}"
-    fold: str
-    index: str
-    row: str
-    room: str
+    room: str = ""
 
 
 @dataclass(frozen=True)
@@ -390,7 +379,7 @@ class Vectors:
 
 
 Step = (
-    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter | Buffer |
+    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
     FoldThreads | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads |
     Rows | With | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 

@@ -9,7 +9,7 @@ element of C whose column it has:
 
     S[p] = sum{q}_(row u of A) (sum{t: d[t] = y[p]}_(row c[q] of B) (A[q]*B[t]))    for all p of row u at once
 
-where p are the places of C in the order of rows, and u is the row of p; `nest/primitives/rows_in_buffer.py`
+where p are the places of C in the order of rows, and u is the row of p; `nest/primitives/scattered.py`
 has one pass over all such t, and a buffer for the elements of a row. Columns are in groups that fit it: for
 several, rows are cut into the parts that are in a group each, in C and in B alike.
 

@@ -10,8 +10,6 @@ from tadc.passes.maps.entries_along import pairs_along
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import sweep_of
-from tadc.passes.maps.scattered_maps import scattered
-from tadc.passes.maps.sparse_rows import in_rows
 from tadc.passes.nest.steps import Step, With
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
@@ -20,11 +18,10 @@ from tadc.passes.schedule.plans import (
     Plan,
     in_steps,
     plan_in_chain,
+    plan_in_groups,
     plan_in_sweep,
     plan_of,
     plan_with,
-    row_product_plan,
-    scattered_plan,
 )
 
 Together = Sequence[tuple[int, Plan | None]]
@@ -93,10 +90,8 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
     steps = given.get(item.tensors[0].name)
     if steps is not None:
         return plan_of(item, function, machine).with_steps(steps)
-    if (found := scattered(item)) is not None:
-        return scattered_plan(item, function, found)
-    if (product := in_rows(item)) is not None:
-        return row_product_plan(item, function, product)
+    if (plan := plan_in_groups(item, function)) is not None:
+        return plan
     joins = joins_of(item, function)
     return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)
 

@@ -9,11 +9,10 @@ from itertools import product
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Names, indices_bound
+from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
-from tadc.passes.maps.scattered_maps import Scattered
-from tadc.passes.maps.sparse_rows import RowProduct, RowSearch
-from tadc.passes.nest.steps import Buffer, Join, Rows, Scatter, Steps, Threads, With
+from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads, With
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
@@ -153,24 +152,21 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     return Plan(work, parts, tiling, axes, recurrence=recurrence, rows=rows)
 
 
-def scattered_plan(item: Map, function: MapFunction, found: Scattered) -> Plan:
-    """The plan of a map whose summands are added up block by block of its elements, where each block is one
-    thread's."""
-    (index,), plain = item.indices, Plan(None, (WHOLE,), None, ())
-    names = Names({*function.sizes, index, *indices_bound(item.body)})
-    steps = (Threads((index,), (found.count,)), Scatter(found.fold, index, names.new(f"{index}_block")))
-    if _is_known(item, function):
-        plain = replace(plain, work=probed_operations(item, function.tensors()))
-    return plain.with_steps(steps)
-
-
-def row_product_plan(item: Map, function: MapFunction, found: RowProduct | RowSearch) -> Plan:
-    """The plan of a map that is a product of sparse matrices, row by row."""
+def plan_in_groups(item: Map, function: MapFunction) -> Plan | None:
+    """The plan of a map whose summands are added where they belong, each group of elements by one thread;
+    None where they are in no groups."""
+    found, type = keyed_map(item), item.tensors[0].type
+    if found is None or (found.has_room and found.room(type) is None):
+        return None
     (index,), plain = item.indices, Plan(None, (WHOLE,), None, ())
     names = Names({*function.sizes, *function.tensors(), index, *indices_bound(item.body)})
-    row, room = names.new("row"), names.new(f"{item.tensors[0].name}_row")
-    steps = (Threads((index,), (MULTIPLE,)), Buffer(found.fold, index, row, room))
-    return replace(plain, work=probed_operations(item, function.tensors())).with_steps(steps)
+    by_blocks = isinstance(found.group, int)
+    outer = names.new(f"{index}_block" if by_blocks else "row")
+    room = names.new(f"{item.tensors[0].name}_row") if found.has_room else ""
+    grain = found.group if isinstance(found.group, int) else MULTIPLE
+    if _is_known(item, function):
+        plain = replace(plain, work=probed_operations(item, function.tensors()))
+    return plain.with_steps((Threads((index,), (grain,)), Scatter(found.fold, index, outer, room)))
 
 
 def plan_with(rows: Map, entries: Map, function: MapFunction) -> Plan:

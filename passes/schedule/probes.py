@@ -11,10 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.affine import ZERO, Affine, Lookup
+from tadc.passes.maps.keyed_sums import KeyedSum, keyed_map
 from tadc.passes.maps.map import Block, Choice, Fold, Map, Tensor
-from tadc.passes.maps.scattered_maps import Scattered, scattered
-from tadc.passes.maps.sparse_rows import RowProduct, in_rows
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.work_counts import Sides, sides, weight_of
 from tadc.passes.terms.costs import ACCESS, LARGE
@@ -33,10 +32,8 @@ def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
 
     Nothing in it may depend on a size whose value is not known.
     """
-    if (found := scattered(item)) is not None:
-        return _scattered_operations(item, found, tensors)
-    if isinstance(product := in_rows(item), RowProduct):
-        return _product_operations(item, product, tensors)
+    if (found := keyed_map(item)) is not None and not found.around:
+        return _keyed_operations(item, found, tensors)
     random = Random(0)
     sizes = [size.constant for size in item.extents]
     count = _Descent(random, tensors).block(item.body)
@@ -50,26 +47,21 @@ def probed_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
     return elements * total // DESCENTS
 
 
-def _scattered_operations(item: Map, found: Scattered, tensors: Mapping[str, Tensor]) -> int:
-    """Those of a map that adds each summand once, where it belongs."""
-    elements = math.prod(size.constant for size in item.extents)
-    arrays = (tensors[lookup.array] for row in found.bounds for lookup in row.form.lookups())
-    summands = min((array.below.constant - 1 for array in arrays if array.below is not None), default=0)
-    each = sum(weight_of(let.value) for let in item.body.all_lets())
-    return summands * (each + 2 * ACCESS) + elements * ACCESS
-
-
-def _product_operations(item: Map, found: RowProduct, tensors: Mapping[str, Tensor]) -> int:
-    """Those of a product of two sparse matrices, where each row of the second has as many elements."""
+def _keyed_operations(item: Map, found: KeyedSum, tensors: Mapping[str, Tensor]) -> int:
+    """Those of a map that adds each summand once, where it belongs: over all groups the first loop of the sum
+    passes all entries once."""
     summands = 1
-    for name, rows in (found.outer, found.inner):
+    for number, (name, rows) in enumerate(found.loops):
         forms = [form for row in rows for form in row.inequalities]
-        steps = steps_between(name, forms, tensors) or 1
-        of = (tensors[lookup.array] for row in rows for lookup in row.form.lookups())
-        entries = (array.below.constant - 1 for array in of if array.increasing and array.below is not None)
-        summands *= steps if (name, rows) == found.inner else next(entries, 1)
+        if number:
+            summands *= steps_between(name, forms, tensors) or 1
+            continue
+        arrays = (tensors[a.array] for form in forms for a, _ in form.terms if isinstance(a, Lookup))
+        entries = (array.below.constant - 1 for array in arrays if array.below is not None)
+        summands *= min(entries, default=1)
     each = sum(weight_of(let.value) for let in found.block.all_lets())
-    return summands * (each + 2 * ACCESS) + 3 * item.extents[0].constant * ACCESS
+    passes = 3 if found.has_room else 1
+    return summands * (each + 2 * ACCESS) + passes * item.extents[0].constant * ACCESS
 
 
 class _Descent:

@@ -80,7 +80,7 @@ def test_derivatives_row_by_row() -> None:
     more = {n: given.random.normal(size=sizes[size]) for n, size in (("dC", "G"), ("ddA", "E"), ("ddB", "F"))}
     twice = tadc.value_and_vjp(tadc.vjp(tadc.function(PRODUCT)), wrt="dC")
     lowered = twice.lower(sizes=sizes)
-    assert lowered.schedule.count("buffer") == 4
+    assert lowered.schedule.count("scatter") == 4
     assert lowered.as_text("scheduled-nest").count("_row_of: f64") == 2
     found = twice(**given.places, **given.values, **more, **given.told)
     given.values["B"][0] = 0
@@ -95,7 +95,7 @@ def test_a_large_product_is_the_same_by_two_threads() -> None:
     sizes = {"N": 900, "M": 800, "K": 1000, "E": 6000, "F": 6000, "G": 90_000}
     given, f = _Matrices(sizes), tadc.value_and_vjp(tadc.function(PRODUCT), wrt="A")
     slopes = given.random.normal(size=sizes["G"])
-    assert f.lower(sizes=sizes).schedule.count("buffer") == 2
+    assert f.lower(sizes=sizes).schedule.count("scatter") == 2
     compiled = tadc.compile(f, sizes=sizes)
     before, found = tadc.get_num_threads(), list[Any]()
     try:
@@ -114,14 +114,14 @@ def test_a_large_product_is_the_same_by_two_threads() -> None:
 def test_few_elements_are_looked_for() -> None:
     """Where rows of the pattern have less than those of the second factor."""
     sizes = {"N": 500, "M": 400, "K": 300, "E": 400, "F": 90_000, "G": 5000}
-    assert "buffer" not in tadc.function(PRODUCT).lower(sizes=sizes).schedule
+    assert "scatter" not in tadc.function(PRODUCT).lower(sizes=sizes).schedule
 
 
 def test_a_tensor_in_between_has_to_be_allowed() -> None:
     f = tadc.function(PRODUCT)
     for stored in (f.storing("never"), f.storing(memory_limit=8 * SIZES["G"] - 1)):
-        assert "buffer" not in stored.lower(sizes=SIZES).schedule
-    assert "buffer" in f.storing(memory_limit=8 * SIZES["G"]).lower(sizes=SIZES).schedule
+        assert "scatter" not in stored.lower(sizes=SIZES).schedule
+    assert "scatter" in f.storing(memory_limit=8 * SIZES["G"]).lower(sizes=SIZES).schedule
 
 
 def test_lookups_in_rows_are_not_tested() -> None:

@@ -38,7 +38,7 @@ map c, d.2
     split i3 3 -> i4, i5
     cut %3 k 128 -> k0
     scatter %3 i -> i_block
-    buffer %3 p -> row, room
+    scatter %3 p -> row, room
     with d.2
     unroll i1, k
     jam i4

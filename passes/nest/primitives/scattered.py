@@ -1,50 +1,65 @@
-"""The primitive that adds a summand to the element that an index array says, in the order of the summands."""
+"""The primitive that adds each summand to the element to which it belongs, in the order of the summands.
+
+    for i: S[i] = sum q: if b[q] = i, f(q)     becomes, for a group of elements that have the same bounds of q
+    for i: S[i] = 0
+    for q: S[b[q]] += f(q)
+
+Where elements have a key, summands are added up in a room that has a number for each key:
+
+    for i: room[a[i]] = 0
+    for q: room[b[q]] += f(q)
+    for i: S[i] = room[a[i]]
+
+What is added for a key that no element has is in no one's way: it is made 0 before it is used. Or elements
+look for something by keys that other loops tell, and `room_of` says which ones are of this group:
+
+    for t: room[b[t]] = 0, room_of[b[t]] = group
+    for t: room[b[t]] += v[t]
+    for i: S[i] = sum q: if room_of[c[q]] is group, f(q) * room[c[q]], else 0
+
+A product of sparse matrices row by row is that of rows as groups and columns as keys (F. G. Gustavson, Two
+fast algorithms for sparse matrices, 1978); the room is what is called a workspace elsewhere.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.maps.blocks import Renaming
-from tadc.passes.maps.map import Block, Fold, Let, Number
-from tadc.passes.maps.scattered_maps import Scattered, scattered_fold
-from tadc.passes.nest.loop_bounds import parts_of
-from tadc.passes.nest.nest import At, Body, Compute, For, If, Nest
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    bounds_in,
-    check_new,
-    greatest,
-    least,
-    with_loops,
-)
+from tadc.lattice.fibre import Fibre
+from tadc.passes.maps.keyed_sums import KeyedSum, Loop, keyed_sum
+from tadc.passes.maps.map import Apply, Block, Fold, IndexNumber, Let, Load, Number, Tensor
+from tadc.passes.nest.loop_bounds import extreme_of, parts_of
+from tadc.passes.nest.nest import At, Body, Compute, For, If, Nest, Stage, Statement, Store
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, check_new, least, with_loops
 from tadc.passes.nest.steps import Scatter
+from tadc.passes.terms.costs import BUFFER
 
 
 def scatter(nest: Nest, step: Scatter) -> Nest:
-    """The loop over the elements of a sum in blocks: they are 0 first, then what is added to any is added."""
-    check_new(nest, step.outer, f"{step.outer}_end")
+    """The loop over the elements of a sum with one over their groups around it, and that over summands beside
+    it."""
+    names = (f"{step.outer}_{word}" for word in ("begin", "end", "first", "last"))
+    check_new(nest, step.outer, *([step.room] if step.room else []), *names)
 
     def rule(loop: For) -> Body:
-        compute, fold = sum_in(loop, step.fold)
-        found = scattered_fold(step.fold, fold, step.index)
+        compute, fold = _sum_in(loop, step.fold)
+        found = keyed_sum(step.fold, fold, step.index)
         if found is None:
-            raise DoesNotFit(f"`{step.fold}` has no equality that tells `{step.index}`")
-        if not _is_multiple(loop, found.count, nest):
-            raise DoesNotFit(f"`{step.index}` does not begin at a multiple of {found.count}")
-        end = f"{step.outer}_end"
-        zero = Block((Let((step.fold,), Number(0.0, fold.type)),), (step.fold,))
-        zeros = replace(
-            loop, start=Affine.var(step.outer), stop=Affine.var(end), body=(replace(compute, block=zero),)
-        )
-        stop = least(Affine.var(step.outer) + found.count, loop.stop)
-        body = (At(end, stop), zeros, _added(loop, compute, fold, found, (step.outer, end)))
-        return (replace(loop, index=step.outer, step=found.count, body=body),)
+            raise DoesNotFit(f"`{step.fold}` has no equality that tells `{step.index}`, or a key that it has")
+        if found.has_room != bool(step.room):
+            needs = "needs room for keys" if found.has_room else "needs no room: summands tell the element"
+            raise DoesNotFit(f"`{step.fold}` {needs}")
+        if step.room and found.room(fold.type) is None:
+            raise DoesNotFit(f"room for `{step.fold}` has more than {BUFFER} bytes")
+        kind = _Looked if found.around else _InRoom if step.room else _InPlace
+        return kind(step, loop, compute, fold, found).all(nest)
 
     return with_loops(nest, step.index, rule)
 
 
-def sum_in(loop: For, name: str) -> tuple[Compute, Fold]:
+def _sum_in(loop: For, name: str) -> tuple[Compute, Fold]:
     """The computation of a loop that computes a sum and nothing else, and the sum."""
     compute = loop.body[0] if len(loop.body) == 1 and loop.step == 1 else None
     if isinstance(compute, Compute) and len(compute.block.lets) == 1 and len(compute.stores) == 1:
@@ -64,15 +79,148 @@ def _is_multiple(loop: For, count: int, nest: Nest) -> bool:
     )
 
 
-def _added(loop: For, compute: Compute, fold: Fold, found: Scattered, block: tuple[str, str]) -> For:
-    """The loop over the summands of a block of elements, each added to its own."""
-    (place,), (store,), element = fold.indices, compute.stores, Affine.var(loop.index)
-    begin, end = map(Affine.var, block)
-    bounds = Renaming(forms={loop.index: begin}).rows(found.bounds)
-    starts, stops = bounds_in(replace(fold, rows=bounds), place)
-    joins = replace(store, value=fold.body.gives[0], joins=fold.kind)
-    own = If(
-        (Constraint(element - begin), Constraint(end - 1 - element)),
-        (replace(compute, block=fold.body, stores=(joins,)),),
-    )
-    return For(place, greatest(*starts), least(*stops), 1, "seq", (At(loop.index, found.at), own))
+class _InPlace:
+    """Summands are added to the elements themselves; `begin` and `end` are those of a group."""
+
+    def __init__(self, step: Scatter, loop: For, compute: Compute, fold: Fold, found: KeyedSum) -> None:
+        self.step, self.loop, self.compute, self.fold, self.found = step, loop, compute, fold, found
+        self.place, self.outer = Affine.var(step.index), Affine.var(step.outer)
+        self.begin, self.end = self.outer, Affine.var(f"{step.outer}_end")
+
+    def all(self, nest: Nest) -> Body:
+        """The room, and the loop over groups."""
+        loop, group = self.loop, self.found.group
+        match group:
+            case Fibre():
+                body = self.by_fibres(group, nest)
+            case None:
+                ends = At(self.step.outer, loop.start), At(f"{self.step.outer}_end", loop.stop)
+                body = (*ends, *self.elements())
+            case count if not _is_multiple(loop, count, nest):
+                raise DoesNotFit(f"`{loop.index}` does not begin at a multiple of {count}")
+            case count:
+                end = At(f"{self.step.outer}_end", least(self.outer + count, loop.stop))
+                body = (replace(loop, index=self.step.outer, step=count, body=(end, *self.elements())),)
+        made = list[Statement]()
+        for room, number in self.rooms():
+            keys = For(loop.index, ZERO, room.shape[0], 1, "seq", (self.number(room, self.place, number),))
+            made += (Stage(room, "stack"), keys)
+        return (*made, *body)
+
+    def by_fibres(self, fibre: Fibre, nest: Nest) -> Body:
+        """The loop over the fibres of elements, and of each what is between the ends of the loop."""
+        owner, outer = fibre.owner, self.step.outer
+        if owner is None or owner.array not in {each.name for each in nest.tensors if each.increasing}:
+            raise DoesNotFit(f"elements of `{fibre.array}` are not in the order of fibres")
+        starts, stops = parts_of(self.loop.start, "max"), parts_of(self.loop.stop, "min")
+        if not starts or not stops:
+            raise DoesNotFit(f"the ends of the loop over `{self.loop.index}` are not known")
+        begin, end = (Affine.var(f"{outer}_{word}") for word in ("begin", "end"))
+        lower, upper = (self.of_group(Affine.atom(each)) for each in (fibre.start, fibre.stop))
+        self.begin, self.end = (Affine.var(f"{outer}_{word}") for word in ("first", "last"))
+        body = (
+            At(f"{outer}_first", extreme_of("max", [begin, lower])),
+            At(f"{outer}_last", extreme_of("min", [end, upper])),
+            *self.elements(),
+        )
+        first, last = (Affine.atom(replace(owner, at=(at,))) for at in (begin, end - 1))
+        fibres = For(outer, first, last + 1, 1, "seq", body)
+        ends = At(f"{outer}_begin", extreme_of("max", starts)), At(f"{outer}_end", extreme_of("min", stops))
+        return (*ends, If((Constraint(end - 1 - begin),), (fibres,)))
+
+    def rooms(self) -> Sequence[tuple[Tensor, float]]:
+        """Rooms, and what is in them first."""
+        return ()
+
+    def elements(self) -> Body:
+        """What computes the elements of a group: first 0, then what is added."""
+        (store,) = self.compute.stores
+        joins = replace(store, value=self.found.block.gives[0], joins=self.fold.kind)
+        added = replace(self.compute, block=self.found.block, stores=(joins,))
+        own = If((Constraint(self.place - self.begin), Constraint(self.end - 1 - self.place)), (added,))
+        inside = At(self.step.index, self.found.added), own
+        return self.over(replace(self.compute, block=self.zero())), self.loops(inside, self.found.loops)
+
+    def over(self, body: Statement) -> For:
+        """The loop over the elements of a group."""
+        return replace(self.loop, start=self.begin, stop=self.end, body=(body,))
+
+    def loops(self, body: Body, loops: Sequence[Loop]) -> Statement:
+        """Loops around a body, the innermost last, for all elements of a group."""
+        for index, rows in reversed(loops):
+            forms = [self.of_group(row.form) for row in rows]
+            starts = [Affine.var(index) - form for form in forms if form.coefficient(index) == 1]
+            stops = [Affine.var(index) + form + 1 for form in forms if form.coefficient(index) == -1]
+            if not starts or not stops or len(starts) + len(stops) < len(rows):
+                raise DoesNotFit(f"`{index}` has no bounds of its own")
+            body = (For(index, extreme_of("max", starts), extreme_of("min", stops), 1, "seq", body),)
+        return body[0]
+
+    def zero(self) -> Block:
+        """The block that gives 0 in the place of the sum."""
+        return Block((Let((self.step.fold,), Number(0.0, self.fold.type)),), (self.step.fold,))
+
+    def number(self, room: Tensor, at: Affine, number: float) -> Compute:
+        """The statement that stores a number in a room."""
+        block = Block((Let((self.step.fold,), Number(number, room.type)),), (self.step.fold,))
+        return Compute(block, (Store(room.name, (at,), self.step.fold),))
+
+    def of_group(self, form: Affine) -> Affine:
+        """A form that is the same for all elements of a group, over the group."""
+        if isinstance(self.found.group, Fibre):
+            owner = self.found.group.owner
+            return form.replace(lambda atom: self.outer if atom == owner else None)
+        return form.substitute({self.step.index: self.begin})
+
+
+class _InRoom(_InPlace):
+    """Summands are added to what is in the room at their key."""
+
+    def rooms(self) -> Sequence[tuple[Tensor, float]]:
+        """The one room."""
+        keys = self.found.room(self.fold.type)
+        assert keys is not None
+        return [(Tensor(self.step.room, self.fold.type, (keys,)), 0.0)]
+
+    def elements(self) -> Body:
+        """0 at the keys of the elements, what is added, and what is there then."""
+        found, step, ((room, _), *_) = self.found, self.step, self.rooms()
+        load = Block((Let((step.fold,), Load(step.room, (found.asked,), self.fold.type)),), (step.fold,))
+        store = Store(step.room, (found.added,), found.block.gives[0], joins=self.fold.kind)
+        return (
+            self.over(self.number(room, found.asked, 0.0)),
+            self.loops((Compute(found.block, (store,)),), found.loops),
+            self.over(replace(self.compute, block=load)),
+        )
+
+
+class _Looked(_InRoom):
+    """What elements look for is in the room, at its keys, and in another one the group whose it is."""
+
+    def rooms(self) -> Sequence[tuple[Tensor, float]]:
+        """No group has the number -1."""
+        ((room, start),) = super().rooms()
+        return [(room, start), (Tensor(f"{self.step.room}_of", "f64", room.shape), -1.0)]
+
+    def elements(self) -> Body:
+        """What is looked for goes to the room, then come the sums of what is found there."""
+        found, step, (_, (marks, _)) = self.found, self.step, self.rooms()
+        assert found.load is not None
+        zero, own, mark, same, value = (f"{step.fold}_{n}" for n in range(5))
+        made = Let((own,), IndexNumber(self.outer, "f64")), Let((zero,), Number(0.0, self.fold.type))
+        stores = Store(step.room, (found.added,), zero), Store(marks.name, (found.added,), own)
+        joins = Store(step.room, (found.added,), found.load.names[0], joins=self.fold.kind)
+        added = Compute(Block((found.load,), found.load.names), (joins,))
+        there = Load(step.room, (found.asked,), self.fold.type)
+        lets = (
+            *(replace(let, value=there) if let == found.load else let for let in found.block.lets),
+            *made,
+            Let((mark,), Load(marks.name, (found.asked,), "f64")),
+            Let((same,), Apply("=", (mark, own), "i1")),
+            Let((value,), Apply("choose", (same, found.block.gives[0], zero), self.fold.type)),
+        )
+        indices, rows = zip(*found.around, strict=True)
+        sums = replace(self.fold, indices=indices, rows=sum(rows, ()), body=Block(lets, (value,)))
+        block = Block((Let((step.fold,), sums),), (step.fold,))
+        first = self.loops((Compute(Block(made, (zero,)), stores),), found.loops)
+        return first, self.loops((added,), found.loops), self.over(replace(self.compute, block=block))
