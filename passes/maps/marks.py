@@ -1,51 +1,71 @@
-"""Attributes of maps that say how they are to be computed."""
+"""Attributes of maps that say how they are to be computed, written and read.
+
+`ATTRIBUTES` in `dialect/attributes.py` says what each of them is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import astuple, replace
 
 from tadc.dialect.locations import name_of
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.buffers import maps_of
+from tadc.passes.maps.map import Marks, Sweep, Tape, Window
 from tadc.passes.rewrites.parts import Mark
 
-CHAIN = "tad.chain"
-"""The number of the chain that a map is in, and how many rows of it run at a time."""
-
-ROW = "tad.row"
-"""The number of the index that counts the rows of the chain that the map is in, where it is not the first."""
-
-STEPS = "tad.chain_steps"
-"""The first index numbers the steps of the chain that the map is in."""
-
-IN_PLACE = "tad.in_place"
-"""The elements are those of another tensor but on a thin set; these alone are computed, in its memory."""
-
-PARTS = "tad.parts"
-"""The elements are long parts of a reduction: a tile has one of them, a thread a few."""
-
-JOINED = "tad.joined"
-"""Nothing long is left to do: vectors would be more code, and no faster."""
-
-WINDOW = "tad.window"
-"""Of the tensors in between the elements of the last steps alone are kept: of how many steps, and the weights
-of subscripts whose sum is the step of an element."""
-
-SWEEP = "tad.sweep"
-"""The chain of a map runs some steps of a recurrence at a time: which index of the map follows these, how
-many steps one value of it takes, where they begin, and whether they go down."""
-
-TAPE = "tad.tape"
-"""A map that runs along with a recurrence runs again for a chain that goes back over the steps: the number of
-that, how many states are saved, how many steps a state has, and which steps are to be at hand."""
-
-KEPT = "tad.kept"
-"""The elements are the same in all calls: the first one computes them, and a kernel keeps them."""
+#: Marks that a map has or has not, with what they are called in `Marks`.
+FLAGS = {
+    "tad.chain_steps": "steps",
+    "tad.in_place": "in_place",
+    "tad.parts": "parts",
+    "tad.joined": "joined",
+    "tad.kept": "kept",
+}
 
 
 def mark_maps(function: ir.Operation, marks: Mapping[str, Mark]) -> None:
     """Give the maps of these names their marks, for schedules to see."""
-    attributes = {"parts": PARTS, "joined": JOINED}
     for op in maps_of(function):
         if (mark := marks.get(name_of(op.location))) is not None:
-            op.attributes[attributes[mark]] = ir.UnitAttr.get(op.context)
+            op.attributes[f"tad.{mark}"] = ir.UnitAttr.get(op.context)
+
+
+def attributes_of(marks: Marks) -> dict[str, ir.Attribute]:
+    """The attributes of a map with these marks."""
+    numbers: dict[str, tuple[int, ...]] = {}
+    if (window := marks.window) is not None:
+        numbers["tad.window"] = (window.rows, *window.weights)
+    if marks.sweep is not None:
+        numbers["tad.sweep"] = astuple(marks.sweep)
+    if marks.tape is not None:
+        numbers["tad.tape"] = astuple(marks.tape)
+    found: dict[str, ir.Attribute] = {}
+    if marks.chain is not None:
+        numbers["tad.chain"] = (marks.chain, marks.rows, *marks.blocks)
+        if marks.row:
+            found["tad.row"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), marks.row)
+    found |= {name: ir.DenseI64ArrayAttr.get([*map(int, each)]) for name, each in numbers.items()}
+    return found | {name: ir.UnitAttr.get() for name, flag in FLAGS.items() if getattr(marks, flag)}
+
+
+def marks_of(op: ir.Operation) -> Marks:
+    """The marks of the operation of a map."""
+
+    def numbers(name: str) -> list[int] | None:
+        return list(ir.DenseI64ArrayAttr(op.attributes[name])) if name in op.attributes else None
+
+    steps, in_place, parts, joined, kept = (name in op.attributes for name in FLAGS)
+    found = Marks(steps=steps, in_place=in_place, parts=parts, joined=joined, kept=kept)
+    if last := numbers("tad.window"):
+        found = replace(found, window=Window(last[0], tuple(last[1:])))
+    if chain := numbers("tad.chain"):
+        row = ir.IntegerAttr(op.attributes["tad.row"]).value if "tad.row" in op.attributes else 0
+        found = replace(found, chain=chain[0], rows=chain[1], row=row, blocks=tuple(chain[2:]))
+        if along := numbers("tad.sweep"):
+            found = replace(found, sweep=Sweep(*along[:3], down=bool(along[3])))
+        if again := numbers("tad.tape"):
+            tape = Tape(*again)
+            window = found.window and replace(found.window, saved=tape.slots * tape.depth)
+            found = replace(found, tape=tape, window=window)
+    return found

@@ -28,15 +28,11 @@ from tadc.passes.maps.map import (
     Load,
     Map,
     MapFunction,
-    Marks,
     Number,
-    Sweep,
-    Tape,
     Tensor,
     Value,
-    Window,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, ROW, STEPS, SWEEP, TAPE, WINDOW
+from tadc.passes.maps.marks import marks_of
 
 
 def read_maps(function: ir.Operation) -> MapFunction:
@@ -127,7 +123,9 @@ class _Reader:
         body = self.block(block)
         body = Block((*self.above, *body.lets), body.gives)
         self.names.taken = before
-        return Map(tensors, tuple(indices), tensors[0].shape, body, order, _marks(op), place_of(op.location))
+        return Map(
+            tensors, tuple(indices), tensors[0].shape, body, order, marks_of(op), place_of(op.location)
+        )
 
     def index(self, argument: ir.Value) -> str:
         """A name for an index that a region binds."""
@@ -242,26 +240,3 @@ _SPELT = {"arith.select": "choose", "arith.extf": "convert", "arith.truncf": "co
 
 def _number(op: ir.Operation) -> Number:
     return Number(ir.FloatAttr(op.attributes["value"]).value, str(op.results[0].type))
-
-
-def _marks(op: ir.Operation) -> Marks:
-    flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED, KEPT)]
-    window = None
-    if WINDOW in op.attributes:
-        steps: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[WINDOW]))
-        window = Window(steps[0], tuple(steps[1:]))
-    if CHAIN not in op.attributes:
-        return Marks(None, 0, 0, (), *flags, window=window)
-    sweep = None
-    if SWEEP in op.attributes:
-        along: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[SWEEP]))
-        sweep = Sweep(along[0], along[1], along[2], bool(along[3]))
-    tape = None
-    if TAPE in op.attributes:
-        again: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[TAPE]))
-        tape = Tape(*again)
-        window = window and replace(window, saved=tape.slots * tape.depth)
-    numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    row = ir.IntegerAttr(op.attributes[ROW]).value if ROW in op.attributes else 0
-    blocks = tuple(numbers[2:])
-    return Marks(numbers[0], numbers[1], row, blocks, *flags, window=window, sweep=sweep, tape=tape)

@@ -25,10 +25,9 @@ from tadc.passes.maps.map import (
     Load,
     Map,
     MapFunction,
-    Marks,
     Number,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, ROW, STEPS, SWEEP, TAPE, WINDOW
+from tadc.passes.maps.marks import attributes_of
 
 
 def write_maps(function: ir.Operation, before: MapFunction, after: MapFunction) -> None:
@@ -75,32 +74,6 @@ def _rounds(body: Block) -> bool:
         if isinstance(let.value, Apply) and (let.value.function, let.value.type) == ("convert", "f32")
     }
     return bool(rounded) and not rounded.isdisjoint(name for let in body.lets for name in used_by(let.value))
-
-
-def attributes_of(marks: Marks) -> dict[str, ir.Attribute]:
-    """What marks say of a map."""
-    unit = ir.UnitAttr.get()
-    flags = {
-        STEPS: marks.steps,
-        IN_PLACE: marks.in_place,
-        PARTS: marks.parts,
-        JOINED: marks.joined,
-        KEPT: marks.kept,
-    }
-    found = {name: unit for name, is_set in flags.items() if is_set}
-    if marks.window is not None:
-        found[WINDOW] = ir.DenseI64ArrayAttr.get([marks.window.rows, *marks.window.weights])
-    if (sweep := marks.sweep) is not None:
-        numbers = [sweep.index, sweep.scale, sweep.offset, int(sweep.down)]
-        found[SWEEP] = ir.DenseI64ArrayAttr.get(numbers)
-    if (tape := marks.tape) is not None:
-        numbers = [tape.back, tape.slots, tape.depth, tape.ahead, tape.fresh, tape.block]
-        found[TAPE] = ir.DenseI64ArrayAttr.get(numbers)
-    if marks.chain is not None:
-        if marks.row:
-            found[ROW] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), marks.row)
-        found[CHAIN] = ir.DenseI64ArrayAttr.get([marks.chain, marks.rows, *marks.blocks])
-    return found
 
 
 class MapWriter(OpWriter):
