@@ -237,7 +237,7 @@ LIMITS = {
     "passes": 45_920,
     "passes/cpu": 1_610,
     "passes/derivatives": 5_110,
-    "passes/gpu": 4_600,
+    "passes/gpu": 4_450,
     "passes/maps": 6_360,
     "passes/nest": 8_790,
     "passes/rewrites": 7_240,

@@ -28,8 +28,8 @@ from tadc.passes.nest.steps import (
     InBlocks,
     Points,
     Reorder,
-    Share,
     Split,
+    Stage,
     Step,
     Steps,
     When,
@@ -40,7 +40,7 @@ from tadc.passes.schedule.reader import ReadMap
 from tadc.passes.schedule.text import step_text
 from tadc.passes.terms.costs import ELEMENT
 
-TAKEN = Split, Reorder, Bind, InBlocks, FoldThreads, Share, Points, Flatten, When
+TAKEN = Split, Reorder, Bind, InBlocks, FoldThreads, Stage, Points, Flatten, When
 """The steps that kernels take."""
 
 TAILS = "exact", "overlap", "guard", "branch"
@@ -100,10 +100,10 @@ def _check(read: ReadMap, item: Map, of: Kernels, shared_bytes: SharedBytes, sou
     try:
         used = shared_bytes(of, kernel)
     except DoesNotFit as error:
-        raise refused((_last(steps, Share), str(error), "leave this read out")) from None
+        raise refused((_last(steps, Stage), str(error), "leave this read out")) from None
     if used > of.gpu.static_shared:
         text = f"a block would share {used} bytes of memory, and has {of.gpu.static_shared}"
-        number = _last(steps, (Share, FoldThreads))
+        number = _last(steps, (Stage, FoldThreads))
         raise refused((number, text, "take fewer steps or threads, or smaller tiles"))
 
 
@@ -127,6 +127,8 @@ def _last(steps: Steps, kinds: type[Step] | tuple[type[Step], ...], kind: str = 
 
 def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Iterator[Problem]:
     """What of the steps cannot be done, whatever the loops are."""
+    folds = (let.value for let in item.body.all_lets() if isinstance(let.value, Fold))
+    reduced = {index for fold in folds for index in fold.indices}
     for number, step in enumerate(steps):
         refused = partial(_problem, number)
         match step:
@@ -145,8 +147,12 @@ def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Itera
                 yield refused(text, f"write `in_blocks {8 * gpu.warp}`")
             case FoldThreads(warp=warp) if warp not in (1, gpu.warp):
                 yield refused(f"a warp has {gpu.warp} threads", f"write `warp {gpu.warp}`, or leave it out")
+            case Split(index=index, outer=outer, inner=inner) if index in reduced:
+                reduced |= {outer, inner}
             case Split(tail=tail) if tail not in TAILS:
                 yield refused("tiles of a GPU do not end so", "write `guard`, `branch` or `overlap`")
+            case Stage(fill=fill) if fill != "threads":
+                yield refused("only threads copy what is read", "write `by threads`")
             case _ if not isinstance(step, TAKEN):
                 yield refused("kernels of a GPU do not take it", "leave the step out")
             case _:
@@ -220,7 +226,7 @@ def _of_meeting(
     steps: Steps, nest: Nest, inside: Body, threads: Sequence[For], kind: str
 ) -> Iterator[Problem]:
     """What keeps threads that wait for each other from coming to the same place."""
-    shares = [n for n, step in enumerate(steps) if isinstance(step, Share)]
+    shares = [n for n, step in enumerate(steps) if isinstance(step, Stage)]
     folds = [n for n, step in enumerate(steps) if isinstance(step, FoldThreads)]
     for number in (*shares, *folds):
         refused = partial(_problem, number)
@@ -228,15 +234,17 @@ def _of_meeting(
             yield refused("not all threads come here equally often", "tiles end by `guard`, if at all")
         if any(loop.kind == "lane" for loop in loops_in(nest.body)):
             yield refused("threads that share have no vectors", "leave `lane` out")
-    own = {name for c in computes_in(inside) for let in c.block.lets for name in let.names}
+    top = [let for compute in computes_in(inside) for let in compute.block.lets]
+    own = {name for let in top for name in let.names}
+    reduced = {index for let in top if isinstance(let.value, Fold) for index in let.value.indices}
     for number in shares:
         step = steps[number]
-        assert isinstance(step, Share)
+        assert isinstance(step, Stage)
         if not threads:
             help = "divide loops by `block` and, inside, by `thread`"
             yield number, "no loop is divided among the threads of a block", help
-        if step.fold and step.fold not in own:
-            yield number, "not all threads come to this reduction", "share an outer one"
+        if step.inside and step.inside not in reduced:
+            yield number, "not all threads come to this reduction", "stage what an outer one reads"
     for number in folds:
         step = steps[number]
         assert isinstance(step, FoldThreads)

@@ -1,16 +1,14 @@
 """Reductions whose operands go through shared memory: read once by a block, used by many of its threads.
 
-The loops run in blocks of steps. For each, the threads of a block copy the box of each tensor that the
-block reads, in the order of memory; after a barrier each thread combines what its own elements read.
-Where bounds move with the elements, the loops move with them; a block of steps tests its bounds only
-where not all of them hold at all of its points.
+The outer loops run over blocks of steps. For each, the threads of a block copy the box of each tensor that
+the block reads, in the order of memory; after a barrier each thread combines what its own elements read. All
+threads have the same outer loops; a block of steps tests its bounds only where not all of them hold at all of
+its points.
 """
 
 from __future__ import annotations
 
-import copy as copying
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -21,192 +19,119 @@ from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.block_copies import BlockThreads, Copier
 from tadc.passes.gpu.boxes import Box, box_of, spans_inside, within
-from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Let, Load
-from tadc.passes.nest.fold_loops import FoldLoops
+from tadc.passes.nest.fold_blocks import FoldInBlocks, steps_of, whole_levels
+from tadc.passes.nest.fold_loops import Inside
+from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, rewrite_lets
 from tadc.passes.nest.vector_lanes import extreme
 
-UNROLLED = 256
-"""The most operations of the body of an innermost loop."""
 
+class StagedFold(FoldInBlocks):
+    """The loops of a reduction over blocks of steps, run by the threads of a block."""
 
-class StagedFold(FoldLoops):
-    """The loops of a reduction in blocks of steps, run by the threads of a block."""
+    tested: Sequence[Constraint] = ()
+    """What holds of the points of a block of steps, where it does not hold for all."""
 
     def __init__(self, body: Lockstep, let: Let, fold: Fold, context: Context, threads: BlockThreads) -> None:
         super().__init__(body, let, fold, context)
         self.threads = threads
-        self.counts = dict(zip(self.names, fold.takes.steps, strict=True))
-        self.shared = loads_of(fold.body, fold.takes.shared)
+        self.shared = copied_in(fold)
+        self.depth = 1 + max(fold.indices.index(load.inside) for load in self.shared.values())
+        """So many loops run over blocks of steps."""
+        self.steps = {name: steps_of(name, self.rows) for name in self.names[self.depth :]}
         self.inner = spans_inside(fold.body)
         self.apart = {**threads.ranges, **body.tile.copies}
         """The variables in which elements of the block differ, with their numbers of values."""
         self.rooms: dict[str, ir.Value] = {}
 
-    def all_steps(self, first: list[ir.Value], context: Context) -> list[ir.Value]:
+    def all_steps(self, first: Made, context: Context) -> Made:
         """What is left of `first` after every element."""
         still = tuple(row for row in self.nest.outside if not row.form.variables & self.apart.keys())
         facts = (*context.facts, *within(self.apart), *still)
+        here = Inside(context.point, facts, context.forms, context.names, context.masks)
 
-        def blocks(inside: ir.InsertionPoint) -> list[ir.Value]:
-            return self.blocks(self.nest.levels, {}, {}, facts, first, context.moved(inside))
+        def blocks(inside: Point) -> Made:
+            return self.loop(self.nest.levels, first, here.at(inside))
 
         return self.where(still, blocks, first, context.point)
 
     # -- blocks of steps -------------------------------------------------------------------------
 
-    def blocks(
-        self,
-        levels: Sequence[Level],
-        bound: Mapping[str, Affine],
-        ranges: Mapping[str, int],
-        facts: Domain,
-        carried: list[ir.Value],
-        context: Context,
-    ) -> list[ir.Value]:
-        """Loops over blocks of steps, outermost first; `ranges` has the steps of a block by variable."""
-        if not levels:
-            return self.block_of_steps(bound, ranges, facts, carried, context)
-        level, low, point = levels[0], self.body.low, context.point
-        count, name = self.counts[level.name], f"step{len(bound)}"
-        shift = step_with(level.name, self.rows, sorted(self.apart))
-        varying = {**self.apart, **ranges}
-        start = self.end([b.ceil() for b in level.lower], bound, shift, varying, -1, point)
-        stop = self.end([b.floor() + 1 for b in level.upper], bound, shift, varying, 1, point)
-        number = (stop - start + (count - 1)).floordiv(count)
-        inner_ranges = {**ranges, name: count} if count > 1 else dict(ranges)
-        step = Affine.var(name) if count > 1 else ZERO
+    def loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
+        """Loops over levels, outermost first; what they carry at the end."""
+        left = len(self.names) - self.depth
+        if here.in_blocks or len(levels) < left:
+            return super().loop(levels, carried, here)
+        return self.outer(levels, carried, here) if len(levels) > left else self.block(levels, carried, here)
 
-        def inside(
-            block: Affine, values: list[ir.Value], at: ir.InsertionPoint, facts: Domain
-        ) -> list[ir.Value]:
-            inner = {**bound, level.name: start + block * count + step + shift}
-            return self.blocks(levels[1:], inner, inner_ranges, facts, values, context.moved(at))
+    def outer(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
+        """The loop over blocks of steps, the same for all points of the block of threads."""
+        level, low, point = levels[0], self.body.low, here.point
+        lower, upper = self.ends_of(level, here)
+        start = self.end("affine.max", [extreme(form, self.apart, -1) for form in lower], point)
+        stop = self.end("affine.min", [extreme(form, self.apart, 1) for form in upper], point)
+        if stop - start == Affine.const(1):
+            return self.loop(levels[1:], carried, here.binding(level.name, start, point))
 
-        if number == Affine.const(1):
-            return inside(ZERO, carried, point, facts)
-        ends = low.affine([ZERO], point), low.affine([number], point), 1
+        def inside(number: Affine, values: Made, point: Point) -> Made:
+            there = here.binding(level.name, start + number, point)
+            rows = Constraint(number), Constraint(stop - start - 1 - number)
+            return self.loop(levels[1:], values, there.moved(point, *rows))
 
-        def fill(block: Affine, values: list[ir.Value], at: ir.InsertionPoint) -> list[ir.Value]:
-            rows = (Constraint(block), Constraint(number - 1 - block))
-            return inside(block, values, at, (*facts, *rows))
+        ends = low.affine([ZERO], point), low.affine([stop - start], point), 1
+        return self.one_loop(level.name, ends, carried, inside, point)
 
-        return self.one_loop(level.name, ends, carried, fill, point)
+    def end(self, name: str, forms: Sequence[Affine], point: Point) -> Affine:
+        """The least of forms, or the greatest."""
+        forms = list(dict.fromkeys(forms))
+        return forms[0] if len(forms) == 1 else self.body.low.extreme(name, forms, point)
 
-    def end(
-        self,
-        forms: Sequence[Affine],
-        bound: Mapping[str, Affine],
-        shift: Affine,
-        ranges: Mapping[str, int],
-        sign: int,
-        point: ir.InsertionPoint,
-    ) -> Affine:
-        """The greatest lower or the least upper bound that no point of the block exceeds."""
-        found = [extreme(form.substitute(bound) - shift, ranges, sign) for form in forms]
-        if len(found) == 1:
-            return found[0]
-        return self.body.low.extreme("affine.max" if sign < 0 else "affine.min", found, point)
-
-    def block_of_steps(
-        self,
-        bound: Mapping[str, Affine],
-        ranges: Mapping[str, int],
-        facts: Domain,
-        carried: list[ir.Value],
-        context: Context,
-    ) -> list[ir.Value]:
+    def block(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """Copy what a block of steps reads, and combine it."""
-        low, point = self.body.low, context.point
-        whole = {**self.apart, **ranges}
-        here = (*facts, *within(ranges))
-        rows = [row.substitute(bound) for row in dict.fromkeys(self.conditions())]
-        rows = [row for row in rows if row.equality or not implied(row.form, here)]
-        # A row that holds at the worst point of the block holds at all.
-        tests = [Constraint(extreme(row.form, whole, -1)) for row in rows if not row.equality]
-        over_copies = self.copied(bound, whole, here, context)
+        low, point = self.body.low, here.point
+        facts, whole = (*here.facts, *within(self.steps)), {**self.apart, **self.steps}
+        rows = [row.substitute(here.bound) for row in dict.fromkeys(self.conditions())]
+        rows = [row for row in rows if row.equality or not implied(row.form, facts)]
+        over_copies = self.copied(whole, facts, here)
+        inner, closed = whole_levels(levels, self.steps), replace(here, in_part=True, in_blocks=True)
 
-        def combined(masked: bool) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
-            def emit(at: ir.InsertionPoint) -> list[ir.Value]:
-                inner = replace(context, point=at, in_part=True)
-                tested = rows if masked else []
-                return over_copies.each_step(list(ranges), ranges, bound, tested, carried, inner)
-
-            return emit
+        def combined(masked: bool) -> Emit:
+            made = over_copies.changed(tested=rows if masked else ())
+            return lambda at: made.loop(inner, carried, replace(closed, point=at, masked=masked))
 
         types = [value.type for value in carried]
-        if not rows:
-            made = combined(False)(point)
-        elif any(row.equality for row in rows):
-            made = combined(True)(point)
+        if not rows or any(row.equality for row in rows):
+            results = combined(bool(rows))(point)
         else:
-            all_hold = low.holds(tuple(dict.fromkeys(tests)), point)
-            made = low.choose(all_hold, types, combined(False), combined(True), point)
+            # A row that holds at the worst point of the block holds at all.
+            tests = dict.fromkeys(Constraint(extreme(row.form, whole, -1)) for row in rows)
+            results = low.choose(
+                low.holds(tuple(tests), point), types, combined(False), combined(True), point
+            )
         self.threads.meet(low, point)
-        return made
+        return results
 
-    def each_step(
-        self,
-        names: Sequence[str],
-        ranges: Mapping[str, int],
-        bound: Mapping[str, Affine],
-        rows: Sequence[Constraint],
-        carried: list[ir.Value],
-        context: Context,
-    ) -> list[ir.Value]:
-        """Loops over the steps of a block; the innermost one is unrolled."""
-        if not names:
-            return self.step(bound, rows, carried, context)
-        name, count = names[0], ranges[names[0]]
-        unroll = 1
-        if len(names) == 1 and not rows:
-            inside_each = math.prod(count for _, count in self.inner.values())
-            fitting = max(1, UNROLLED // max(len(carried) * 2 * inside_each, 1))
-            unroll = max(n for n in range(1, count + 1) if count % n == 0 and n <= fitting)
-
-        def inside(index: Affine, values: list[ir.Value], at: ir.InsertionPoint) -> list[ir.Value]:
-            for number in range(unroll):
-                mapping = {name: index + number}
-                inner = {key: form.substitute(mapping) for key, form in bound.items()}
-                tested = [row.substitute(mapping) for row in rows]
-                values = self.each_step(names[1:], ranges, inner, tested, values, context.moved(at))
-            return values
-
-        if unroll == count:
-            return inside(ZERO, carried, context.point)
-        low = self.body.low
-        ends = low.affine([ZERO], context.point), low.affine([Affine.const(count)], context.point), unroll
-        return self.one_loop(self.names[0], ends, carried, inside, context.point)
-
-    def step(
-        self,
-        bound: Mapping[str, Affine],
-        rows: Sequence[Constraint],
-        carried: list[ir.Value],
-        context: Context,
-    ) -> list[ir.Value]:
+    def innermost(self, carried: Made, here: Inside) -> Made:
         """Combine one element at each point, where rows hold."""
-        forms = self.indices(bound)
-        inside = context.with_forms(forms).moved(context.point, *(c.substitute(bound) for c in self.rows))
+        rows = [row.substitute(here.bound) for row in self.tested]
         still = tuple(row for row in rows if not self.moves([row.form]))
         moving = tuple(row for row in rows if self.moves([row.form]))
+        inside = self.inside(here)
 
-        def take(at: ir.InsertionPoint) -> list[ir.Value]:
+        def take(at: Point) -> Made:
             there = inside.moved(at)
             return self.under(moving, carried, there) if moving else self.take(carried, there)
 
-        return self.where(still, take, carried, context.point)
+        return self.where(still, take, carried, here.point)
 
     # -- copies ----------------------------------------------------------------------------------
 
-    def copied(
-        self, bound: Mapping[str, Affine], ranges: Mapping[str, int], facts: Domain, context: Context
-    ) -> Self:
+    def copied(self, ranges: Mapping[str, int], facts: Domain, here: Inside) -> Self:
         """These folds over the boxes of loads for a block of steps, which are copied first."""
-        forms = {**context.forms, **self.indices(bound)}
+        forms = {**here.forms, **self.indices(here.bound)}
         forms |= {index: Affine.var(f"inner {index}") + first for index, (first, _) in self.inner.items()}
         inner = {f"inner {index}": count for index, (_, count) in self.inner.items()}
         copier, places = Copier(self.threads, self.body), dict[str, tuple[Affine, ...]]()
@@ -216,13 +141,11 @@ class StagedFold(FoldLoops):
             order = self.layout(box, place)
             if name not in self.rooms:
                 self.rooms[name] = copier.room(box, order)
-            copier.copy_box(box, self.rooms[name], order, facts, context.point)
+            copier.copy_box(box, self.rooms[name], order, facts, here.point)
             places[name] = tuple(box.within(load.at)[d] for d in order)
-        self.threads.meet(self.body.low, context.point)
-        made = copying.copy(self)
-        made.body = with_rooms(self.body, self.rooms)
-        made.value = replace(self.value, body=reading_rooms(self.value.body, places))
-        return made
+        self.threads.meet(self.body.low, here.point)
+        value = replace(self.value, body=reading_rooms(self.value.body, places))
+        return self.changed(body=with_rooms(self.body, self.rooms), value=value)
 
     def layout(self, box: Box, forms: Sequence[Affine]) -> tuple[int, ...]:
         """The dimensions of a box in shared memory: last the one along which threads or copies run."""
@@ -231,17 +154,30 @@ class StagedFold(FoldLoops):
         return (*(d for d in range(len(forms)) if d != last), last) if forms else ()
 
 
+def copied_in(fold: Fold) -> dict[str, Load]:
+    """The loads in a fold whose boxes threads copy in its loops, in the order of its block."""
+    return {name: load for name, load in shared_loads(fold.body).items() if load.inside in fold.indices}
+
+
+def shared_loads(block: Block) -> dict[str, Load]:
+    """The loads in a block that threads copy first, in its order."""
+    loads = {let.names[0]: let.value for let in block.all_lets() if isinstance(let.value, Load)}
+    return {name: load for name, load in loads.items() if load.shared}
+
+
 def copied_first(
-    threads: BlockThreads, body: Lockstep, block: Block, names: Sequence[str], context: Context
+    threads: BlockThreads, body: Lockstep, block: Block, context: Context
 ) -> tuple[Lockstep, Block]:
     """Copy the boxes of loads; the walk and the block over these."""
     ranges = {**threads.ranges, **body.tile.copies}
     facts = (*context.facts, *within(ranges))
     copier, rooms = Copier(threads, body, has_vectors=False), dict[str, ir.Value]()
     places: dict[str, tuple[Affine, ...]] = {}
-    for name, load in loads_of(block, names).items():
+    for name, load in shared_loads(block).items():
+        if load.inside:
+            continue
         if any(form.variables - context.forms.keys() for form in load.at):
-            raise DoesNotFit(f"`{name}` moves with a reduction: share it in that one")
+            raise DoesNotFit(f"`{name}` moves with a reduction: stage it inside of an index of that")
         box = known_box(threads.gpu, name, load, [form.substitute(context.forms) for form in load.at], ranges)
         order = range(len(box.extents))
         rooms[name], places[name] = copier.room(box, order), tuple(box.within(load.at))
@@ -256,15 +192,6 @@ def known_box(gpu: Gpu, name: str, load: Load, forms: Sequence[Affine], ranges: 
     if box is None:
         raise DoesNotFit(f"how much `{name}` reads is not known")
     return box
-
-
-def loads_of(block: Block, names: Sequence[str]) -> dict[str, Load]:
-    """The loads of these names, in the order of the block."""
-    return {
-        let.names[0]: let.value
-        for let in block.all_lets()
-        if isinstance(let.value, Load) and let.names[0] in names
-    }
 
 
 def room_of(load: str) -> str:

@@ -3,9 +3,11 @@ map."""
 
 from __future__ import annotations
 
+import math
+
 from tadc.passes.gpu.boxes import spans_inside
 from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, ThreadPlan, TilePlan, Variant
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import Names, forms_of
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -18,12 +20,15 @@ from tadc.passes.nest.steps import (
     InBlocks,
     Points,
     Reorder,
-    Share,
     Split,
+    Stage,
     Step,
     Steps,
     When,
 )
+
+UNROLLED = 256
+"""The most operations of the body of an innermost loop."""
 
 
 def steps_of_variant(item: Map, function: MapFunction, variant: Variant, warp: int) -> Steps:
@@ -134,13 +139,45 @@ def steps_of_tile_plan(item: Map, function: MapFunction, plan: TilePlan) -> tupl
                 break
     threads = tuple(thread[n] for n in sorted(thread, key=lambda n: (n == plan.fast[0], n)))
     bound = Bind("block", tuple(block)), Bind("thread", threads), Bind("jam", tuple(jam))
-    shared = _shared(item, plan)
-    share = (Share(shared, plan.over or "", plan.steps),) if shared or plan.over else ()
+    shared = _shared_in_blocks(item, plan, fresh) if plan.over else _shared(item, plan)
     order = (Reorder((*block, *threads, *jam)),) if splits else ()
-    return (*splits, *order, *(bind for bind in bound if bind.indices), *share, InBlocks(plan.block))
+    return (*splits, *order, *(bind for bind in bound if bind.indices), *shared, InBlocks(plan.block))
 
 
-def _shared(item: Map, plan: TilePlan) -> tuple[str, ...]:
+def _shared_in_blocks(item: Map, plan: TilePlan, fresh: Fresh) -> tuple[Step, ...]:
+    """What a reduction reads in blocks of steps, all loops over these outside of all in a block. Of its
+    innermost loop as many steps are written out as make little code."""
+    (fold,) = (let.value for let in item.body.lets if plan.over in let.names and isinstance(let.value, Fold))
+    outer, inner, splits = list[str](), list[str](), list[Step]()
+    for index, count in zip(fold.indices, plan.steps, strict=True):
+        outer.append(index if count == 1 else fresh.new(index))
+        if count > 1:
+            inner.append(fresh.new(index))
+            splits.append(Split(index, count, "clip", outer[-1], inner[-1]))
+    if len(inner) > 1 or (inner and len(outer) > 1):
+        splits.append(Reorder((*outer, *inner)))
+    if inner:
+        (count,) = [count for count in plan.steps if count > 1][-1:]
+        written = _written_out(item, plan, fold, count)
+        if written > 1:
+            splits.append(Bind("unroll", (inner[-1],), written if written < count else 0))
+    stages = (Stage(step.read, outer[-1], fill="threads") for step in _shared(item, plan))
+    return (*splits, *stages)
+
+
+def _written_out(item: Map, plan: TilePlan, fold: Fold, count: int) -> int:
+    """So many of a number of steps as make little code, a divisor of it."""
+    moving = frozenset[str]().union(*(form.variables for form in forms_of(fold.body)), *(
+        row.form.variables for row in fold.rows
+    ))  # fmt: skip
+    tile = (plan.along(n) for n, index in enumerate(item.indices) if index in moving)
+    copies = math.prod(along.copies for along in tile)
+    inside = math.prod(values for _, values in spans_inside(fold.body).values())
+    most = max(1, UNROLLED // max(copies * len(fold.body.gives) * 2 * inside, 1))
+    return max(n for n in range(1, count + 1) if count % n == 0 and n <= most)
+
+
+def _shared(item: Map, plan: TilePlan) -> tuple[Stage, ...]:
     """The reads that threads copy, in the order of the map; no box is known of one inside of a further
     reduction, unless rows of this one say which values its indices have."""
     folds = [let.value for let in item.body.lets if plan.over in let.names and isinstance(let.value, Fold)]
@@ -148,7 +185,7 @@ def _shared(item: Map, plan: TilePlan) -> tuple[str, ...]:
     known = {index for fold in folds for index in spans_inside(fold.body)}
     open = {index for fold in further for index in fold.indices} - known
     return tuple(
-        let.names[0]
+        Stage(let.names[0], "", fill="threads")
         for let in item.body.all_lets()
         if isinstance(let.value, Load)
         and let.names[0] in plan.staged

@@ -17,7 +17,7 @@ from tadc.passes.gpu.group_folds import Group
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.run_stores import RunStores
-from tadc.passes.gpu.staged_folds import StagedFold, copied_first
+from tadc.passes.gpu.staged_folds import StagedFold, copied_first, copied_in, shared_loads
 from tadc.passes.gpu.teams import TeamLoop, Together
 from tadc.passes.gpu.thread_lanes import ThreadLanes
 from tadc.passes.maps.buffers import product
@@ -80,16 +80,16 @@ class Thread(Target):
             number = self.together.number
             group = Group(self.low, self.function, fold, number, self.column, self.columns)
             group.reduce(body, let, context)
-        elif self.threads is not None and fold.takes.steps:
+        elif self.threads is not None and copied_in(fold):
             put_results(StagedFold(body, let, fold, context, self.threads))
         else:
             super().fold(body, let, fold, context)
 
     def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
         """Copy what the threads of a block share; what then computes a block, and the block over that."""
-        if self.threads is None or not compute.shared:
+        if self.threads is None or all(load.inside for load in shared_loads(compute.block).values()):
             return body, compute.block
-        return copied_first(self.threads, body, compute.block, compute.shared, context)
+        return copied_first(self.threads, body, compute.block, context)
 
     def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
         """What stores the values of a computation: the first of the threads that have them does."""

@@ -102,8 +102,8 @@ class Renaming:
                 return value
             case IndexNumber(form, type):
                 return IndexNumber(self.form(form), type)
-            case Load(tensor, at, type, along):
-                return Load(self.tensors.get(tensor, tensor), tuple(map(self.form, at)), type, along)
+            case Load(tensor, at) | Ask(tensor, at):
+                return replace(value, tensor=self.tensors.get(tensor, tensor), at=tuple(map(self.form, at)))
             case Apply(function, operands, type, exponent):
                 return Apply(function, tuple(map(self.name, operands)), type, exponent)
             case Choice(rows, then, otherwise, type):
@@ -111,8 +111,6 @@ class Renaming:
             case Fold(indices=indices, rows=rows, body=body):
                 names = tuple(map(self.index, indices))
                 return replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
-            case Ask(tensor, at):
-                return replace(value, tensor=self.tensors.get(tensor, tensor), at=tuple(map(self.form, at)))
 
 
 def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:

@@ -50,12 +50,18 @@ class IndexNumber:
 @dataclass(frozen=True)
 class Load:
     """An element of a tensor; of vectors `along` a loop or the index of a reduction, transposed in
-    registers."""
+    registers.
+
+    What is `shared`, the threads of a block of a GPU copy first to memory that they share: all that it reads
+    `inside` of a turn of an index of a reduction, or at all. Nothing may write the tensor in between.
+    """
 
     tensor: str
     at: tuple[Affine, ...]
     type: Type
     along: str = ""
+    shared: bool = False
+    inside: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,26 +91,15 @@ threads of a GPU that meet then."""
 
 
 @dataclass(frozen=True)
-class Takes:
-    """How the threads of a block of a GPU share what a fold reads: its loops go in blocks of so many `steps`
-    of each index, and what the loads called `shared` read in a block of steps is copied to memory that they
-    share before it is used.
-    """
-
-    steps: tuple[int, ...] = ()
-    shared: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Fold:
     """The values of a block, each reduced over the integer points of a set, in the order of the indices.
 
     The steps of the last index of one that is `unroll` are written out where they are a known number for all
-    points of a tile. Where its loop is one of copies or of lanes, it has one index, of a known number of
-    values: the block is computed for all of them in lockstep. The results of copies are joined in order,
-    those of lanes by halves. Where it is one of threads, each of these computes the block for one point, the
-    last index running fastest; the results of each `warp` of them are joined by halves, those of warps in
-    order.
+    points of a tile, `together` at a time if that is not 0. Where its loop is one of copies or of lanes, it
+    has one index, of a known number of values: the block is computed for all of them in lockstep. The
+    results of copies are joined in order, those of lanes by halves. Where it is one of threads, each of
+    these computes the block for one point, the last index running fastest; the results of each `warp` of
+    them are joined by halves, those of warps in order.
     """
 
     kind: str
@@ -112,9 +107,9 @@ class Fold:
     rows: Domain
     body: Block
     type: Type
-    takes: Takes = Takes()
     loop: FoldLoop = "seq"
     warp: int = 1
+    together: int = 0
 
     @property
     def is_in_lockstep(self) -> bool:
@@ -125,6 +120,11 @@ class Fold:
     def is_in_tile(self) -> bool:
         """Whether the values of its index are copies or lanes."""
         return self.loop in ("jam", "lane")
+
+    def is_counted(self, index: str) -> bool:
+        """Whether an index has a known number of values from 0 on, whatever other rows say."""
+        own = {row.form for row in self.rows if row.form.variables == {index} and not row.equality}
+        return Affine.var(index) in own and any(form.coefficient(index) == -1 for form in own)
 
     @property
     def counts(self) -> tuple[int, ...]:

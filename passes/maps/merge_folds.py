@@ -155,7 +155,7 @@ def _both(first: Let, other: Let) -> Let:
     renaming = _onto(one, two)
     second = renaming.block(two.body)
     body = shared(Block((*one.body.lets, *second.lets), (*one.body.gives, *second.gives)))
-    fold = Fold("sum", one.indices, one.rows, body, one.type, one.takes)
+    fold = Fold("sum", one.indices, one.rows, body, one.type)
     return Let((*first.names, *other.names), fold, first.place)
 
 

@@ -36,11 +36,6 @@ class WholeBlocks:
     steps: Mapping[str, int]
     rows: tuple[Constraint, ...]
 
-    def levels(self, inner: Sequence[Level]) -> list[Level]:
-        """The loops in a whole block."""
-        ends = ((level, Bound(Affine.const(self.steps[level.name] - 1), 1)) for level in inner)
-        return [Level(level.name, (Bound(ZERO, 1),), (end,)) for level, end in ends]
-
     def worst(
         self, index: str, first: Affine, last: Affine, ranges: Mapping[str, int], moving: Set[str]
     ) -> Domain:
@@ -56,7 +51,7 @@ def whole_blocks(
     """The whole blocks of the first of some loops over a set; None where it is no loop over blocks of known
     numbers of steps of the others. `ranges` are those of the tile."""
     index, later = levels[0].name, frozenset(level.name for level in levels[1:])
-    steps = {name: _steps_of(name, rows) for name in later}
+    steps = {name: steps_of(name, rows) for name in later}
     known = {name: count for name, count in steps.items() if count}
     mixed = tuple(row for row in rows if row.form.variables & {index, *later} and not _is_of_one(row, later))
     if not later or known.keys() != later or any(row.equality for row in mixed):
@@ -85,13 +80,19 @@ def _is_of_one(row: Constraint, names: frozenset[str]) -> bool:
     return len(row.form.variables) == 1 and row.form.variables <= names
 
 
-def _steps_of(name: str, rows: Sequence[Constraint]) -> int:
+def steps_of(name: str, rows: Sequence[Constraint]) -> int:
     """How many values from 0 on an index has by rows of its own; 0 where these do not say so."""
     own = [row.form for row in rows if row.form.variables == frozenset([name]) and not row.equality]
     ends = [form + Affine.var(name) for form in own if form.coefficient(name) == -1]
     if Affine.var(name) not in own or not ends or len(own) != len(ends) + 1:
         return 0
     return min(form.constant for form in ends) + 1
+
+
+def whole_levels(levels: Sequence[Level], steps: Mapping[str, int]) -> list[Level]:
+    """Loops that run so many steps each."""
+    ends = ((level, Bound(Affine.const(steps[level.name] - 1), 1)) for level in levels)
+    return [Level(level.name, (Bound(ZERO, 1),), (end,)) for level, end in ends]
 
 
 def kept(levels: Sequence[Level], wanted: Callable[[Affine], bool]) -> tuple[Level, ...]:
@@ -140,7 +141,7 @@ class FoldInBlocks(FoldLoops):
         open = replace(here, masked=moves, in_part=here.in_part or moves, in_blocks=True)
         closed = replace(open, masked=False)
         carried = self.part(levels, (begin, first), carried, open)
-        carried = self.part([level, *whole.levels(levels[1:])], (first, last), carried, closed)
+        carried = self.part([level, *whole_levels(levels[1:], whole.steps)], (first, last), carried, closed)
         still = kept(levels, lambda form: not self.moves([form.substitute(here.bound)]))
         if not moves or not still or last == end:
             return self.part(levels, (last, end), carried, open)
@@ -174,9 +175,25 @@ class FoldInBlocks(FoldLoops):
         count = stop - start
         if self.value.loop != "unroll" or here.masked or more or others or self.moves([start]):
             return None
-        if not count.is_constant:
+        together = self.value.together or (count.constant if count.is_constant else 0)
+        if not count.is_constant or (together and count.constant % together):
             return None
-        places = [here.binding(level.name, start + step, here.point) for step in range(count.constant)]
+        if together < count.constant:
+            ends = (
+                self.body.low.affine([start], here.point),
+                self.body.low.affine([stop], here.point),
+                together,
+            )
+
+            def turn(index: Affine, values: Made, point: Point) -> Made:
+                return self.several(level.name, index, together, values, here.at(point))
+
+            return self.one_loop(level.name, ends, carried, turn, here.point)
+        return self.several(level.name, start, count.constant, carried, here)
+
+    def several(self, name: str, start: Affine, count: int, carried: Made, here: Inside) -> Made:
+        """So many steps of a loop, from a first one on, one after the other."""
+        places = [here.binding(name, start + step, here.point) for step in range(count)]
         if self.nest.inside or any(isinstance(let.value, Fold | Choice) for let in self.value.body.lets):
             for there in places:
                 carried = self.innermost(carried, there)

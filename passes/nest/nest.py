@@ -128,14 +128,12 @@ class Compute:
     memory, together where they are `interleaved` along it.
 
     Only where the rows `within` hold: elsewhere in a tile what is next to an element is read, nothing stored.
-    What the loads called `shared` read, the threads of a block copy first to memory that they share.
     """
 
     block: Block
     stores: tuple[Store, ...]
     interleaved: str = ""
     within: Domain = ()
-    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from tadc.passes.maps.map import (
     Let,
     Load,
     Number,
-    Takes,
     Tensor,
     Type,
 )
@@ -79,17 +78,16 @@ PATTERNS: dict[type, str] = {
     Know: "know {rows}",
     Stage: "stage {tensor} in {space}",
     Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]]",
-    Compute: "compute[[ interleaved {interleaved}]][[ within {within}]][[ shared {shared:values}]]",
+    Compute: "compute[[ interleaved {interleaved}]][[ within {within}]]",
     Extreme: "{which:extreme}({forms})",
     Either: "if {rows} then {then} else {otherwise}",
     Store: "{tensor:tensor}[{at}] = {value:used}[[ joins {joins:reduction}]]"
     "[[ unless {fresh}]][[ streams{streams}]]",
     IndexNumber: "index({form})",
-    Load: "{tensor:tensor}[{at}][[ along {along}]]",
+    Load: "{tensor:tensor}[{at}][[ along {along}]][[ shared{shared}]][[ inside {inside}]]",
     Choice: "if {rows} {then} else {otherwise}",
-    Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ warp {warp}]]"
-    "[[ where {rows@indices=}]]{takes} {body}",
-    Takes: "[[ steps {steps}]][[ shared {shared:values}]]",
+    Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ by {together}]][[ warp {warp}]]"
+    "[[ where {rows@indices=}]] {body}",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]][[ far{far}]]",
 }
 
@@ -123,7 +121,6 @@ NESTS = Grammar(
             lambda ends: f"{form_text(ends[0])} to {form_text(ends[1])}", lambda reader: reader.ends()
         ),
         "Tensor": Kind(lambda writer, tensor: writer.tensor(tensor), lambda reader, after: reader.tensor()),
-        "Takes": Kind(lambda writer, takes: writer.record(takes), lambda reader, after: reader.record(Takes)),
         "Body": Kind(lambda writer, body: writer.body(body), lambda reader, after: reader.body()),
         "Block": Kind(lambda writer, block: writer.block(block), lambda reader, after: reader.block()),
     },

@@ -90,12 +90,13 @@ def mistakes(nest: Nest, called: Mapping[str, Nest] = MappingProxyType({})) -> l
 
 @dataclass(frozen=True)
 class _Scope:
-    """The surroundings of a statement: indices, tensors, facts, the loops in lockstep, and those of lanes.
-    What `at` has `named`, it may name again."""
+    """The surroundings of a statement: indices, of which reductions have some, tensors, facts, the loops in
+    lockstep, and those of lanes. What `at` has `named`, it may name again."""
 
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
+    reduced: frozenset[str] = frozenset()
     lanes: tuple[str, ...] = ()
     lockstep: tuple[str, ...] = ()
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
@@ -214,7 +215,6 @@ class _Walk:
                 return replace(scope, tensors=tensors)
             case Compute(within=rows):
                 used = [row.form for row in rows]
-                self.shared(statement, statement.shared, statement.block.all_lets())
                 self.forms(statement, used, scope, rows)
                 self.together(statement, "what it is within", used, scope.lanes, scope)
                 self.compute(statement, scope.with_facts(where(rows)))
@@ -301,6 +301,7 @@ class _Walk:
             case Load():
                 self.forms(let, let.value.at, scope)
                 self.access(let, let.value, scope)
+                self.shared(let, let.value, scope)
             case Ask():
                 self.known(let, let.value.at, scope.indices)
                 self.access(let, let.value, scope)
@@ -317,22 +318,19 @@ class _Walk:
 
     def fold(self, let: Let, fold: Fold, scope: _Scope) -> None:
         """A reduction and what is in it."""
-        takes = fold.takes
         if fold.is_in_lockstep and not self.in_lockstep(let, fold, scope):
             return
         if fold.loop == "unroll" and closest_bounds(fold.indices[-1], fold.rows) is None:
             label = f"`{fold.indices[-1]}` is written out, and how many values it has is not known"
             self.wrong(let, label, "let two of its bounds be a number apart, or leave `unroll` out")
-        if takes.steps and len(takes.steps) != len(fold.indices):
-            self.wrong(let, "a number of steps for each index is missing", "write one for each, or none")
-        self.shared(let, takes.shared, fold.body.all_lets())
         indices = self.new(let, fold.indices, scope)
         self.forms(let, [row.form for row in fold.rows], replace(scope, indices=indices), fold.rows)
         try:
             loop_nest(fold.indices, fold.rows, ())
         except (Unbounded, EliminationLimit) as error:
             self.wrong(let, f"the loops of this reduction are not known: {error}", "write `where 0 <= k < N`")
-        inside = replace(scope.with_facts(where(fold.rows)), indices=indices)
+        reduced = scope.reduced | {*fold.indices}
+        inside = replace(scope.with_facts(where(fold.rows)), indices=indices, reduced=reduced)
         if fold.loop == "lane":
             inside = replace(inside, lanes=(*scope.lanes, fold.indices[0]))
         self.block(fold.body, inside)
@@ -362,12 +360,15 @@ class _Walk:
             self.wrong(let, label, "one of them is enough: leave the other's lanes out")
         return True
 
-    def shared(self, node: object, names: Iterable[str], lets: Iterable[Let]) -> None:
-        """The names that the threads of a block copy are loads inside."""
-        found = {let.names[0] for let in lets if isinstance(let.value, Load)}
-        for name in names:
-            if name not in found:
-                self.wrong(node, f"`{name}` is no load in here", "name one, or none")
+    def shared(self, let: Let, load: Load, scope: _Scope) -> None:
+        """What threads copy before they read it stays as it is, and is read in the loop that it says."""
+        if not load.shared:
+            return
+        if load.tensor in self.nest.computed:
+            self.wrong(let, f"`{load.tensor}` is written here after its copy", "leave `shared` out")
+        if load.inside and load.inside not in scope.reduced:
+            label = f"`{load.inside}` is no index of a reduction around"
+            self.wrong(let, label, "name the one in whose turns it is copied")
 
     # -- accesses ------------------------------------------------------------------------------
 

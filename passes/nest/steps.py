@@ -40,7 +40,7 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 """
 
 BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread", "launch"]
-Fill = Literal["vectors", "transpose", "gather"]
+Fill = Literal["vectors", "transpose", "gather", "threads"]
 Ahead = Literal["rows", "vectors", "run", "places"]
 
 
@@ -49,7 +49,8 @@ class Split:
     """A loop over `index` becomes one over tiles, `outer`, and one over the `factor` values of a tile,
     `inner`.
 
-    An index of a reduction, of which all tiles but the last are whole, is split `exact` or `clip`.
+    An index of a reduction, of which all tiles but the last are whole, is split `exact` or `clip`. Where the
+    threads of a block divide loops, its tiles begin at values that all of these know.
     Of a part of a known number of values that are fewer than a tile, tiles of vectors have no more vectors
     than that needs. With tail `overlap` a tile moved back ends where its part does: in a full part; elsewhere
     at the extent of the index.
@@ -135,14 +136,16 @@ class Bind:
     divide them on a GPU, `launch` makes a launch of each value.
 
     The innermost index of a reduction may be `unroll` too, where its bounds are a known number of steps
-    apart: where all points of a tile have these, what steps and copies read at one place is read once. An
+    apart: where all points of a tile have these, what steps and copies read at one place is read once. With a
+    `factor`, which divides their number, so many are written out in a loop over the others. An
     index of a reduction may be `jam` or `lane`, where it has a known number of values from 0 on: each has a
     result of its own, and these are joined at the end, those of copies in order, those of lanes by halves.
     """
 
-    TEXT = "{kind} {indices}"
+    TEXT = "{kind} {indices}[[ by {factor}]]"
     kind: BoundKind
     indices: tuple[str, ...]
+    factor: int = 0
 
 
 @dataclass(frozen=True)
@@ -218,27 +221,16 @@ class Stage:
     The buffer is laid out `over` these loops and indices of reductions, the last one fastest; its elements
     begin at a line of the cache. `inside` is "" for the whole nest. `fill` says how it is copied: in vectors
     along the lanes, in squares that are transposed in registers, or lane by lane.
+
+    By `threads` of a block of a GPU it is copied to memory that they share: what all of them read there, over
+    all loops inside. `inside` is an index of the reduction that reads it then, or "" for all at once.
     """
 
-    TEXT = "stage {read:value}[[ inside {inside=}]] over {over}[[ by {fill}]]"
+    TEXT = "stage {read:value}[[ inside {inside=}]][[ over {over}]][[ by {fill}]]"
     read: str
     inside: str
-    over: tuple[str, ...]
+    over: tuple[str, ...] = ()
     fill: Fill = "vectors"
-
-
-@dataclass(frozen=True)
-class Share:
-    """The threads of a block of a GPU copy what reads read to memory that they share.
-
-    With a `fold`, whose loops go in blocks of so many `steps` of each index, before each of these; else
-    before anything is computed.
-    """
-
-    TEXT = "share[[ {reads:values=}]][[ in {fold:value} steps {steps}]]"
-    reads: tuple[str, ...]
-    fold: str = ""
-    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -380,7 +372,7 @@ class Vectors:
 
 Step = (
     Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
-    FoldThreads | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads |
+    FoldThreads | Stage | Transpose | Interleave | Stream | Prefetch | Threads |
     Rows | With | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

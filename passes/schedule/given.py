@@ -29,7 +29,6 @@ from tadc.passes.nest.steps import (
     Reverse,
     RowBlocks,
     Rows,
-    Share,
     Split,
     Step,
     Steps,
@@ -40,7 +39,7 @@ from tadc.passes.nest.steps import (
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 from tadc.passes.where import does_not_fit
 
-GPU_STEPS = When, Flatten, FoldThreads, InBlocks, Share, RowBlocks, Keep, Vectors
+GPU_STEPS = When, Flatten, FoldThreads, InBlocks, RowBlocks, Keep, Vectors
 """The steps that only kernels of a GPU take, but those that bind loops."""
 
 Given = Mapping[str, Steps]

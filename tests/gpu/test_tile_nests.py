@@ -15,7 +15,7 @@ from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Share
+from tadc.passes.nest.steps import Bind, Stage
 from tests.nest.programs import maps_of_program
 
 MATMUL = "a: f32[7, 6]\nb: f32[6, 11]\nc[i, j] = sum{k} (a[i, k] * b[k, j])"
@@ -50,18 +50,34 @@ def test_nests_of_tiles(name: str) -> None:
     assert found.results[tensor].tobytes() == expected.results[tensor].tobytes()
 
 
-@pytest.mark.parametrize("step", [Share(("%9",)), Share(("%9",), "%2", (4,)), Share((), "%2", (4, 4))])
-def test_what_is_shared_is_read_there(step: Share) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [Stage("%9", "", fill="threads"), Stage("%9", "k", fill="threads"), Stage("%0", "i", fill="threads")],
+)
+def test_what_is_shared_is_read_there(step: Stage) -> None:
     function = maps_of_program(MATMUL, "value")
     with pytest.raises(DoesNotFit):
-        apply_steps(plain_nest(function, function.maps[0]), [step])
+        apply_steps(plain_nest(function, function.maps[0]), [Bind("thread", ("j",)), step])
 
 
-def test_shared_names_are_verified() -> None:
-    function = maps_of_program(MATMUL, "value")
-    (item,) = function.maps
-    loads = tuple(let.names[0] for let in item.body.all_lets() if isinstance(let.value, Load))
-    nest = apply_steps(plain_nest(function, item), [Share(loads, item.body.lets[0].names[0], (4,))])
-    (found,) = verify(read_nest(nest_text(nest).replace(f"shared {loads[0]}", "shared %9")))
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("shared inside i", "`i` is no index of a reduction around"),
+        ("shared", "`c` is written here after its copy"),
+    ],
+)
+def test_what_is_shared_is_verified(wrong: str, words: str) -> None:
+    text = f"""nest f(a: f32[8], out c: f32[8]) {{
+        in_blocks 32
+        for i = 0 to 8 thread {{
+            %1 = sum k where 0 <= k <= 7 {{
+                %0 = {"c" if wrong == "shared" else "a"}[k] {wrong}
+                give %0
+            }}
+            c[i] = %1
+        }}
+    }}"""
+    (found, *_) = verify(read_nest(text))
     assert found.primary is not None
-    assert found.primary.text == "`%9` is no load in here"
+    assert found.primary.text == words

@@ -25,7 +25,6 @@ from tadc.passes.maps.map import (
     Let,
     Load,
     Number,
-    Takes,
     Tensor,
     Type,
 )
@@ -82,7 +81,6 @@ class _Maker:
             "bool": lambda: rng.random() < 0.5,
             "int": lambda: rng.choice([1, 1, 2, 8]),
             "Domain": lambda: self.rows() if rng.random() < 0.5 else (),
-            "Takes": lambda: self.made(Takes),
             "tuple[int, ...]": lambda: tuple(rng.randint(1, 40) for _ in range(rng.randrange(3))),
             "Body": lambda: self.body(1),
             "str": lambda: rng.choice(["", *REDUCTIONS]),

@@ -78,13 +78,14 @@ TILES = """
     jam i3
     in_blocks 32
 """
+SHARED = "split k 5 clip -> k0, k1 stage %1 inside k0 by threads"
 GIVEN = {
     "one thread": (MATMUL, "map c in_blocks 32"),
     "steps in launches": (STEPS, "map u reorder t, i launch t grid i in_blocks 32"),
     "steps in a block": (STEPS, "map u reorder t, i thread i in_blocks 64"),
     "no loop on threads of a block": (MATMUL, "map c block i, j in_blocks 64"),
     "tiles": (MATMUL, f"map c {TILES}"),
-    "tiles, one read shared": (MATMUL, f"map c {TILES} share %1 in %3 steps 5"),
+    "tiles, one read shared": (MATMUL, f"map c {TILES} {SHARED}"),
     "vectors moved back": (MATMUL, "map c split j 4 overlap -> j0, j1 grid i, j0 lane j1 in_blocks 32"),
     "warps": (ROWS, "map y grid i fold_threads %1 32 warp 32 in_blocks 64"),
     "columns": (ROWS, "map y grid i fold_threads %1 4 in_blocks 32"),
@@ -113,7 +114,7 @@ def test_tiles_for_large_sizes_are_right_at_small_ones() -> None:
     _, *kernels = f.lower(target="emulated:sm_90").schedule.split("# ")
     first = {re.findall(r"map (\w+)", kernel)[0]: kernel for kernel in reversed(kernels) if kernel}
     steps = "".join(re.sub(r"tad_.*|when .*", "", kernel) for kernel in first.values())
-    assert steps.count("share") == 2
+    assert steps.count("by threads") == 4
     random = np.random.default_rng(0)
     arguments = [random.standard_normal(shape) for shape in ((3, 5, 9), (4, 5, 3), (3, 4, 4))]
     found = tadc.compile(f, target="emulated:sm_90", schedule=steps)(*arguments)
@@ -127,7 +128,7 @@ def test_sums_whose_ends_are_in_a_block_that_is_shared(row: str) -> None:
     text = f"a: f32[N, N]; b: f32[N, N]; c[i, j] = sum{{k: {row}}} (a[i, k]*b[k, j])"
     f = tadc.function(text)
     steps = f.at({"N": 1024}).lower(target="emulated:sm_90").schedule
-    assert "share" in steps
+    assert "by threads" in steps
     a, b = np.random.default_rng(1).standard_normal((2, 70, 70)).astype("f4")
     found = tadc.compile(f.at({"N": 70}), target="emulated:sm_90", schedule=steps)(a, b)
     i, j, k = np.ogrid[:70, :70, :70]
@@ -150,9 +151,12 @@ def test_sums_whose_ends_are_in_a_block_that_is_shared(row: str) -> None:
         (MATMUL, "map c grid j in_blocks 32", "grid", "`j` is divided"),
         (MATMUL, "map c block i thread j in_blocks 32", "in_blocks", "40 points"),
         (MATMUL, "map c split j 8 -> j0, j1 grid i, j0 lane j1 in_blocks 32", "lane", "of 16 bytes"),
-        (MATMUL, f"map c {TILES} share %0, %1", "share", "moves with a reduction"),
-        (MATMUL, f"map c {TILES} share %1 in %3 steps 4096", "share", "of memory, and has 49152"),
-        (MATMUL, "map c grid i, j share %1 in %3 steps 4 in_blocks 32", "share", "no loop is divided"),
+        (MATMUL, f"map c {TILES} stage %0 by threads", "stage", "moves with a reduction"),
+        (MATMUL, f"map c {TILES} {SHARED.replace('5', '4096')}", "stage", "of memory, and has 49152"),
+        (MATMUL, f"map c grid i, j in_blocks 32 {SHARED}", "stage", "no loop is divided"),
+        (MATMUL, f"map c {TILES} stage %1 inside i0 by threads", "stage", "no index of a reduction"),
+        (MATMUL, f"map c {TILES} {SHARED.replace('by', 'over i2 by')}", "stage", "leave `over`"),
+        (MATMUL, f"map c {TILES} stage %1 inside j0 over k, j1", "stage", "only threads copy"),
         (MATMUL, "map c grid i, j fold_threads %3 8 warp 8 in_blocks 32", "fold_threads", "warp has 32"),
         (MATMUL, "map c grid i, j fold_threads %3 64 warp 32 in_blocks 256", "fold", "neither a warp"),
         (MATMUL, "map c flatten n in_blocks 32", "flatten", "others than those at its place"),

@@ -41,13 +41,13 @@ map c, d.2
     scatter %3 p -> row, room
     with d.2
     unroll i1, k
+    unroll k by 4
     jam i4
     lane i5
     stage %1 inside j0 over k, i4, i5 by transpose
     stage %2.x over k, i5
-    share %1, %2 in %3 steps 2, 8
-    share in %3 steps 4
-    share %1
+    stage %1 inside k0 by threads
+    stage %2 by threads
     transpose %5 i4
     interleave i4
     prefetch %1 rows

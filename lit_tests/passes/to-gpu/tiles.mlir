@@ -16,7 +16,7 @@ func.func @f(%a: tensor<1024x1024xf32> {tad.name = "a"}, %b: tensor<1024x1024xf3
 }
 
 // CHECK:     gpu.func @tad_f_0({{.*}}) workgroup(%{{[a-z0-9]+}} : memref<32x{{.*}}xf32, {{.*}}, %{{[a-z0-9]+}} : memref<32x{{.*}}
-// CHECK:     scf.for %k = %c0 to %c32 step %c1
+// CHECK:     scf.for %k0 = %c0 to %c32 step %c1
 // CHECK:       vector.load %{{[ab]}}[{{.*}} {alignment = 16 : i64}
 // CHECK:       gpu.barrier
 // CHECK-NEXT:  scf.for

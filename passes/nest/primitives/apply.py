@@ -46,7 +46,6 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.Scatter: scattered.scatter,
     st.FoldThreads: reductions.fold_threads,
     st.Stage: staging.stage,
-    st.Share: memory_use.share,
     st.Stream: memory_use.stream,
     st.Interleave: memory_use.interleave,
     st.Points: visited_points.points,

@@ -12,7 +12,7 @@ from tadc.passes.nest.nest import ON_GPU, At, Body, Bound, Either, Extreme, For,
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.reductions import bind_fold, reorder_fold, split_fold, unroll_fold
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Bind, BoundKind, Fits, Peel, Reorder, Residues, Reverse, Split
+from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
 
 # -- split -----------------------------------------------------------------------------------------
 
@@ -410,21 +410,23 @@ def bind(nest: Nest, step: Bind) -> Nest:
             return (replace(loop, kind=step.kind),)
 
         if rw.is_of_fold(nest, index):
-            nest = _bound_fold(nest, step.kind, index)
+            nest = _bound_fold(nest, step, index)
+        elif step.factor:
+            raise DoesNotFit(f"`{index}` is no index of a reduction, some of whose values are written out")
         else:
             nest = rw.with_loops(nest, index, rule)
     return nest
 
 
-def _bound_fold(nest: Nest, kind: BoundKind, index: str) -> Nest:
+def _bound_fold(nest: Nest, step: Bind, index: str) -> Nest:
     """An index of a reduction of a kind."""
-    match kind:
+    match step.kind:
         case "unroll":
-            return unroll_fold(nest, index)
-        case "jam" | "lane":
+            return unroll_fold(nest, index, step.factor)
+        case ("jam" | "lane") as kind if not step.factor:
             return bind_fold(nest, kind, index)
         case _:
-            raise DoesNotFit(f"`{index}` is an index of a reduction, whose loops are no `{kind}`")
+            raise DoesNotFit(f"`{index}` is an index of a reduction, whose loops are no `{step.kind}`")
 
 
 def fits(nest: Nest, step: Fits, plain: Nest, extents: Mapping[str, Affine]) -> Nest:

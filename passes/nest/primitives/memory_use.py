@@ -9,16 +9,15 @@ from tadc.passes.maps.map import Fold, Let, Load
 from tadc.passes.nest.nest import Body, For, Nest, Store
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
-    computes_in,
     lets_in,
     load_of,
+    loops_in,
     rewrite_computes,
-    rewrite_folds,
     rewrite_stores,
     rewrite_values,
     with_loops,
 )
-from tadc.passes.nest.steps import Interleave, Share, Stream, Transpose
+from tadc.passes.nest.steps import Interleave, Stage, Stream, Transpose
 
 WRITTEN_OUT = ("jam", "unroll")
 """The kinds of loops whose values stand side by side in code."""
@@ -70,20 +69,32 @@ def transpose(nest: Nest, step: Transpose) -> Nest:
     return with_loops(nest, step.index, inside)
 
 
-def share(nest: Nest, step: Share) -> Nest:
-    """Threads of a block copy what reads read to memory that they share."""
-    if not step.fold:
-        for compute in computes_in(nest.body):
-            _check_loads(step.reads, compute.block.all_lets())
-        return replace(nest, body=rewrite_computes(nest.body, lambda c: replace(c, shared=step.reads)))
+def share(nest: Nest, step: Stage) -> Nest:
+    """Threads of a block copy what a read reads, in a turn of an index of its reduction or at all, to memory
+    that they share."""
+    if step.over:
+        raise DoesNotFit("it is over all loops that threads divide, and those inside: leave `over` out")
+    if not any(loop.kind == "thread" for loop in loops_in(nest.body)):
+        raise DoesNotFit("no loop is divided among the threads of a block")
+    _check_loads([step.read], lets_in(nest.body))
+    folds = [let.value for let in lets_in(nest.body) if isinstance(let.value, Fold)]
+    around = [fold for fold in folds if step.inside in fold.indices]
+    if step.inside and not any(step.read in let.names for fold in around for let in fold.body.all_lets()):
+        raise DoesNotFit(f"`{step.inside}` is no index of a reduction that reads `{step.read}`")
+    for fold in around:
+        place = fold.indices.index(step.inside) + 1
+        loads = (let.value for let in fold.body.all_lets() if isinstance(let.value, Load))
+        if any(load.shared and load.inside not in ("", step.inside) for load in loads):
+            raise DoesNotFit("what a reduction reads is copied in the turns of one index")
+        if fold.loop not in ("seq", "unroll") or not all(map(fold.is_counted, fold.indices[place:])):
+            raise DoesNotFit(f"the indices after `{step.inside}` have no known numbers of values from 0 on")
 
-    def rule(fold: Fold) -> Fold:
-        if len(step.steps) != len(fold.indices):
-            raise DoesNotFit(f"`{step.fold}` has {len(fold.indices)} indices, each with a number of steps")
-        _check_loads(step.reads, fold.body.all_lets())
-        return replace(fold, takes=replace(fold.takes, steps=step.steps, shared=step.reads))
+    def one(let: Let) -> Let:
+        if step.read not in let.names or not isinstance(let.value, Load):
+            return let
+        return replace(let, value=replace(let.value, shared=True, inside=step.inside))
 
-    return rewrite_folds(nest, step.fold, rule)
+    return replace(nest, body=rewrite_values(nest.body, one))
 
 
 def _check_loads(reads: Iterable[str], lets: Iterable[Let]) -> None:

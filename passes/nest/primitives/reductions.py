@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
@@ -29,21 +29,29 @@ def split_fold(nest: Nest, step: Split) -> Nest:
     if step.tail not in ("clip", "exact"):
         raise DoesNotFit(f"the steps of a reduction are split `clip`, not `{step.tail}`")
 
+    is_shared = any(loop.kind == "thread" for loop in rw.loops_in(nest.body))
+    known = frozenset({*nest.sizes, *nest.ranges}) if is_shared else None
+
     def one(let: Let) -> Let:
         fold = let.value
         if not isinstance(fold, Fold) or step.index not in fold.indices:
             return let
-        return replace(let, value=_split(fold, step))
+        return replace(let, value=_split(fold, step, known))
 
     return replace(nest, body=rw.rewrite_values(nest.body, one))
 
 
-def _split(fold: Fold, step: Split) -> Fold:
-    """A reduction over two indices in the place of one."""
+def _split(fold: Fold, step: Split, known: frozenset[str] | None = None) -> Fold:
+    """A reduction over two indices in the place of one; for all threads that copy what they read in a turn of
+    the first, its turns begin at values that they all know, if not by bounds a number apart."""
     place = fold.indices.index(step.index)
     first, start = _start(fold, step.index)
+    if known is not None and not start.variables <= known and closest_bounds(step.index, fold.rows) is None:
+        first, start = None, ZERO
     outer, inner, old = Affine.var(step.outer), Affine.var(step.inner), Affine.var(step.index)
-    rows: list[Constraint] = [Constraint(outer), Constraint(inner), Constraint(step.factor - 1 - inner)]
+    rows: list[Constraint] = [Constraint(inner), Constraint(step.factor - 1 - inner)]
+    if first is not None or start != ZERO:
+        rows.insert(0, Constraint(outer))
     value = Renaming(forms={step.index: start + outer * step.factor + inner})
     divides = False
     for row in fold.rows:
@@ -174,16 +182,20 @@ def _has_in_order(let: Let, indices: Sequence[str]) -> bool:
     return isinstance(fold, Fold) and [i for i in fold.indices if i in indices] == [*indices]
 
 
-def unroll_fold(nest: Nest, index: str) -> Nest:
-    """The steps of the innermost loop of a reduction are written out."""
+def unroll_fold(nest: Nest, index: str, together: int) -> Nest:
+    """The steps of the innermost loop of a reduction are written out, all or so many together."""
 
     def one(let: Let) -> Let:
         fold = let.value
         if not isinstance(fold, Fold) or fold.is_in_lockstep or fold.indices[-1:] != (index,):
             return let
-        if closest_bounds(index, fold.rows) is None:
+        ends = closest_bounds(index, fold.rows)
+        if ends is None:
             raise DoesNotFit(f"the number of values of `{index}` is not known")
-        return replace(let, value=replace(fold, loop="unroll"))
+        k, span = ends[0].coefficient(index), (ends[0] + ends[1]).constant
+        if together and (k != -ends[1].coefficient(index) or (span // k + 1) % together):
+            raise DoesNotFit(f"{together} does not divide the number of values of `{index}`")
+        return replace(let, value=replace(fold, loop="unroll", together=together))
 
     made = replace(nest, body=rw.rewrite_values(nest.body, one))
     if made == nest:

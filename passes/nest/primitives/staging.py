@@ -31,6 +31,7 @@ from tadc.passes.nest.nest import (
     Store,
 )
 from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.memory_use import share
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Stage as Step
 
@@ -73,6 +74,10 @@ class Axis:
 def stage(nest: Nest, step: Step) -> Nest:
     """A panel of what a read reads inside of a loop, filled where the loop's body begins, and read from then
     on."""
+    if step.fill == "threads":
+        return share(nest, step)
+    if not step.over:
+        raise DoesNotFit("the loops that the buffer is over are missing: `over k, j1`")
     found = _fold_around(nest, step.read)
     if found is None:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
