@@ -33,7 +33,7 @@ INTEGER_POWER = "math.fpowi"
 ONE_ROUNDING = "math.fma"
 """A product and a sum in one rounding, where maps add up a sum: in a program these are two operations."""
 
-#: `arith.cmpf` predicates: ordered, but for `!=`, as in NumPy.
+#: `arith.cmpf` predicates of relations: ordered, but for `!=`, as in NumPy.
 PREDICATES: dict[str, int] = {"=": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
 RELATION_OF: dict[int, str] = {number: relation for relation, number in PREDICATES.items()}
 

@@ -159,6 +159,17 @@ def test_passes_say_what_they_take() -> None:
     assert sum(found.values()) <= 100, sorted(found.items(), key=lambda item: -item[1])[:10]
 
 
+def test_numbers_of_passes_are_few() -> None:
+    """Facts of a machine are in its tables; what else is a number says why, and is one of few."""
+    number = re.compile(r"^_?[A-Z][A-Z_]*(?:, _?[A-Z][A-Z_]*)* = [-\d_.e()*/+<> ,]+(?:  #.*)?$", re.MULTILINE)
+    found = {
+        str(path.relative_to(ROOT)): len(number.findall(path.read_text(encoding="utf-8")))
+        for path in SOURCES
+        if path.is_relative_to(ROOT / "passes")
+    }
+    assert sum(found.values()) <= 236, sorted(found.items(), key=lambda item: -item[1])[:10]
+
+
 #: The folders of backends.
 BACKENDS = {path.parent for path in (ROOT / "backend").glob("*/backend.py")}
 

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.buffers import memref_of
 from tadc.passes.maps.lower_body import BodyLowering
-
-ALIGNMENT = 64
-"""Bytes of a line of the cache, as for the arrays that kernels make."""
+from tadc.passes.terms.costs import LINE
 
 _ASSIGN, _OR = 3, 14
 """Kinds of `memref.atomic_rmw`: `arith::AtomicRMWKind`, whose Python names take 20 ms to import."""
@@ -77,7 +75,7 @@ class KeptMemory:
             "sym_visibility": ir.StringAttr.get("private"),
             "type": ir.TypeAttr.get(type),
             "initial_value": ir.DenseElementsAttr.get_splat(zeros, zero),
-            "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT),
+            "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), LINE),
         }
         ir.Operation.create(
             "memref.global",

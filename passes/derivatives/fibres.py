@@ -43,6 +43,7 @@ from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.derivatives.joint_fibres import Asked, Equation, asked_at_a_place, groups_of, same_key
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.collect import addends
+from tadc.passes.terms.costs import SPARSE
 from tadc.passes.terms.facts_walk import FactsWalk
 from tadc.passes.terms.inspected_arrays import Arrays
 
@@ -62,9 +63,6 @@ def with_fibres(program: Program) -> Program:
         return program
     return arrays.in_program(found)
 
-
-SPARSE = 8
-"""Pairs of elements that have a place in a tensor are many, if there are but so many times more, of each."""
 
 _Phase = Literal["match", "merge", "loop"]
 """Equal elements are matched, then sums in sums become one, then what is left of them loops over fibres."""

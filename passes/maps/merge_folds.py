@@ -20,13 +20,10 @@ from tadc.frontend.functions import APPLIED
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, blocks_of, normal, numbered, shared, used_by, with_blocks
 from tadc.passes.maps.map import Apply, Block, Fold, Let, Load, Map, Number, Value
-from tadc.passes.terms.costs import ACCESS, EXPENSIVE, SCATTERED, WEIGHTS
+from tadc.passes.terms.costs import ACCESS, EXPENSIVE, POWER, SCATTERED, WEIGHTS
 
 MOST_SUMS = 16
 """The most sums together: more results at once do not fit in registers."""
-
-POWER = 4
-"""The weight of a power with an integer exponent."""
 
 
 def weight_of(value: Value) -> int:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.ops import SCALAR_FUNCTIONS
+from tadc.dialect.scalar_ops import PREDICATES, SCALAR_FUNCTIONS
 from tadc.frontend.functions import complete
+
+_RELATIONS = {**PREDICATES, "unordered": 14}
 
 
 class Builder(Protocol):
@@ -56,9 +58,10 @@ class Scalars:
         """A constant."""
         return self.builder.constant(self.type, value, self.point)
 
-    def compare(self, predicate: int, x: ir.Value, y: ir.Value) -> ir.Value:
+    def compare(self, relation: str, x: ir.Value, y: ir.Value) -> ir.Value:
         """An `arith.cmpf`."""
-        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.builder.context), predicate)
+        whole = ir.IntegerType.get_signless(64, self.builder.context)
+        number = ir.IntegerAttr.get(whole, _RELATIONS[relation])
         made = self.builder.create("arith.cmpf", [self.truth], [x, y], self.point, {"predicate": number})
         return made.results[0]
 
@@ -67,14 +70,11 @@ class Scalars:
         return self.builder.create("arith.select", [self.type], [condition, x, y], self.point).results[0]
 
 
-EQUAL, GREATER, LESS, LESS_EQUAL, NOT_EQUAL, UNORDERED = 1, 2, 4, 5, 13, 14
-
-
 def _sign(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
     """-1, 0, 1; NaN and signed zeros stay what they are."""
     s = Scalars(b, point, x.type)
     unit = s.op("math.copysign", s.const(1.0), x)
-    keep = s.logic("arith.ori", s.compare(EQUAL, x, s.const(0.0)), s.compare(UNORDERED, x, x))
+    keep = s.logic("arith.ori", s.compare("=", x, s.const(0.0)), s.compare("unordered", x, x))
     return s.select(keep, x, unit)
 
 
@@ -83,7 +83,7 @@ def _sigmoid(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
     s = Scalars(b, point, x.type)
     one = s.const(1.0)
     e = s.op("math.exp", s.op("arith.negf", s.op("math.absf", x)))
-    above = s.select(s.compare(LESS, x, s.const(0.0)), e, one)
+    above = s.select(s.compare("<", x, s.const(0.0)), e, one)
     return s.op("arith.divf", above, s.op("arith.addf", one, e))
 
 
@@ -91,21 +91,21 @@ def _relu(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
     """0 below 0, else x, NaN included."""
     s = Scalars(b, point, x.type)
     zero = s.const(0.0)
-    return s.select(s.compare(LESS_EQUAL, x, zero), zero, x)
+    return s.select(s.compare("<=", x, zero), zero, x)
 
 
 def _safe(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
     """`x * y`; 0 where x is 0, whatever y is."""
     s = Scalars(b, point, x.type)
     zero = s.const(0.0)
-    return s.select(s.compare(NOT_EQUAL, x, zero), s.op("arith.mulf", x, y), zero)
+    return s.select(s.compare("!=", x, zero), s.op("arith.mulf", x, y), zero)
 
 
 def _pinv(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
     """`1 / x`; 0 where x is 0."""
     s = Scalars(b, point, x.type)
     zero = s.const(0.0)
-    return s.select(s.compare(EQUAL, x, zero), zero, s.op("arith.divf", s.const(1.0), x))
+    return s.select(s.compare("=", x, zero), zero, s.op("arith.divf", s.const(1.0), x))
 
 
 def _mod(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -114,19 +114,19 @@ def _mod(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.V
     zero = s.const(0.0)
     rest = s.op("arith.remf", x, y)
     shifted = s.op("arith.addf", rest, y)
-    opposite = s.compare(LESS, s.op("math.copysign", s.const(1.0), rest), zero)
-    below = s.compare(LESS, y, zero)
+    opposite = s.compare("<", s.op("math.copysign", s.const(1.0), rest), zero)
+    below = s.compare("<", y, zero)
     differs = s.logic("arith.xori", opposite, below)
-    whole = s.compare(EQUAL, rest, zero)
+    whole = s.compare("=", rest, zero)
     return s.select(whole, s.op("math.copysign", zero, y), s.select(differs, shifted, rest))
 
 
-def _extremum(predicate: int) -> Callable[..., ir.Value]:
+def _extremum(relation: str) -> Callable[..., ir.Value]:
     def expand(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
         """NaN if either is, as in NumPy; `maximumf` has no lowering on older GPUs."""
         s = Scalars(b, point, x.type)
-        best = s.select(s.compare(predicate, x, y), x, y)
-        return s.select(s.compare(UNORDERED, x, x), x, best)
+        best = s.select(s.compare(relation, x, y), x, y)
+        return s.select(s.compare("unordered", x, x), x, best)
 
     return expand
 
@@ -138,8 +138,8 @@ EXPANSIONS: dict[str, Callable[..., ir.Value]] = {
     "mod": _mod,
     "safe": _safe,
     "pinv": _pinv,
-    "arith.maximumf": _extremum(GREATER),
-    "arith.minimumf": _extremum(LESS),
+    "arith.maximumf": _extremum(">"),
+    "arith.minimumf": _extremum("<"),
 }
 complete("what it expands to", EXPANSIONS, SCALAR_FUNCTIONS)
 

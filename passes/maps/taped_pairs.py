@@ -18,6 +18,7 @@ from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.maps.sweeps import with_maps
 from tadc.passes.maps.windows import steps_of
 from tadc.passes.rewrites.recomputed import TRAFFIC
+from tadc.passes.terms.costs import LINE
 from tadc.passes.terms.long_steps import LARGE_BYTES, LEAST_ROW
 
 MOST_SLOTS = 4096
@@ -26,9 +27,6 @@ steps is taken twice at most."""
 
 BLOCKS = 1.2
 """Each number of steps that is tried for a block is so many times the one before."""
-
-LINE = 64
-"""The bytes of a line of the cache."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,8 @@
-"""The lines of the CPU's caches, and the bytes of elements in them."""
+"""The bytes of elements in memory."""
 
 from __future__ import annotations
 
 from typing import Any
-
-LINE = 64
-"""The bytes of a line of the cache."""
 
 
 def element_bytes(tensor: Any) -> int:

@@ -38,9 +38,7 @@ from tadc.passes.nest.nest import (
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, copies_of, lockstep_of
 from tadc.passes.nest.vector_lanes import Lanes
-
-ALIGNMENT = 64
-"""Bytes of a line of the cache, which staged tensors start at."""
+from tadc.passes.terms.costs import LINE
 
 
 class Target:
@@ -416,7 +414,7 @@ def _room(type: str, extents: list[int], low: BodyLowering, point: Point) -> ir.
     """A buffer on the stack of the lowered function, made where it starts: loops must not make more."""
     aligned = {
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
-        "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), ALIGNMENT),
+        "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), LINE),
     }
     memref = ir.MemRefType.get(extents, low.scalar_type(type))
     return low.create("memref.alloca", [memref], [], function_start(point), aligned).results[0]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
-from tadc.passes.maps.scalar_lowering import LESS, Scalars
+from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.fold_blocks import FoldInBlocks
 from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
 from tadc.passes.nest.joins import JOIN, Made
@@ -76,7 +76,7 @@ def _logsumexp(of: FoldLoops) -> Made:
     shifts: dict[tuple[int, ...], ir.Value] = {}
     for copy, most in zip(copies, _folded("max")(of), strict=True):
         s = Scalars(low, point, most.type)
-        finite = s.compare(LESS, s.op("math.absf", most), s.const(math.inf))
+        finite = s.compare("<", s.op("math.absf", most), s.const(math.inf))
         shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
 
     def shift(copy: Copy) -> ir.Value:

@@ -14,12 +14,9 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
-from tadc.passes.maps.lower_body import BodyLowering, box_rows
+from tadc.passes.maps.lower_body import PREDICATES, BodyLowering, box_rows
 from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.tile import LANE, without
-
-_AT_LEAST, _EQUAL, _BELOW = 5, 0, 2
-"""Predicates of `arith.cmpi`."""
 
 _FAR = 1 << 30
 """A number of 32 bits beyond what is compared with it."""
@@ -130,7 +127,7 @@ class LaneIndices:
         denominator = self._number(atom.denominator, point)
         quotient = self._op("arith.divsi", numerator, denominator, point)
         rest = self._op("arith.remsi", numerator, denominator, point)
-        below = self._compare(_BELOW, rest, self._number(0, point), point)
+        below = self._compare("slt", rest, self._number(0, point), point)
         one_less = self._op("arith.addi", quotient, self._number(-1, point), point)
         return self.select(below, one_less, quotient, point)
 
@@ -150,8 +147,8 @@ class LaneIndices:
     def _op(self, name: str, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         return self.make(name, x.type, [x, y], point)
 
-    def _compare(self, predicate: int, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
-        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
+    def _compare(self, predicate: str, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), PREDICATES[predicate])
         return self.make("arith.cmpi", self.truth, [x, y], point, {"predicate": number})
 
     def index(self, form: Affine, point: Point, *, checked: bool = False) -> ir.Value:
@@ -182,7 +179,7 @@ class LaneIndices:
         for row in moving:
             made = self._in_short(row, point, checked)
             if made is None:
-                predicate = _EQUAL if row.equality else _AT_LEAST
+                predicate = "eq" if row.equality else "sge"
                 form = self.index_vector(row.form, point, checked=checked)
                 made = self._compare(predicate, form, self._number(0, point), point)
             result = self.both(result, made, point)
@@ -205,7 +202,7 @@ class LaneIndices:
         near = low.affine([low.variable(near), Affine.const(-_FAR)], point, "affine.max")
         near = self.make("arith.index_cast", short, [near], point)
         least = self._numbers(numbers, point, short)
-        return self._compare(_EQUAL if row.equality else _AT_LEAST, self.spread(near, point), least, point)
+        return self._compare("eq" if row.equality else "sge", self.spread(near, point), least, point)
 
     def both(self, x: ir.Value | None, y: ir.Value, point: Point) -> ir.Value:
         """The conjunction of two conditions; None is true."""

@@ -17,13 +17,14 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.caches import LINE, element_bytes
+from tadc.passes.nest.caches import element_bytes
 from tadc.passes.nest.joins import JOIN, Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
 from tadc.passes.nest.squares import FEWEST, TOGETHER, are_side_by_side
 from tadc.passes.nest.tile import LANE, Copy, Tile, at
 from tadc.passes.nest.vector_lanes import Lanes
+from tadc.passes.terms.costs import LINE
 
 #: The values that a block gives to stores, in copies of a tile.
 Elements = Sequence[tuple[Copy, Made]]

@@ -22,14 +22,9 @@ from dataclasses import replace
 from tadc.frontend.program import Definition, Program, Shape
 from tadc.frontend.terms import ElementType, Read, Term, bottom_up, reachable
 from tadc.lattice.affine import Affine, Lookup
-from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.costs import ELEMENT, LINE, NEAR
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
-
-FAR = 2 << 20
-"""Of a tensor of more bytes a row is in no cache near when the next entry reads it."""
-
-LINE = 64
 
 ROWS = 2
 """So many lines of rows are read less for each line that is read out of order instead."""
@@ -98,7 +93,7 @@ class _Ordering:
             shape = self.shapes[read.tensor]
             size, row = _bytes(shape, read.type), _bytes(shape[1:], read.type)
             by = _looked_up(read.indices[0], first)
-            if by is not None and size > FAR:
+            if by is not None and size > NEAR:
                 lines[by] = lines.get(by, 0) + row // LINE
             elif by is None and any(first in form.variables for form in read.indices):
                 own += -(-row // LINE)

@@ -33,9 +33,9 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.rewrites.places import Place, Rows
-from tadc.passes.rewrites.term_boxes import SPARSE, Box, Boxes
+from tadc.passes.rewrites.term_boxes import Box, Boxes
 from tadc.passes.terms.checked_reads import all_proven
-from tadc.passes.terms.costs import ELEMENT, about, elements, is_candidate, points
+from tadc.passes.terms.costs import ELEMENT, SPARSE, about, elements, is_candidate, points
 from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.names import Names
 

@@ -22,17 +22,11 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
-from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.costs import ELEMENT, NEAR
 from tadc.passes.terms.inspected_arrays import Arrays
 
 LEAST_ELEMENTS = 4096
 """Where elements are fewer, additions to one wait for each other."""
-
-FAR = 2 << 20
-"""Of a tensor of more bytes the lines are in no cache near when the next fibre reads them."""
-
-NEAR = 2 << 20
-"""A block of elements has so many bytes at most."""
 
 LEAST_BLOCKS = 4
 """So many threads have work. Each block reads again most lines of what its entries read."""
@@ -84,7 +78,7 @@ class _Sum:
         return (
             not holds_reduction(body.body, {})
             and self.arrays.is_place(q, source, inner)
-            and any(self.bytes(read) > FAR for read in self.far(body.body, source))
+            and any(self.bytes(read) > NEAR for read in self.far(body.body, source))
         )
 
     def far(self, body: Term, source: str) -> Iterator[Read]:

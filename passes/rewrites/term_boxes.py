@@ -21,12 +21,9 @@ from tadc.passes.rewrites.everywhere import is_everywhere
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import about, elements, is_candidate, points, weight, width
+from tadc.passes.terms.costs import SPARSE, about, elements, is_candidate, points, weight, width
 from tadc.passes.terms.element_terms import OfElement, arrays_at_once, of_fibre
 from tadc.passes.terms.inspected_arrays import Arrays
-
-#: A tensor of pairs has at most so many times the elements of the index arrays that say which are not 0.
-SPARSE = 8
 
 
 @dataclass(frozen=True)

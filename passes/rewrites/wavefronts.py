@@ -29,7 +29,7 @@ from tadc.frontend.terms import Read, Reduce, Term, bottom_up, is_bound, reachab
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import own_reads
-from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.costs import ELEMENT, LINE
 from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
@@ -40,7 +40,7 @@ LANES = 8
 UNKNOWN = 1 << 10
 """The number of values of an index whose extent is not known."""
 
-ROW, LINE = 512, 64
+ROW = 512
 """Rows of a multiple of so many bytes are a line of the cache longer: elements of a column are then in more
 of its sets."""
 

@@ -12,10 +12,7 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.amounts import Count, Counted, Which, product, sum_of
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
 from tadc.passes.schedule.fibre_steps import steps_between
-from tadc.passes.terms.costs import ACCESS, LARGE, WEIGHTS
-
-POWER = 4
-"""The weight of an integer power."""
+from tadc.passes.terms.costs import ACCESS, LARGE, POWER, WEIGHTS
 
 LEAST = 1 << 15
 """A map of fewer operations is not worth a dispatch to threads, as in `backend/cpu/pool.ll`."""

@@ -31,6 +31,14 @@ WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 EXPENSIVE = 4
 #: Bytes of an element.
 ELEMENT = {"f32": 4, "f64": 8, "i32": 4}
+#: The weight of a power with an integer exponent, where this is not known.
+POWER = 4
+#: The bytes of a line of the cache.
+LINE = 64
+#: The bytes of the second cache: a tensor of more is in none near when it is read again.
+NEAR = 2 << 20
+#: Pairs of elements are many that have a place, if there are but so many times more.
+SPARSE = 8
 #: The most bytes of a buffer for a row of a sparse product, which is on the stack and in a cache near.
 BUFFER = 1 << 18
 #: The most columns of a row that is spread, each with a number and the row that it is of.

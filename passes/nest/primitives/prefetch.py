@@ -16,12 +16,12 @@ from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Ask, Choice, Fold, Let, Load
-from tadc.passes.nest.caches import LINE
 from tadc.passes.nest.loop_bounds import indices_of, least_span, most_values, parts_of, turns_of
 from tadc.passes.nest.nest import Extreme, Nest
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Prefetch
+from tadc.passes.terms.costs import LINE
 
 BYTES = {"f32": 4, "f64": 8}
 
