@@ -656,8 +656,8 @@ class LayOut(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Lay out in a function."""
-        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
-        return with_rows_last(laid_out(function, machine), machine)
+        machine, where = CpuMachine(self.vector_bytes, self.registers, self.least_work), self.where(function)
+        return with_rows_last(laid_out(function, machine, where), machine, where)
 
 
 @register("tad-window", "recurrences are marked of which the last steps alone are kept")

@@ -92,7 +92,26 @@ class OnTape:
     block: int = 1
 
 
-WhereStep = Inline | Store | Merge | Kept | Filled | AtRows | InWindow | OnTape
+@dataclass(frozen=True)
+class Copied:
+    """The maps of tensors read a copy of another one, whose dimension of a number comes last in memory."""
+
+    TEXT = "copy {tensor:tensor} last {axis:number}: {tensors:tensors}"
+    tensor: str
+    axis: int
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RowsLast:
+    """What a chain alone has of a tensor is in memory in another order of its indices: rows come last."""
+
+    TEXT = "order {tensor:tensor} {indices}"
+    tensor: str
+    indices: tuple[str, ...]
+
+
+WhereStep = Inline | Store | Merge | Kept | Filled | AtRows | InWindow | OnTape | Copied | RowsLast
 LEAVE_OUT = "leave the step out"
 SIZES_UNKNOWN, COMPILE_FOR_SIZES = "it needs sizes that are known", "compile for sizes, by `--size`"
 S = TypeVar("S", bound=WhereStep)
@@ -121,9 +140,11 @@ class Where:
     given: Given | None = None
     made: list[WhereStep] = field(default_factory=list[WhereStep])
     formulas: set[str] = field(default_factory=set[str])
+    asked: set[type] = field(default_factory=set[type])
 
     def wanted(self, kind: type[S]) -> tuple[S, ...] | None:
         """The steps of a kind that are given; None where they are to be chosen."""
+        self.asked.add(kind)
         return None if self.given is None else tuple(s for s in self.given.steps if isinstance(s, kind))
 
     def of_tensors(self, kind: type[S], names: Collection[str]) -> S | None:
@@ -168,6 +189,13 @@ class Decisions:
     def of(self, function: str) -> Where:
         """That of a function."""
         return self.found.setdefault(function, Where(self.given.get(function)))
+
+    def check_asked(self) -> None:
+        """Raises CompileError for a step of a kind that no pass has asked for."""
+        for where in self.found.values():
+            for step in where.given.steps if where.given else ():
+                if type(step) not in where.asked:
+                    where.refuse(step, "the target, or an option, leaves no choice here", LEAVE_OUT)
 
     def check_inlined(self, known: Collection[str]) -> None:
         """Raises CompileError where steps are given for another function, or a tensor that is none."""

@@ -242,17 +242,17 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_100,
+    "lattice": 4_060,
     "frontend": 10_570,
     "dialect": 3_600,
-    "passes": 45_920,
+    "passes": 45_965,
     "passes/cpu": 1_610,
-    "passes/derivatives": 5_110,
+    "passes/derivatives": 5_080,
     "passes/gpu": 4_450,
-    "passes/maps": 6_360,
+    "passes/maps": 6_320,
     "passes/nest": 8_790,
     "passes/rewrites": 7_240,
-    "passes/schedule": 4_700,
+    "passes/schedule": 4_770,
     "passes/supports": 2_150,
     "passes/terms": 4_240,
     "backend": 16_050,

@@ -26,6 +26,7 @@ from tadc.passes.schedule.packing import Panels
 from tadc.passes.schedule.plans import Plan, plan_of
 from tadc.passes.schedule.search import least_cost
 from tadc.passes.schedule.work_counts import operations_of
+from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, Copied, Where
 
 OFTEN = 64
 """A map does so many operations at least for each element of a copy."""
@@ -50,24 +51,66 @@ class _Order:
         return (*forms[: self.last], *forms[self.last + 1 :], forms[self.last])
 
 
-def laid_out(function: MapFunction, machine: CpuMachine) -> MapFunction:
-    """The function, where maps read copies of what their ranges would pack for rows; a copy stands before
-    the first map that reads it."""
+def laid_out(function: MapFunction, machine: CpuMachine, where: Where) -> MapFunction:
+    """The function, where maps read copies of what their ranges would pack for rows, or what steps say; a
+    copy stands before the first map that reads it. Raises CompileError for a step that does not fit."""
+    steps = where.wanted(Copied)
+    for step in steps or ():
+        _check(step, function, where)
     if function.sizes or not machine.vector_bytes:
         return function
     names, copies, maps = Names(set(function.tensors())), dict[_Order, Map](), list[Map]()
     for item in function.maps:
         orders = _orders(item, function, machine) if _reads_columns(item) else {}
+        if steps is not None:
+            orders = _given_orders(item, orders, steps)
         used = {order: copies.get(order) or _copy(order, function, names) for order in orders.values()}
         read = _reading(item, {name: (order, used[order]) for name, order in orders.items()})
         made = [copy for order, copy in used.items() if order not in copies]
         after = replace(function, maps=(*maps, *made, read))
-        if orders and _pays(item, read, made, function, after, machine):
+        is_given = steps is not None
+        if orders and (is_given or _pays(item, read, made, function, after, machine)):
+            for order in used:
+                where.note(Copied(order.tensor, order.last, tuple(tensor.name for tensor in item.tensors)))
             copies |= used
             maps += made
             item = read
         maps.append(item)
     return replace(function, maps=tuple(maps)) if copies else function
+
+
+def _check(step: Copied, function: MapFunction, where: Where) -> None:
+    """Raises CompileError for a copy that is given and cannot be, whatever reads it."""
+    tensors = function.tensors()
+    where.check_known(step, (step.tensor, *step.tensors), tensors)
+    if function.sizes:
+        where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
+    found = tensors.get(step.tensor)
+    readers = [item for item in function.maps if any(t.name in step.tensors for t in item.tensors)]
+    if found is None:
+        return
+    if step.axis >= len(found.shape) or step.tensor in function.windows or found.type == "i32":
+        where.refuse(step, f"`{step.tensor}` has no such dimension, or not all of it is in memory", LEAVE_OUT)
+    for item in readers:
+        name, marks = item.tensors[0].name, item.marks
+        reads_own = step.tensor in {tensor.name for tensor in item.tensors}
+        if reads_own or marks.sweep is not None or marks.in_place:
+            where.refuse(step, f"`{name}` reads it while it is computed, or runs step by step", LEAVE_OUT)
+        if all(load.tensor != step.tensor for load in item.loads()):
+            where.refuse(step, f"`{name}` does not read `{step.tensor}`", "leave it out")
+
+
+def _given_orders(item: Map, found: Mapping[str, _Order], steps: Sequence[Copied]) -> dict[str, _Order]:
+    """The orders that steps say, by the names of the reads that ranges would pack, or of all of a tensor."""
+    made: dict[str, _Order] = {}
+    for step in steps:
+        order = _Order(step.tensor, step.axis)
+        if item.marks.chain is None and any(tensor.name in step.tensors for tensor in item.tensors):
+            reads = {let.names[0]: let.value for let in item.body.all_lets() if let.names}
+            packed = [name for name, own in found.items() if own == order]
+            every = [n for n, v in reads.items() if isinstance(v, Load) and v.tensor == step.tensor]
+            made |= dict.fromkeys(packed or every, order)
+    return made
 
 
 def _reads_columns(item: Map) -> bool:

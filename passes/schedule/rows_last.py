@@ -28,21 +28,66 @@ from tadc.passes.schedule.plans import plan_in_chain
 from tadc.passes.schedule.search import least_cost
 from tadc.passes.schedule.splits import WHOLE
 from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.where import LEAVE_OUT, Copied, RowsLast, Where
 
 
-def with_rows_last(function: MapFunction, machine: CpuMachine) -> MapFunction:
-    """The function, where chains have their own tensors of short rows with rows last if that is cheaper."""
+def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> MapFunction:
+    """The function, where chains have their own tensors of short rows with rows last if that is cheaper, or
+    those that steps name. Raises CompileError for a step that does not fit."""
+    if where.given is not None:
+        return _as_given(function, machine, where)
     if function.sizes or not machine.vector_bytes:
         return function
     for number in dict.fromkeys(item.marks.chain for item in function.maps):
         chain = None if number is None else _Chain(function, number, machine)
         if chain is None or not chain.has_rows:
             continue
-        if own := chain.own():
-            chain = min(chain, chain.having(_with_last(function, own)), key=_Chain.cost)
+        if (own := chain.own()) and (made := chain.having(_with_last(function, own))).cost() < chain.cost():
+            chain = made
+            for item in chain.items:
+                for tensor in item.tensors if item.tensors[0].name in own else ():
+                    where.note(RowsLast(tensor.name, item.indices))
         for tensor in chain.read_in_rows():
-            chain = min(chain, chain.with_copy(tensor), key=_Chain.cost)
+            if (made := chain.with_copy(tensor)).cost() < chain.cost():
+                where.note(Copied(tensor, 0, chain.readers(tensor)))
+                chain = made
         function = chain.function
+    return function
+
+
+def _as_given(function: MapFunction, machine: CpuMachine, where: Where) -> MapFunction:
+    """The function where tensors of chains have the orders that steps say."""
+    steps = where.wanted(RowsLast) or ()
+    for step in steps:
+        where.check_known(step, [step.tensor], function.tensors())
+    numbers = dict.fromkeys(item.marks.chain for item in function.maps if item.marks.chain is not None)
+    fitting = set[RowsLast | Copied]()
+    for chain in (_Chain(function, number, machine) for number in numbers):
+        chain = chain.having(function)
+        if not chain.has_rows:
+            continue
+        own = chain.own(is_short=False)
+        wanted = {step.tensor: step for step in steps if step.tensor in own}
+        for item in chain.items:
+            for step in (wanted[t.name] for t in item.tensors if t.name in wanted):
+                order = (*item.indices[1:], item.indices[0])
+                if step.indices != order:
+                    help = f"write `order {step.tensor} {', '.join(order)}`"
+                    where.refuse(step, "rows, the first index, come last", help)
+                fitting.add(step)
+        own = {t.name for m in chain.items if any(t.name in wanted for t in m.tensors) for t in m.tensors}
+        chain = chain.having(_with_last(function, own))
+        for step in where.wanted(Copied) or ():
+            if step.axis == 0 and step.tensor in chain.read_in_rows(is_short=False):
+                if chain.readers(step.tensor) == step.tensors:
+                    chain = chain.with_copy(step.tensor)
+                    fitting.add(step)
+        function = chain.function
+    for step in (*steps, *(where.wanted(Copied) or ())):
+        if step not in fitting and step not in where.made and step.tensor not in where.formulas:
+            text = f"no maps that run together alone have rows of `{step.tensor}`, or read it in their rows"
+            where.refuse(step, text, LEAVE_OUT)
+        where.note(step)
     return function
 
 
@@ -64,8 +109,13 @@ class _Chain:
         """Whether its maps run for some rows at a time."""
         return all(item.marks.sweep is None and not item.marks.blocks for item in self.items)
 
-    def own(self) -> set[str]:
-        """The tensors that these maps alone use, in short rows."""
+    def readers(self, name: str) -> tuple[str, ...]:
+        """The tensors of the maps that read one."""
+        found = (item for item in self.items if any(load.tensor == name for load in item.loads()))
+        return tuple(tensor.name for item in found for tensor in item.tensors)
+
+    def own(self, *, is_short: bool = True) -> set[str]:
+        """The tensors that these maps alone use, in rows that are short if that `is_short`."""
         others = (item for item in self.function.maps if item.marks.chain != self.number)
         used = {*self.function.results, *(load.tensor for item in others for load in item.loads())}
         return {
@@ -73,11 +123,11 @@ class _Chain:
             for item in self.items
             if not item.marks.steps and not item.marks.in_place
             for tensor in item.tensors
-            if self.is_short(tensor) and used.isdisjoint(each.name for each in item.tensors)
+            if (not is_short or self.is_short(tensor)) and used.isdisjoint(each.name for each in item.tensors)
         }
 
-    def read_in_rows(self) -> list[str]:
-        """Other tensors that the maps read in their rows alone, which are short."""
+    def read_in_rows(self, *, is_short: bool = True) -> list[str]:
+        """Other tensors that the maps read in their rows alone, which are short if that `is_short`."""
         made = {tensor.name for item in self.items for tensor in item.tensors}
         tensors, far, near = self.function.tensors(), set[str](), dict[str, None]()
         for item in self.items:
@@ -87,7 +137,8 @@ class _Chain:
                     near[load.tensor] = None
                 else:
                     far.add(load.tensor)
-        return [name for name in near if name not in far | made and self.is_short(tensors[name])]
+        found = [name for name in near if name not in far | made]
+        return [name for name in found if not is_short or self.is_short(tensors[name])]
 
     def is_short(self, tensor: Tensor) -> bool:
         """Whether a tensor has rows that fill no vector."""

@@ -30,6 +30,7 @@ STEPS = Grammar(
     {step: step.TEXT for step in (*get_args(WhereStep), *get_args(Step))},
     {
         "str": plain(str, lambda reader: reader.name("a loop")),
+        "number": plain(str, lambda reader: reader.integer()),
         "tensor": plain(str, lambda reader: reader.name("a tensor")),
         "tuple[str, ...]": listed(lambda reader: reader.name("a loop")),
         "BoundKind": one_of(get_args(BoundKind), "kind of loop"),

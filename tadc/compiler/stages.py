@@ -245,6 +245,7 @@ def _rewrite_maps(state: Compilation, *passes: MapPass) -> None:
         item.decisions = state.decisions
     for function, maps in rewrite_maps(state.module, passes, state.source):
         _note_buffers(state, function, maps)
+    state.decisions.check_asked()
 
 
 def _note_buffers(state: Compilation, function: ir.Operation, maps: MapFunction) -> None:

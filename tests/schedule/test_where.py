@@ -37,6 +37,14 @@ let scan{t} u[t: 300, i: 1000] = if {t >= 1 and i >= 1 and i <= 998} then (
   u[t - 1, i] + 0.1*(u[t - 1, i - 1] - 2*u[t - 1, i] + u[t - 1, i + 1])) else (x[i])
 y[i] = u[299, i]
 e[t: 300] = sum{i} (u[t, i]**2)""",
+    "columns": """a: f64[512, 512]
+b: f64[512, 512]
+c[i: 512, j: 512] = sum{k} (a[k, i] * b[k, j])""",
+    "cells": """u: f64[20000, 3, 3]
+r: f64[20000, 3, 3]
+let f[e: 20000, a: 3, b: 3] = sum{k: 3} (u[e, k, a] * r[e, k, b])
+let s[e: 20000, a: 3, b: 3] = sum{k: 3} (f[e, k, a] * f[e, k, b])
+y[e: 20000] = sum{a: 3, b: 3} (s[e, a, b] * f[e, b, a])""",
     "states": """x: f64[40]
 w: f64[40]
 let scan{t} u[t: 70, i: 40] = if {t >= 1} then (sin(u[t - 1, i])*w[i] + 0.5*u[t - 1, 39 - i]) else (x[i])
@@ -48,7 +56,9 @@ RUN = "cpu", "emulated:sm_90"
 MODES = "value", "value-and-vjp"
 CASES = [(name, mode, target) for name in PROGRAMS for mode in MODES for target in TARGETS]
 
-OTHER_TENSORS = re.compile("depends on the steps above|has other elements|by `at`|cannot compute")
+OTHER_TENSORS = re.compile(
+    "depends on the steps above|has other elements|by `at`|cannot compute|no maps that run together"
+)
 """What stands below a step may name tensors that are not there without it."""
 
 
@@ -94,7 +104,7 @@ def without(name: str, mode: str, target: str, given: str) -> str:
 
 def test_the_kinds_of_steps() -> None:
     found = {line.split()[0] for name in PROGRAMS for line in places(name)[1:]}
-    assert found >= {"inline", "keep", "fill", "at", "window"}
+    assert found >= {"inline", "keep", "fill", "at", "window", "copy", "order"}
 
 
 def softmax(x: Any) -> list[Any]:
@@ -128,7 +138,19 @@ def states(x: Any, w: Any, dy: Any) -> list[Any]:
     return [du, dw]
 
 
+def columns(a: Any, b: Any) -> list[Any]:
+    return [a.T @ b]
+
+
+def cells(u: Any, r: Any) -> list[Any]:
+    f = u.swapaxes(1, 2) @ r
+    return [np.einsum("eab,eba->e", f.swapaxes(1, 2) @ f, f)]
+
+
+SMALL = {"2048": "40", "800": "50", "20000": "70", "512": "24"}
 RIGHT = {
+    columns: ["copy a last 0: c", "copy a last 0: c copy b last 0: c"],
+    cells: ["at e 4: f, s, y order f a, b, e copy u last 0: f", "at e 9: s, y order s a, b, e"],
     softmax: ["", "at i 5: m, e, s, y", "at i 64: e, s", "at i 3: m, e at i 7: s, y"],
     pairs: ["inline r", ""],
     heat: ["", "at t 3: u, e window u 9", "at t 1: u, e", "at t 7: u, e"],
@@ -145,7 +167,10 @@ RIGHT = {
 def test_results_are_right(function: Callable[..., list[Any]], steps: str, target: str) -> None:
     random = np.random.default_rng(0)
     name = function.__name__
-    f = tadc.function(PROGRAMS[name].replace("2048", "40").replace("800", "50"))
+    text = PROGRAMS[name]
+    for size, small in SMALL.items():
+        text = text.replace(size, small)
+    f = tadc.function(text)
     f = tadc.vjp(f) if name == "states" else f
     given = f"function {f.program.symbol}\n{steps}"
     arguments = [random.uniform(-1, 1, shape_at(a.shape, {})) for a in f.program.arguments]
@@ -184,6 +209,9 @@ def test_what_is_inlined_is_stored_by_no_other_name() -> None:
         ("function y at i 91: t, w", "at i 91", "`t` has no such rows"),
         ("function y at i 4: t, w at i 4: w, t", "at i 4: w, t", "`w` has no such rows"),
         ("function y window t 2", "window t 2", "no recurrence"),
+        ("function y copy a last 1: t", "copy a last 1", "no such dimension"),
+        ("function y copy b last 0: t", "copy b last 0", "does not read `b`"),
+        ("function y order t i", "order t i", "no maps that run together"),
         ("function y tape t 2", "tape t 2", "goes back over the steps"),
         ("function z", "function z", "the functions are `y`"),
         ("function y function y", "function y", "`y` has steps above"),
@@ -219,6 +247,12 @@ def test_steps_of_a_recurrence_that_do_not_fit(steps: str, at: str, words: str) 
 )
 def test_what_reads_each_other_in_turns_is_refused(steps: str, words: str) -> None:
     refused(PROGRAMS["softmax"], f"function m {steps}", steps, words)
+
+
+@pytest.mark.parametrize("step", ["keep t", "fill t", "tape t 2", "copy a last 0: t", "order t i"])
+def test_steps_that_kernels_of_a_gpu_do_not_take(step: str) -> None:
+    with pytest.raises(tadc.CompileError, match="leaves no choice here"):
+        tadc.compile(tadc.function(OUTER), target="emulated:sm_90", schedule=f"function y {step}")
 
 
 def refused(text: str, steps: str, at: str, words: str) -> None:
