@@ -148,13 +148,15 @@ def _shared_in_blocks(item: Map, plan: TilePlan, fresh: Fresh) -> tuple[Step, ..
     """What a reduction reads in blocks of steps, all loops over these outside of all in a block. Of its
     innermost loop as many steps are written out as make little code."""
     (fold,) = (let.value for let in item.body.lets if plan.over in let.names and isinstance(let.value, Fold))
-    outer, inner, splits = list[str](), list[str](), list[Step]()
+    outer, inner, natural, splits = list[str](), list[str](), list[str](), list[Step]()
     for index, count in zip(fold.indices, plan.steps, strict=True):
         outer.append(index if count == 1 else fresh.new(index))
+        natural.append(outer[-1])
         if count > 1:
             inner.append(fresh.new(index))
+            natural.append(inner[-1])
             splits.append(Split(index, count, "clip", outer[-1], inner[-1]))
-    if len(inner) > 1 or (inner and len(outer) > 1):
+    if natural != [*outer, *inner]:
         splits.append(Reorder((*outer, *inner)))
     if inner:
         (count,) = [count for count in plan.steps if count > 1][-1:]

@@ -247,6 +247,43 @@ def test_a_reduction_over_two_indices_in_the_place_of_one_has_the_same_bits() ->
     assert tried >= 5
 
 
+def test_indices_of_a_reduction_in_another_order_agree_to_rounding() -> None:
+    """Steps that are far apart are one after the other, some of them written out together."""
+    tried = 0
+    for seed in SEEDS:
+        sample, rng = random_sample(seed, type="f64"), random.Random(seed)
+        indices = next((fold.indices for _, fold in _folds(sample)), ())
+        index = indices[-1] if indices else "none"
+        split = [Split(index, 8, "clip", "a", "b"), Split("b", 2, "exact", "far", "near")]
+        order = [*indices[:-1], "a", "near", "far"]
+        made = _applied(sample, [*split, Reorder(tuple(order)), Bind("unroll", ("far",), rng.choice([0, 2]))])
+        if made is not None:
+            tried += 1
+            assert_same(sample, made, bits=False)
+            kept = _applied(sample, [*split, Bind("unroll", ("near",))])
+            assert kept is not None
+            assert_same(sample, kept)
+    assert tried >= 5
+
+
+def test_what_threads_copy_first_is_the_same_bits() -> None:
+    tried = 0
+    for seed in SEEDS:
+        sample, rng = random_sample(seed), random.Random(seed)
+        reads = [(fold, let.names[0]) for _, fold in _folds(sample) for let in fold.body.lets
+                 if isinstance(let.value, Load)]  # fmt: skip
+        if not reads or not sample.map.indices:
+            continue
+        fold, read = rng.choice(reads)
+        split = Split(fold.indices[-1], 4, "clip", "a", "b")
+        steps = [Bind("thread", sample.map.indices[-1:]), split, Stage(read, "a", fill="threads")]
+        made = _applied(sample, steps)
+        if made is not None:
+            tried += 1
+            assert_same(sample, made)
+    assert tried >= 3
+
+
 PRODUCT = """nest c(a: f32[{n}, {k}], b: f32[{k}, {m}], out c: f32[{n}, {m}]) {{
     for i = 0 to {n} {{
         for j = 0 to {m} {{
