@@ -22,11 +22,11 @@ from tadc.passes.cpu.calls import Callee, Calling, Function
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row_nest
-from tadc.passes.cpu.step_loops import PHASES, STEPS, Follower, Steps, step_loop
+from tadc.passes.cpu.step_nests import PHASES, STEPS, Follower, StepNest, Steps
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
 from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
 from tadc.passes.cpu.work import counted_value
-from tadc.passes.maps.blocks import index_arrays
+from tadc.passes.maps.blocks import Names, index_arrays
 from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
@@ -47,7 +47,7 @@ from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.divided_ranges import BEGIN
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps as ScheduleSteps
-from tadc.passes.nest.windowed import windowed
+from tadc.passes.nest.windowed import in_memory, windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
@@ -110,6 +110,12 @@ _OF_A_MAP = (
 
 #: Which of a map's tensors are near in its chain; None for a map that runs by itself.
 Shifts = tuple[bool, ...] | None
+
+
+RangesOf = Callable[
+    [Sequence[ir.Value], Mapping[str, Affine], BodyLowering, ir.InsertionPoint], dict[str, Affine]
+]
+"""What the ranges of a nest stand for, by the further arguments of its function and the forms of sizes."""
 
 
 @dataclass(frozen=True)
@@ -274,17 +280,24 @@ class _Loops:
         self.functions[made.nest.name] = Function(made.name, made.nest, made.places)
         return Callee(made.nest, names)
 
-    def calling(self, function: Function) -> None:
-        """Define the function of a nest that calls others."""
-        nest, places = function.nest, function.places
-        block = self.define(function.symbol, places, nest.ranges, is_caller=True)
+    def calling(
+        self, function: Function, more: Sequence[str] | None = None, ranges: RangesOf | None = None
+    ) -> None:
+        """Define the function of a nest that calls others; one of further arguments than its ranges has these
+        of them."""
+        nest, places, more = function.nest, function.places, more or function.nest.ranges
+        block = self.define(function.symbol, places, more, is_caller=True)
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         values = list(block.arguments)
         buffers = dict(zip(places, values, strict=False))
-        sizes = values[len(places) : len(values) - len(nest.ranges)]
+        sizes = values[len(places) : len(values) - len(more)]
         views = BufferViews(self.buffers, sizes, low)
         forms = views.by_name(self.maps.sizes)
-        forms |= zip(nest.ranges, map(low.variable, values[len(places) + len(sizes) :]), strict=True)
+        given = values[len(places) + len(sizes) :]
+        if ranges is not None:
+            forms |= ranges(given, forms, low, point)
+        else:
+            forms |= zip(nest.ranges, map(low.variable, given), strict=True)
         by_name = {t.name: tuple(buffers[n] for n in self.places[t.name]) for t in nest.tensors}
         known = (*low.known, *(row.substitute(forms) for row in nest.known))
         target = Calling(self.functions, self.places)
@@ -330,19 +343,16 @@ class _Loops:
     def call_sweep(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
         """Call the loops of maps that run along with a recurrence, or of one, some steps at a time."""
         name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
-        made = [(f"{self.name}.{n}", *self.map(n, f"{self.name}.{n}", plan)) for n, plan in chain]
-        places = sorted({place for _, used, _ in made for place in used})
-        parts = [
-            Follower(
-                part,
-                [places.index(n) for n in used],
-                item,
-                plan.divided,
-                grain_in_steps(item, plan),
-                plan.work,
-            )
-            for (part, used, plan), item in zip(made, items, strict=True)
-        ]
+        places, parts = set[int](), list[Follower]()
+        for (number, plan), item in zip(chain, items, strict=True):
+            symbol = f"{self.name}.{number}"
+            used, plan = self.map(number, symbol, plan)
+            nest = self.scheduled[number].nest
+            self.functions[nest.name] = Function(symbol, nest, used)
+            callee = Callee(nest, tuple(tensor.name for tensor in nest.tensors))
+            parts.append(Follower(callee, item, plan.divided, grain_in_steps(item, plan), plan.work))
+            places |= set(used)
+        places = sorted(places)
         steps = Steps(parts)
         again = [part for part in parts if part.item.marks.tape is not None]
         if again:
@@ -357,16 +367,23 @@ class _Loops:
         else:
             self.steps(name, places, steps)
             operands, entry, point = calls.operands(places, self.maps.sizes), calls.entry, calls.point
-            phases = steps.phases(calls.forms, entry, point)
+            phases = entry.index(1, point)
+            if not steps.is_free:
+                rounds = [form.substitute(calls.forms) for form in steps.rounds.forms]
+                rounds = entry.extreme("affine.max", rounds, point)
+                phases = entry.affine([rounds * len(steps.stages)], point)
             self.call_steps(name, operands, steps, phases, lambda: self.work_of(steps, calls), calls)
 
     def steps(self, name: str, places: Sequence[int], steps: Steps) -> None:
         """Define a function over buffers and sizes, and over phases of steps, that calls the parts for these;
         where they are in a range, over the step that it begins with too."""
         more = (*STEPS[:1], *PHASES) if steps.in_range else PHASES
-        block, low = self.define(name, places, more, is_caller=True), BodyLowering(self.function.context)
-        sizes = list(block.arguments)[len(places) : len(places) + len(self.maps.sizes)]
-        step_loop(block, steps, BufferViews(self.buffers, sizes, low).by_name(self.maps.sizes), low)
+        windows, sizes = self.maps.windows, self.maps.sizes
+        tensors = {tensor.name: tensor for tensor in in_memory(self.maps.tensors().values(), windows)}
+        making = StepNest(steps, Names({*tensors, *sizes}))
+        called = "_".join([steps.parts[0].callee.nest.name, *name.removeprefix(self.name).split(".")[2:]])
+        nest = making.nest(called, tensors, sizes, self.maps.known)
+        self.calling(Function(name, nest, places), more, making.forms)
 
     def call_steps(
         self,
@@ -384,7 +401,8 @@ class _Loops:
             ends = entry.index(0, point), phases, entry.index(0, point), entry.index(1, point)
             calls.call(name, [*operands, *ends])
             return
-        operands += [phases, steps.most(calls.forms, entry, point)]
+        most = [extent.floordiv(grain).substitute(calls.forms) for extent, grain in steps.divided.items()]
+        operands += [phases, entry.affine(most, point, "affine.max")]
         calls.call(self.split(f"{name}.turns", operands, work(), calls), operands)
 
     def work_of(self, steps: Steps, calls: Calls) -> ir.Value:
@@ -407,7 +425,7 @@ class _Loops:
         calls = Calls(low, point, buffers, {}, {})
         taken = low.variable(end) - low.variable(begin)
         phases = low.affine([taken * len(steps.stages)], point)
-        each = sum(part.work or 0 for part in steps.parts) // max(steps.count({}).constant, 1)
+        each = sum(part.work or 0 for part in steps.parts) // max(steps.count.constant, 1)
 
         def work() -> ir.Value:
             return low.affine([taken * each], point)

@@ -40,6 +40,28 @@ def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None
     return None
 
 
+def part_of(
+    extent: Affine,
+    grain: int,
+    which: tuple[ir.Value, ir.Value],
+    low: BodyLowering,
+    point: ir.InsertionPoint,
+) -> tuple[ir.Value, ir.Value]:
+    """The ends of one of so many parts of the values of an index: whole grains, of the last one more."""
+    part, parts = which
+    grains = low.affine([extent.floordiv(grain)], point)
+
+    def up_to(part: ir.Value) -> ir.Value:
+        product = low.create("arith.muli", [low.index_type], [part, grains], point).results[0]
+        whole = low.create("arith.divui", [low.index_type], [product, parts], point).results[0]
+        return low.affine([low.variable(whole) * grain], point)
+
+    following = low.affine([low.variable(part) + 1], point)
+    is_last = low.compare("eq", following, parts, point)
+    end = low.select(is_last, low.affine([extent], point), up_to(following), point)
+    return up_to(part), end
+
+
 class Ranges:
     """The ranges of a map with a plan, whose indices have these extents."""
 

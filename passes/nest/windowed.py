@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -32,10 +32,10 @@ def windowed(nest: Nest, windows: Mapping[str, Window]) -> Nest:
                 return let
 
     body = rewrite_stores(rewrite_values(nest.body, read), moved)
-    return replace(nest, tensors=_in_memory(nest.tensors, windows), body=body)
+    return replace(nest, tensors=in_memory(nest.tensors, windows), body=body)
 
 
-def _in_memory(tensors: Sequence[Tensor], windows: Mapping[str, Window]) -> tuple[Tensor, ...]:
+def in_memory(tensors: Iterable[Tensor], windows: Mapping[str, Window]) -> tuple[Tensor, ...]:
     """Tensors in the shapes that they have in memory."""
     return tuple(
         replace(tensor, shape=windows[tensor.name].shape(tensor.shape)) if tensor.name in windows else tensor
@@ -55,6 +55,6 @@ def readers_of_windows(function: MapFunction) -> MapFunction:
 
     def one(item: Map) -> Map:
         body = item.body if item.order is not None else rewrite_lets(item.body, read)
-        return replace(item, tensors=_in_memory(item.tensors, windows), body=body)
+        return replace(item, tensors=in_memory(item.tensors, windows), body=body)
 
     return replace(function, maps=tuple(map(one, function.maps))) if windows else function

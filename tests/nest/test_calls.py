@@ -106,3 +106,23 @@ def test_the_nest_of_a_chain_takes_what_is_left_in_the_last_rows(rows: int) -> N
         found = interpret(chain.nest, {"x": x}, {"begin": begin, "end": end}, called=chain.above).results["y"]
         y = np.where(np.isnan(found), y, found)
     np.testing.assert_allclose(y, np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-14)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_the_nest_of_a_sweep_runs_each_map_with_its_steps(steps: int) -> None:
+    """Phases of threads by turns, each with all values: the energies of all steps, every third step."""
+    text = """
+        x: f64[N]
+        size T
+        let scan{t} u[t: T, i: N] = if {t = 0} then (x[i]) else (0.5*u[t - 1, N - 1 - i])
+        e[t: T] = sum{i} (u[t, i]**2)
+        f[s: T // 3, i: N] = u[3*s, i]"""
+    sweep = next(each for each in shown(text) if each.nest.name == "u_steps")
+    u = [np.random.default_rng(0).uniform(-1, 1, 5)]
+    u += [u[-1] for _ in range(steps - 1)]
+    for t in range(1, steps):
+        u[t] = 0.5 * u[t - 1][::-1]
+    values = {"N": 5, "T": steps, "first": 0, "last": 2 * steps, "part": 0, "low": 0, "high": 5}
+    results = interpret(sweep.nest, {"x": u[0]}, values, called=sweep.above).results
+    np.testing.assert_allclose(results["e"], np.sum(np.square(u), 1), rtol=1e-14)
+    np.testing.assert_array_equal(results["f"], np.reshape(u[: steps // 3 * 3 : 3], (-1, 5)))
