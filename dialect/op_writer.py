@@ -5,6 +5,7 @@ An element of an index array is looked up once in a region, and where one furthe
 
 from __future__ import annotations
 
+import math
 from collections import ChainMap
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir
 from tadc.frontend.extents import Extent, as_form
+from tadc.frontend.limits import too_large
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, box
@@ -23,8 +25,8 @@ from tadc.lattice.affine import Affine, box
 class OpWriter:
     """Makes operations at a point and a location, of the values that tensors and indices have by name."""
 
-    def __init__(self, context: Any) -> None:
-        self.context = context
+    def __init__(self, context: Any, most: float = math.inf) -> None:
+        self.context, self.most, self.count = context, most, 0
         self.types = {"f32": ir.F32Type.get(context), "f64": ir.F64Type.get(context)}
         self.types |= {f"i{bits}": ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64)}
         self.index_type = ir.IndexType.get(context)
@@ -45,7 +47,13 @@ class OpWriter:
         regions: int = 0,
         location: Any = None,
     ) -> Any:
-        """An operation at the point, and at the location if it has none of its own."""
+        """An operation at the point, and at the location if it has none of its own.
+
+        Raises CompileError (TAD0113) where there are too many.
+        """
+        self.count += 1
+        if self.count > self.most:
+            raise too_large(f"more than {self.most} operations")
         return ir.Operation.create(
             name, results=results, operands=operands, attributes=attributes, regions=regions,
             loc=location or self.location, ip=self.point,

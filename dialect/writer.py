@@ -8,7 +8,7 @@ there, so no read leaves the guard that protects it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.declarations import attributes_of
@@ -59,24 +59,9 @@ def write_program(program: Program, module: Any, name: str | None = None, before
 
 class _Writer(OpWriter):
     def __init__(self, program: Program, context: Any) -> None:
-        super().__init__(context)
+        super().__init__(context, MAX_OPERATIONS)
         self.program = program
-        self.count = self.depth = 0
-
-    def create(
-        self,
-        name: str,
-        results: Sequence[Any],
-        operands: Sequence[Any] = (),
-        attributes: Mapping[str, Any] | None = None,
-        regions: int = 0,
-        location: Any = None,
-    ) -> Any:
-        """An operation, of which a program has not too many."""
-        self.count += 1
-        if self.count > MAX_OPERATIONS:
-            raise too_large(f"more than {MAX_OPERATIONS} operations")
-        return super().create(name, results, operands, attributes, regions, location)
+        self.depth = 0
 
     def function(self, point: Any, name: str) -> Any:
         program, outputs = self.program, self.program.outputs
