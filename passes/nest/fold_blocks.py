@@ -22,6 +22,7 @@ from tadc.passes.nest.fold_loops import FoldLoops, Inside
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Context
 from tadc.passes.nest.moving_bounds import shift_of
+from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_side_by_side, is_transposable
 from tadc.passes.nest.tile import LANE, Copy, at
 from tadc.passes.nest.vector_lanes import extreme
 
@@ -109,7 +110,11 @@ class FoldInBlocks(FoldLoops):
     """The loops of a fold, some of which may be blocks of those in them."""
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
-        """The loop over the first of some levels; whole blocks apart, where the others are steps of one."""
+        """The loop over the first of some levels; whole blocks apart, where the others are steps of one. The
+        last one may be written out."""
+        made = None if levels[1:] else self.written_out(levels[0], carried, here)
+        if made is not None:
+            return made
         shift = shift_of(levels[0], here.bound, self.moving)
         if not (shift or here.masked or here.in_part or here.in_blocks or self.nest.inside):
             rows = [row.substitute(here.bound) for row in self.rows]
@@ -117,11 +122,6 @@ class FoldInBlocks(FoldLoops):
             if whole is not None:
                 return self.in_blocks(levels, whole, carried, here)
         return super().one_level(levels, carried, here)
-
-    def last_loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
-        """The innermost loop, which may be written out."""
-        made = None if self.few_steps(levels[0], here) else self.written_out(levels[0], carried, here)
-        return super().last_loop(levels, carried, here) if made is None else made
 
     def in_blocks(self, levels: Sequence[Level], whole: WholeBlocks, carried: Made, here: Inside) -> Made:
         """The loop over the first of some levels: what is before whole blocks, these, and what is left."""
@@ -172,18 +172,16 @@ class FoldInBlocks(FoldLoops):
         """The steps of the innermost loop one after the other; None where it is not to be written out, or
         has not the same number of them for all points."""
         (start, *more), (stop, *others) = self.ends_of(level, here)
-        count = stop - start
-        if self.value.loop != "unroll" or here.masked or more or others or self.moves([start]):
+        count, low = stop - start, self.body.low
+        if self.value.loop != "unroll" or here.masked or more or others or not count.is_constant:
             return None
-        together = self.value.together or (count.constant if count.is_constant else 0)
-        if not count.is_constant or (together and count.constant % together):
+        together = self.value.together or count.constant
+        if count.constant <= 0:
+            return carried
+        if count.constant % together:
             return None
         if together < count.constant:
-            ends = (
-                self.body.low.affine([start], here.point),
-                self.body.low.affine([stop], here.point),
-                together,
-            )
+            ends = low.affine([start], here.point), low.affine([stop], here.point), together
 
             def turn(index: Affine, values: Made, point: Point) -> Made:
                 return self.several(level.name, index, together, values, here.at(point))
@@ -194,11 +192,25 @@ class FoldInBlocks(FoldLoops):
     def several(self, name: str, start: Affine, count: int, carried: Made, here: Inside) -> Made:
         """So many steps of a loop, from a first one on, one after the other."""
         places = [here.binding(name, start + step, here.point) for step in range(count)]
-        if self.nest.inside or any(isinstance(let.value, Fold | Choice) for let in self.value.body.lets):
-            for there in places:
-                carried = self.innermost(carried, there)
-            return carried
-        return self.at_once([self.inside(there) for there in places], carried, here) if places else carried
+        steps = self.transposed(name, start, count, here)
+        blocks = any(isinstance(let.value, Fold | Choice) for let in self.value.body.lets)
+        if steps is None and not blocks and not self.nest.inside:
+            return self.at_once([self.inside(there) for there in places], carried, here)
+        for step, there in enumerate(places):
+            carried = self.innermost(carried, replace(there, steps=steps and replace(steps, step=step)))
+        return carried
+
+    def transposed(self, name: str, first: Affine, count: int, here: Inside) -> Steps | None:
+        """A few steps that reads are transposed along, where all of these have elements of them side by side
+        and lanes far apart."""
+        lets, index = self.value.body.lets, self.value.indices[-1]
+        loads = [let.value for let in lets if isinstance(let.value, Load) and let.value.along == index]
+        fits = is_transposable(self.body.tile.width) and FEWEST <= count <= TOGETHER
+        if not loads or not fits or here.masks or self.nest.inside or self.body.beyond:
+            return None
+        form = self.own[index].substitute({**here.bound, name: Affine.var(name) + first})
+        steps, forms = Steps(index, form, name, first, count), {**here.forms, **self.indices(here.bound)}
+        return steps if all(are_side_by_side(steps.forms(load.at, forms), name) for load in loads) else None
 
     def at_once(self, places: Sequence[Context], carried: Made, here: Inside) -> Made:
         """The results with an element for each of some places, whose copies are made by turns."""

@@ -25,12 +25,11 @@ from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.polyhedron import NEVER, implied, irredundant, is_empty
 from tadc.passes.maps.blocks import uses
-from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let, Load
+from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.moving_bounds import Shift, shift_of
-from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_side_by_side, is_transposable
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
 
@@ -201,9 +200,7 @@ class FoldLoops:
 
     def loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """Loops over levels, outermost first; what they carry at the end."""
-        if not levels:
-            return self.innermost(carried, here)
-        return (self.one_level if levels[1:] else self.last_loop)(levels, carried, here)
+        return self.one_level(levels, carried, here) if levels else self.innermost(carried, here)
 
     def stands_once(self, level: Level) -> bool:
         """Whether the loop over a level has no part without masks, for it has few steps of a body that is not
@@ -236,40 +233,6 @@ class FoldLoops:
                 if row.equality and abs(factor) == 1 and rest.variables.isdisjoint({level.name, *later}):
                     return extreme(rest, ranges, -1), extreme(rest, ranges, 1) + 1
         return None
-
-    def last_loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
-        """The innermost loop; a few steps stand one after the other where they read what is side by side."""
-        level = levels[0]
-        steps = self.few_steps(level, here)
-        if steps is None:
-            return self.one_level(levels, carried, here)
-        for step in range(steps.count):
-            there = replace(here, steps=replace(steps, step=step))
-            carried = self.innermost(carried, there.binding(level.name, steps.first + step, here.point))
-        return carried
-
-    def few_steps(self, level: Level, here: Inside) -> Steps | None:
-        """The steps of a loop, if they are few and the same for all points, and all reads that are transposed
-        along it have elements of them side by side where lanes are far apart."""
-        lets, name, index = self.value.body.lets, level.name, self.value.indices[-1]
-        loads = [let.value for let in lets if isinstance(let.value, Load) and let.value.along == index]
-        if not loads:
-            return None
-        (first, *more), (end, *others) = self.ends_of(level, here)
-        count = end - first
-        if here.masked or here.masks or self.nest.inside or self.body.beyond or more or others:
-            return None
-        is_wide = is_transposable(self.body.tile.width)
-        if not (is_wide and count.is_constant and FEWEST <= count.constant <= TOGETHER):
-            return None
-        form = self.own[index].substitute({**here.bound, name: Affine.var(name) + first})
-        steps, forms = (
-            Steps(index, form, name, first, count.constant),
-            {**here.forms, **self.indices(here.bound)},
-        )
-        if any(isinstance(let.value, Ask) for let in lets):
-            return None
-        return steps if all(are_side_by_side(steps.forms(x.at, forms), name) for x in loads) else None
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The loop over the first of some levels, in parts where its bounds move with the tile."""

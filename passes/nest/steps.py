@@ -236,7 +236,7 @@ class Stage:
 @dataclass(frozen=True)
 class Transpose:
     """The vectors of a read, whose lanes are far apart, are read along `index`, a loop of a few copies or the
-    innermost index of a reduction of a few steps, and transposed in registers."""
+    innermost index of a reduction, whose few steps are written out, and transposed in registers."""
 
     TEXT = "transpose {read:value} {index}"
     read: str

@@ -406,6 +406,8 @@ class _Steps:
         for read, index in transposed_reads(self.map.body, tiling, factors):
             if read not in copied:
                 loop = self.loops[index].copies if index in self.loops else index
+                if index not in self.loops and Bind("unroll", (index,)) not in self.steps:
+                    self.steps.append(Bind("unroll", (index,)))
                 self.steps.append(Transpose(read, loop))
         if lanes is None:
             return

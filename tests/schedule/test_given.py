@@ -65,6 +65,7 @@ def test_what_is_chosen_can_be_given() -> None:
         (MATMUL, "map c interleave i", "interleave", "neither copies nor written out"),
         (MATMUL, "map c transpose %0 nowhere", "transpose", "no loop `nowhere`"),
         (MATMUL, "map c transpose %0 i", "transpose", "no copies"),
+        (MATMUL, "map c transpose %0 k", "transpose", "not written out"),
         (MATMUL, "map c transpose %99 i", "transpose", "`%99` is no read"),
         (MATMUL, "map c lane j map c jam i", "map c jam", "`c` has steps above"),
         (MATMUL, "map c threads i 1 threads j 1", "threads j", "once"),

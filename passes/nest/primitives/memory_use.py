@@ -64,7 +64,10 @@ def transpose(nest: Nest, step: Transpose) -> Nest:
 
     _check_loads([step.read], lets_in(nest.body))
     folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
-    if any(step.index == fold.indices[-1] and load_of(fold, step.read) for fold in folds):
+    around = [fold for fold in folds if step.index == fold.indices[-1] and load_of(fold, step.read)]
+    if around:
+        if any(fold.loop != "unroll" for fold in around):
+            raise DoesNotFit(f"the steps of `{step.index}` are not written out")
         return replace(nest, body=rewrite_values(nest.body, one))
     return with_loops(nest, step.index, inside)
 
