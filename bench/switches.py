@@ -244,8 +244,7 @@ SWITCHES = [
     Switch(
         "entries along",
         "maps over entries run in the loop over those of a row",
-        {"schedule.choose:pairs_along": _always({}), "maps.memory_of_tensors:pairs_along": _always({})},
-        "with",
+        {"catalogue:with_maps_at_sums": _unchanged},
     ),
     Switch("long fibres", "they have parts of a fixed length", {"catalogue:cut_fibres": _unchanged}),
     Switch("windows", "of a recurrence the last steps are kept", {"catalogue:with_windows": _unchanged}),

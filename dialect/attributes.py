@@ -43,7 +43,7 @@ ATTRIBUTES = {
     "tad.chain": (
         "a map",
         "array of two integers",
-        "the number of its chain, and how many rows of that run at a time",
+        "the number of its chain, and how many rows of that run at a time; 0 for points of its sum",
     ),
     "tad.row": (
         "a map",

@@ -18,6 +18,7 @@ from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.map_pass import MapPass
+from tadc.passes.maps.at_sums import with_maps_at_sums
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.chains import chained
 from tadc.passes.maps.filled_tensors import filled
@@ -636,7 +637,9 @@ class Chain(MapPass):
         where = self.where(function)
         if self.gpu:
             return chained_in_blocks(function, gpu_of(self.gpu), where)
-        return chained(function, RANGES, where)
+        if where.given is not None:
+            return chained(with_maps_at_sums(function, where), RANGES, where)
+        return with_maps_at_sums(chained(function, RANGES, where), where)
 
 
 @register(

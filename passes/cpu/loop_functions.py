@@ -40,13 +40,13 @@ from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.nest.along import map_along, nest_with
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.divided_ranges import BEGIN
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps as ScheduleSteps
+from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.nest.windowed import in_memory, windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -192,7 +192,7 @@ class _Loops:
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
             first = self.maps.maps[together[0][0]].marks
-            if chain and map_along(self.maps, chain[0][1].given or ()) is not None:
+            if first.at_sum:
                 self.call_with(*chain[0], calls)
             elif chain and (first.sweep is not None or first.chain is None):
                 self.call_sweep(chain, calls)
@@ -472,8 +472,8 @@ class _Loops:
 
         Of tensors that are near the rows of a step alone are kept.
         """
-        item, along = self.maps.maps[number], map_along(self.maps, plan.given or ())
-        items = [each for each in (item, along) if each is not None]
+        item = self.maps.maps[number]
+        items = [each for each in self.maps.maps if item.marks.at_sum and each.marks == item.marks] or [item]
         names = {name for each in items for name in index_arrays(each.body)}
         names |= {load.tensor for each in items for load in each.loads()}
         read = {self.places[name][0] for name in names}
@@ -531,7 +531,7 @@ class _Loops:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
         item = self.maps.maps[number]
         steps = steps_of_plan(item, self.maps, plan, self.machine)
-        nest = windowed(apply_steps(nest_with(self.maps, item, steps), steps), self.maps.windows)
+        nest = windowed(apply_steps(nest_of(self.maps, item), steps), self.maps.windows)
         if near:
             first = BEGIN * (item.marks.rows // at_once(item))
             nest = shifted(nest, near, SHIFT, first)

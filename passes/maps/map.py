@@ -304,7 +304,8 @@ class Marks:
     `parts`: they are long parts of a reduction; `joined`: nothing long is left to do; `kept`: they are the
     same in all calls. `window`: of the tensors that nobody outside gets, the last steps are kept.
     With a `sweep`, maps of the chain run one after the other for `rows` steps of a recurrence at a time, and
-    those with a `tape` run again for a chain that goes back over the steps.
+    those with a `tape` run again for a chain that goes back over the steps. Without `rows` the second of two
+    maps is computed at the points of the first one's sum.
     """
 
     chain: int | None = None
@@ -319,6 +320,11 @@ class Marks:
     window: Window | None = None
     sweep: Sweep | None = None
     tape: Tape | None = None
+
+    @property
+    def at_sum(self) -> bool:
+        """Whether two maps run together for the points of the first one's sum."""
+        return self.chain is not None and not self.rows
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tadc.passes.maps.entries_along import pairs_along
 from tadc.passes.maps.kept import kept_tensors
 from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor, Window
 
@@ -18,7 +17,7 @@ class Memory:
 
     A tensor that is returned twice is two results. The shape of a temporary is that of its memory. For each
     `spans` has the number of the map that computes it, and of the last that reads it: the first and the last
-    of a chain, whose maps run by turns, or of a pair.
+    of a chain, whose maps run by turns.
     Tensors that are `replaced` are in the memory of another, which is computed from them in place. Those that
     are `kept` from call to call have memory of their own, and are no arguments.
     """
@@ -100,8 +99,6 @@ def _spans(
     ends: dict[int, tuple[int, int]] = {}
     for chain in chains_in(maps):
         ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
-    # Both maps of a pair run where the first of them stands.
-    ends |= {n: (min(pair), max(pair)) for pair in pairs_along(function).items() for n in pair}
     for chain in chains_in(maps):
         for name, end in _again(maps, chain, ends):
             last[name] = max(last.get(name, end), end)

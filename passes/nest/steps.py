@@ -191,15 +191,6 @@ class Scatter:
 
 
 @dataclass(frozen=True)
-class With:
-    """The map that computes these tensors, one over the entries of all rows, runs in the loop of the sum of a
-    map over rows, which the step is for."""
-
-    TEXT = "with {tensors:tensors}"
-    tensors: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class FoldThreads:
     """Some threads of a GPU share a reduction: so many along each of its indices, the last one's fastest.
 
@@ -373,6 +364,6 @@ class Vectors:
 Step = (
     Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
     FoldThreads | Stage | Transpose | Interleave | Stream | Prefetch | Threads |
-    Rows | With | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
+    Rows | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -6,22 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.entries_along import pairs_along
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import sweep_of
-from tadc.passes.nest.steps import Step, With
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
 from tadc.passes.schedule.plans import (
     Plan,
     in_steps,
+    plan_at_sum,
     plan_in_chain,
     plan_in_groups,
     plan_in_sweep,
     plan_of,
-    plan_with,
 )
 
 Together = Sequence[tuple[int, Plan | None]]
@@ -34,16 +32,12 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     One that cannot comes after those that do not wait for it, and those that do come after it: they form the
     next chain.
     """
-    maps, pairs = function.maps, _pairs(function, given)
-    first = {min(pair): pair for pair in pairs.items()}
+    maps = function.maps
     for waiting in chains_in(maps):
-        if waiting[0] in first:
-            rows, entries = first[waiting[0]]
-            is_given = maps[rows].tensors[0].name in given
-            plan = plan_alone(maps[rows], function, machine, given) if is_given else None
-            yield [(rows, plan or plan_with(maps[rows], maps[entries], function)), (entries, None)]
-            continue
-        if waiting[0] in pairs or waiting[0] in pairs.values():
+        if maps[waiting[0]].marks.at_sum:
+            over, item = waiting
+            plan, steps = plan_at_sum(maps[over], maps[item], function), given.get(maps[over].tensors[0].name)
+            yield [(over, plan if steps is None else plan.with_steps(steps)), (item, None)]
             continue
         if maps[waiting[0]].marks.sweep is not None:
             plans = [_plan_in_sweep(maps[n], function, machine, given) for n in waiting]
@@ -69,20 +63,6 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             yield chain
             done = dict(chain)
             waiting = [n for n in waiting if n not in done]
-
-
-def _pairs(function: MapFunction, given: Given) -> dict[int, int]:
-    """The maps over rows with the maps over entries that run along with them, where given steps let them."""
-
-    def steps_of(number: int) -> Sequence[Step] | None:
-        return given.get(function.maps[number].tensors[0].name)
-
-    return {
-        rows: entries
-        for rows, entries in pairs_along(function).items()
-        if any(isinstance(step, With) for step in steps_of(rows) or ())
-        or (steps_of(rows) is None and steps_of(entries) is None)
-    }
 
 
 def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import closest
+from tadc.passes.maps.at_sums import pair_of
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, sweep_of
-from tadc.passes.nest.along import nest_with
 from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import going_down
@@ -36,6 +36,7 @@ from tadc.passes.nest.steps import (
     Vectors,
     When,
 )
+from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 from tadc.passes.where import does_not_fit
 
@@ -62,9 +63,9 @@ def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
             raise does_not_fit(text, read.span, help, source)
 
         def made(steps: Steps, item: Map = item, function: MapFunction = function) -> Nest:
-            return apply_steps(nest_with(function, item, steps), steps)
+            return apply_steps(nest_of(function, item), steps)
 
-        check_steps(read, source, _of_cpu(steps) or problem_of(steps, item), made)
+        check_steps(read, source, _of_cpu(steps) or _of_pair(function, item) or problem_of(steps, item), made)
         twice = _twice(steps, made(steps), item)
         if twice is not None:
             number, text, help = twice
@@ -136,6 +137,13 @@ def _of_cpu(steps: Sequence[Step]) -> Problem | None:
     for number, step in enumerate(steps):
         if isinstance(step, GPU_STEPS) or (isinstance(step, Bind) and step.kind in ON_GPU):
             return number, "only kernels of a GPU take it", "leave the step out, or name a GPU by `--target`"
+    return None
+
+
+def _of_pair(function: MapFunction, item: Map) -> Problem | None:
+    """That the loops of a map are those of another one."""
+    if item.marks.at_sum and pair_of(function, item) is None:
+        return 0, "the map is computed at the points of another one's sum", "give steps for that one"
     return None
 
 
@@ -222,6 +230,8 @@ def rows_in(steps: Sequence[Step]) -> bool:
 def rows_of(item: Map) -> Rows | None:
     """The range in which a map of a chain or a recurrence runs, of so many rows or more; None of others."""
     marks = item.marks
+    if marks.at_sum:
+        return None
     sweep = sweep_of(item) if marks.chain is None else marks.sweep
     if sweep is None:
         return (

@@ -12,7 +12,7 @@ from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
-from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads, With
+from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
@@ -169,12 +169,13 @@ def plan_in_groups(item: Map, function: MapFunction) -> Plan | None:
     return plain.with_steps((Threads((index,), (grain,)), Scatter(found.fold, index, outer, room)))
 
 
-def plan_with(rows: Map, entries: Map, function: MapFunction) -> Plan:
-    """The plan of a map over rows with one over the entries of all."""
-    (index,), plain = rows.indices, Plan(None, (WHOLE,), None, ())
-    work = [probed_operations(each, function.tensors()) for each in (rows, entries)]
-    steps = Threads((index,), (MULTIPLE,)), With(tuple(tensor.name for tensor in entries.tensors))
-    return replace(plain, work=sum(work)).with_steps(steps)
+def plan_at_sum(over: Map, item: Map, function: MapFunction) -> Plan:
+    """The plan of a map with one that is computed at the points of its sum."""
+    plain, grain = Plan(None, (WHOLE,) * len(over.indices), None, ()), (MULTIPLE,)
+    if all(_is_known(each, function) for each in (over, item)):
+        work = [probed_operations(each, function.tensors()) for each in (over, item)]
+        plain = replace(plain, work=sum(work))
+    return plain.with_steps((Threads(over.indices[:1], grain),))
 
 
 def _is_known(item: Map, function: MapFunction) -> bool:

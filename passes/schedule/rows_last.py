@@ -107,7 +107,8 @@ class _Chain:
     @property
     def has_rows(self) -> bool:
         """Whether its maps run for some rows at a time."""
-        return all(item.marks.sweep is None and not item.marks.blocks for item in self.items)
+        marks = [item.marks for item in self.items]
+        return all(mark.sweep is None and not mark.at_sum and not mark.blocks for mark in marks)
 
     def readers(self, name: str) -> tuple[str, ...]:
         """The tensors of the maps that read one."""

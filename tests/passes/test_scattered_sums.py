@@ -52,7 +52,7 @@ def test_values_are_the_same_in_blocks(n: int, m: int, e: int, monkeypatch: pyte
         monkeypatch.setattr(scattered_sums, "LEAST_ELEMENTS", least)
         monkeypatch.setattr(scattered_sums, "LEAST_BLOCKS", blocks)
         monkeypatch.setattr(scattered_sums, "MULTIPLE", 1)
-        monkeypatch.setattr(scattered_sums, "FAR", 0)
+        monkeypatch.setattr(scattered_sums._Sum, "bytes", lambda *_: 1 << 40)  # pyright: ignore[reportPrivateUsage]
         found.append([np.asarray(result) for result in tadc.compile(_gradients(), sizes=sizes)(**arrays)])
     assert "scatter" in _gradients().lower(sizes=sizes).schedule
     for expected, result in zip(_expected(arrays), found[0], strict=True):
@@ -65,7 +65,7 @@ def test_large_programs_are_in_blocks_and_the_same_by_two_threads() -> None:
     sizes, arrays = {"N": 9_000, "M": 5_000, "E": 600_000}, _arrays(9_000, 5_000, 600_000)
     gradients = _gradients()
     schedule = gradients.lower(sizes=sizes).schedule
-    assert "threads i 64\n    with dv" in schedule
+    assert ": y, dv" in schedule
     assert "scatter" in schedule
     before, found = tadc.get_num_threads(), list[list[Any]]()
     compiled = tadc.compile(gradients, sizes=sizes)
@@ -85,14 +85,26 @@ def test_a_schedule_says_what_runs_along() -> None:
     sizes, arrays = {"N": 40, "M": 30, "E": 300}, _arrays(40, 30, 300)
     gradients = _gradients()
     along = gradients.lower(sizes=sizes).schedule
-    assert "with dv" in along
+    assert ": y, dv" in along
     first, *others = (
         [np.asarray(result) for result in tadc.compile(gradients, sizes=sizes, schedule=text)(**arrays)]
-        for text in (along, "map y\n    threads i 64\n")
+        for text in (along, "function y\nmap y\n    threads i 64\n")
     )
     assert all(map(np.array_equal, first, others[0]))
-    with pytest.raises(tadc.CompileError, match="not computed of the entries of its rows"):
-        tadc.compile(gradients, sizes=sizes, schedule="map y\n    with dx\n")
+    with pytest.raises(tadc.CompileError, match="`dx` is not computed at the points of the sum"):
+        tadc.compile(gradients, sizes=sizes, schedule=along.replace(": y, dv", ": y, dx"))
+    with pytest.raises(tadc.CompileError, match="at the points of another one's sum"):
+        tadc.compile(gradients, sizes=sizes, schedule=f"{along}map dv\n    threads e 8\n")
+
+
+def test_a_map_is_computed_at_the_points_of_a_sum_over_a_box() -> None:
+    """A pass over a table gives the sum of each row, and another table; sizes need not be known."""
+    f = tadc.function("x: f64[N, 7]; w: f64[7]; y[i] = sum{k} (x[i, k]*w[k]); z[i, k] = x[i, k] + sin(w[k])")
+    random = np.random.default_rng(0)
+    x, w = random.normal(size=(13, 7)), random.normal(size=7)
+    found = tadc.compile(f, schedule="function y at k 1: y, z map y split i 4 rest -> i0, i1")(x, w)
+    np.testing.assert_allclose(found.y, x @ w, rtol=1e-12)
+    np.testing.assert_allclose(found.z, x + np.sin(w), rtol=1e-12)
 
 
 def test_what_was_made_in_the_order_of_fibres_stays_there() -> None:
@@ -111,8 +123,9 @@ def test_what_was_made_in_the_order_of_fibres_stays_there() -> None:
 
 def test_fibres_of_corners_are_added_up_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TADC_CACHE", "0")
-    for name, value in {"LEAST_ELEMENTS": 1, "LEAST_BLOCKS": 3, "MULTIPLE": 1, "FAR": 0}.items():
+    for name, value in {"LEAST_ELEMENTS": 1, "LEAST_BLOCKS": 3, "MULTIPLE": 1}.items():
         monkeypatch.setattr(scattered_sums, name, value)
+    monkeypatch.setattr(scattered_sums._Sum, "bytes", lambda *_: 1 << 40)  # pyright: ignore[reportPrivateUsage]
     text = "t: index[F, 3] in N; v: f64[F]; z: f64[N]\n"
     text += "m[n: N] = sum{f, k: t[f, k] = n} (v[f]*sin(z[t[f, 0]]*z[t[f, 2]]))"
     random, expected = np.random.default_rng(0), np.zeros(6)

@@ -39,7 +39,6 @@ map c, d.2
     cut %3 k 128 -> k0
     scatter %3 i -> i_block
     scatter %3 p -> row, room
-    with d.2
     unroll i1, k
     unroll k by 4
     jam i4

@@ -50,8 +50,6 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.Interleave: memory_use.interleave,
     st.Points: visited_points.points,
     st.Prefetch: prefetch.prefetch,
-    # The plain nest is made so.
-    st.With: lambda nest, step: nest,
     st.Transpose: memory_use.transpose,
 }
 """The primitive for each step that needs nothing but the nest."""
