@@ -121,17 +121,18 @@ def _given_chain(step: AtRows, wanted: Sequence[Map], function: MapFunction, whe
         if member is None:
             others |= {tensor.name for tensor in item.tensors}
             continue
-        far = made & member.reads - member.near
-        is_whole = member.rows == first.rows and not far
-        if not is_whole:
-            found = row_sum(item, first.rows) if item.marks.chain is None else None
-            if found is None:
-                text = f"reads other rows of `{min(far)}` than its own" if far else "has no such rows"
-                where.refuse(step, f"`{name}` {text}", "leave it out")
+        is_whole = member.rows == first.rows and not made & member.reads - member.near
+        found = None if is_whole or item.marks.chain is not None else row_sum(item, first.rows)
+        if found is not None:
             member = RowReads(item, tensors, row=found.indices[0], gathers=True)
-            chain.sums.append(member)
-        else:
+        far = made & member.reads - member.near
+        if far or not (is_whole or found):
+            text = f"reads other rows of `{min(far)}` than its own" if far else "has no such rows"
+            where.refuse(step, f"`{name}` {text}", "leave it out")
+        if is_whole:
             chain.add(member)
+        else:
+            chain.sums.append(member)
         if late := others & member.reads:
             where.refuse(step, f"`{name}` needs `{min(late)}`, which is computed after these", "leave it out")
         made, others = (made | member.made, others) if is_whole else (made, others | member.made)

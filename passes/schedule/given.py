@@ -103,7 +103,7 @@ def check_steps(
     steps = read.schedule.steps
     if problem is not None:
         number, text, help = problem
-        raise does_not_fit(text, read.spans[number], help, source)
+        raise does_not_fit(text, read.spans[number] if read.spans else read.span, help, source)
     for count in range(1, len(steps) + 1):
         try:
             made(steps[:count])

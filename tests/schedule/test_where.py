@@ -255,6 +255,16 @@ def test_steps_that_kernels_of_a_gpu_do_not_take(step: str) -> None:
         tadc.compile(tadc.function(OUTER), target="emulated:sm_90", schedule=f"function y {step}")
 
 
+def test_a_sum_over_rows_that_reads_columns_too_is_refused() -> None:
+    text = "x: f64[30, 30]\ne[i, j] = exp(x[i, j])\nc[j] = sum{i} (e[i, j]*e[j, i])"
+    refused(text, "function e at i 5: e, c", "at i 5", "`c` reads other rows of `e` than its own")
+    kernel = "x: f64[9]; size T; let scan{t} u[t: T, i: 9] = if {t = 0} then (x[i]) else (u[t - 1, 8 - i])"
+    with pytest.raises(tadc.CompileError, match="another order"):
+        tadc.compile(
+            tadc.function(f"{kernel}; y[i: 9] = u[T - 1, i]"), target="emulated:sm_90", schedule="map u"
+        )
+
+
 def refused(text: str, steps: str, at: str, words: str) -> None:
     """The error has the words, and is at the step."""
     with pytest.raises(tadc.CompileError) as caught:
