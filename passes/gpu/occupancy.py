@@ -7,33 +7,22 @@ from tadc.passes.maps.map import Tensor
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import FUNCTION_COSTS
 
-LEAST_BLOCK = 64
 
-_OWN = 28
-"""Registers for addresses, counters and the like."""
-
-_OF_SIZE = 4
-"""For a size, and for a stride that is not known."""
-
-_FUNCTION = 32
-"""What a function such as exp needs."""
-
-
-def registers(accesses: Accesses, results: int, operands: int) -> int:
+def registers(gpu: Gpu, accesses: Accesses, results: int, operands: int) -> int:
     """About how many registers a thread needs that holds so many results and operands."""
     words = accesses.widest // 4
     loops = list(accesses.body.below())
     functions = any(o.name not in FUNCTION_COSTS for loop in loops for o in loop.operations)
-    return _OWN + words * (results + operands + (_FUNCTION if functions else 0))
+    return gpu.own_registers + words * (results + operands + (gpu.function_registers if functions else 0))
 
 
-def registers_of_sizes(accesses: Accesses) -> int:
+def registers_of_sizes(gpu: Gpu, accesses: Accesses) -> int:
     """About how many registers a thread needs for sizes that are not known: they, the strides that they make,
     and products of these with its places are numbers of 64 bits."""
     read = dict.fromkeys(load.tensor for load in accesses.map.loads())
     tensors = [*(accesses.tensors[name] for name in read), *accesses.map.tensors]
     sizes = {name for tensor in tensors for form in tensor.shape for name in form.variables}
-    return _OF_SIZE * (len(sizes) + sum(map(unknown_strides, tensors)))
+    return gpu.size_registers * (len(sizes) + sum(map(unknown_strides, tensors)))
 
 
 def unknown_strides(tensor: Tensor) -> int:
@@ -54,6 +43,6 @@ def resident(gpu: Gpu, block: int, registers: int, shared: int) -> int:
 def block_of(gpu: Gpu, threads: int | None, most: int) -> int:
     """The threads of a block, so that each multiprocessor gets two; all are equal in other respects."""
     block = most
-    while threads is not None and block > LEAST_BLOCK and threads < 2 * gpu.multiprocessors * block:
+    while threads is not None and block > gpu.least_block and threads < 2 * gpu.multiprocessors * block:
         block //= 2
     return block

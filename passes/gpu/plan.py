@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tadc.passes.maps.machine import TYPICAL
 from tadc.passes.maps.size_tests import Condition
 
-BLOCK_SIZE = 256
-"""The threads of a block, where nothing asks for fewer or more."""
-
-
-VECTOR_BYTES = 16
-"""The most bytes that a thread loads at once, and what a buffer is aligned to."""
+BLOCK_SIZE, VECTOR_BYTES = TYPICAL.usual_block, TYPICAL.vector
 
 
 @dataclass(frozen=True)

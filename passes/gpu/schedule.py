@@ -43,10 +43,6 @@ from tadc.passes.maps.size_tests import Condition
 from tadc.passes.schedule.accesses import Accesses, Loop
 from tadc.passes.terms.costs import LARGE
 
-MOST_SHARED = 24 << 10
-"""The most bytes of shared memory in which the threads of a block join their results."""
-
-
 ROW_COPIES = 4
 """The elements of a row that a thread computes where the extents of a map are not known."""
 
@@ -169,7 +165,7 @@ def _group_plans(gpu: Gpu, accesses: Accesses) -> Iterator[GroupPlan]:
 
 def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> Iterator[GroupPlan]:
     count = math.prod(copies.values())
-    needed = registers(accesses, count, 4)
+    needed = registers(gpu, accesses, count, 4)
     for size in (gpu.warp, BLOCK_SIZE, 1024):
         lanes = dict(shared_folds(accesses, accesses.body, size))
         block = max(size, BLOCK_SIZE)
@@ -181,7 +177,7 @@ def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> 
     if len(accesses.names) == len(copies):
         return
     for size in (8, 16, 32):
-        if count * size * gpu.warp * accesses.widest > MOST_SHARED:
+        if count * size * gpu.warp * accesses.widest > gpu.shared_of_joins:
             continue
         # Threads of different elements meet, so no branch or loop may stand around.
         lanes = {loop.fold: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}

@@ -33,9 +33,6 @@ STEPS = (8, 16, 32)
 OPEN = 1024
 """An extent that is not known is taken for so much."""
 
-MOST_BYTES = 40 << 10
-"""The most bytes of shared memory of a block."""
-
 MOST_CODE = 700
 """The most operations of all copies of a body."""
 
@@ -45,15 +42,6 @@ LEAST_EXTENT = 4
 LEAST_REUSE = 4
 """So often at least an element that is copied is to be read."""
 
-ENOUGH = 512
-"""With so many threads on a multiprocessor, one block computes while another waits."""
-
-
-_OF_BOUND = 14
-"""Where sizes are not known, the registers for what an index says of the bounds of a reduction."""
-
-_OF_ADDRESS = 4
-"""And those for the place of an element that is not copied, in this step and in the next."""
 
 Spans = tuple[tuple[int, int], ...]
 """Of what a block reads of a tensor, the elements along each dimension and the distance between two."""
@@ -182,7 +170,7 @@ class _Choice:
                 continue
             staged[read.name] = box
             used += math.prod(padded(self.gpu, [n for n, _ in box], True)) * self.bytes[read.name]
-        if not staged or used > MOST_BYTES:
+        if not staged or used > self.gpu.shared_of_tile:
             return None
         held = self.resident(tile, staged, used)
         if not held:
@@ -197,20 +185,20 @@ class _Choice:
             frozenset(staged),
         )
         # Blocks wait at barriers: others are to run meanwhile.
-        return self.cost(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
+        return self.cost(tile, staged) * max(1.0, self.gpu.enough / held) ** 0.5, plan
 
     def resident(self, tile: _Tile, staged: Mapping[str, Spans], shared: int) -> int:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
-        needed = registers(self.accesses, tile.results, operands + min(loads, 2 * self.gpu.warp))
+        needed = registers(self.gpu, self.accesses, tile.results, operands + min(loads, 2 * self.gpu.warp))
         if needed + self.for_sizes(tile, staged) > self.gpu.thread_registers:
             return 0
         return resident(self.gpu, tile.threads, needed, shared)
 
     def for_sizes(self, tile: _Tile, staged: Mapping[str, Spans]) -> int:
         """Registers for addresses and guards where sizes are not known; what does not fit spills."""
-        needed = registers_of_sizes(self.accesses)
+        needed = registers_of_sizes(self.gpu, self.accesses)
         if not needed:
             return 0
         for read, _ in self.reads:
@@ -219,8 +207,8 @@ class _Choice:
                 loads = -(-math.prod(n for n, _ in staged[read.name]) // tile.threads)
                 needed += loads * max(strides - 1, 0)
             elif strides:
-                needed += _OF_ADDRESS * tile.copies(read.names)
-        needed += _OF_BOUND * len(self.loop.domain)
+                needed += self.gpu.address_registers * tile.copies(read.names)
+        needed += self.gpu.bound_registers * len(self.loop.domain)
         is_moving = not self.loop.domain.isdisjoint(tile.along)
         others = self.accesses.results - 1 + is_moving
         return needed + others * tile.results * self.accesses.widest // 4

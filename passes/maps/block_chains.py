@@ -36,9 +36,6 @@ WORTH_GATHERING = 32
 LEAST_ROWS = 8
 """Parts of sums are of so many rows at least: they are few beside what they are sums of."""
 
-LEAST_BLOCK, BLOCK = 64, 256
-"""Threads of a block: the fewest and the most; twice as many where rows are very long."""
-
 MOST_CARRIED = 32
 """A thread carries so many sums over rows at most."""
 
@@ -150,7 +147,7 @@ class _Chain(RunTogether):
     def is_near(self, gpu: Gpu) -> bool:
         """Whether shared memory holds what is computed of some rows, of a warp each."""
         made = [tensor for member in self.members for tensor in member.item.tensors]
-        count = max(LEAST_ROWS if self.sums else 0, LEAST_BLOCK // gpu.warp)
+        count = max(LEAST_ROWS if self.sums else 0, gpu.least_block // gpu.warp)
         return count * sum(bytes_of(tensor, self.depth) for tensor in made) <= gpu.static_shared - ROOM
 
     @property
@@ -228,10 +225,10 @@ def _marks(chain: _Chain, number: int, gpu: Gpu, given: int = 0) -> Marks | None
         return None
     if not given and count < gpu.multiprocessors and longest > 8 * LONG:
         return None
-    block = BLOCK if longest <= MOST_CARRIED * BLOCK else 2 * BLOCK
+    block = gpu.usual_block * (1 if longest <= MOST_CARRIED * gpu.usual_block else 2)
     chain.sums = [one for one in chain.sums if _elements(one.item) <= MOST_CARRIED * block]
     group = gpu.warp if longest <= LONG and chain.is_near(gpu) else block
-    while block > max(group, LEAST_BLOCK) and count * group < 2 * gpu.multiprocessors * block:
+    while block > max(group, gpu.least_block) and count * group < 2 * gpu.multiprocessors * block:
         block //= 2
     rows = block // group
     if chain.sums:

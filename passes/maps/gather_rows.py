@@ -18,11 +18,9 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine, box
 from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.machine import TYPICAL
 from tadc.passes.maps.map import Block, Fold, Let, Load, Map, Tensor
 from tadc.passes.terms.costs import ELEMENT
-
-LINE = 128
-"""Neighbours that are fewer bytes apart are in one line of the cache of a GPU."""
 
 
 def gathered(item: Map, tensors: Mapping[str, Tensor], names: Names) -> tuple[list[Map], Map]:
@@ -114,4 +112,4 @@ def _is_apart(load: Load, index: str, tensors: Mapping[str, Tensor]) -> bool:
         return False
     shape = [extent.constant for extent in tensors[load.tensor].shape]
     step = sum(form.coefficient(index) * math.prod(shape[n + 1 :]) for n, form in enumerate(load.at))
-    return abs(step) * ELEMENT[load.type] >= LINE
+    return abs(step) * ELEMENT[load.type] >= TYPICAL.line

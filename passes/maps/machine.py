@@ -36,6 +36,29 @@ class Gpu:
     """The bytes that memory gives at least."""
     thread_registers: int = 168
     """The most registers that a thread of a block of 256 is planned with."""
+    least_block: int = 64
+    """A block has so many threads at least: a multiprocessor holds few blocks."""
+    usual_block: int = 256
+    """The threads of a block, where nothing asks for fewer or more."""
+    enough: int = 512
+    """With so many threads on a multiprocessor, one block computes while another waits."""
+    vector: int = 16
+    """The most bytes that a thread loads at once, and what a buffer is aligned to."""
+    shared_of_tile: int = 40 << 10
+    """The most shared memory that a block copies elements to: so several blocks fit."""
+    shared_of_joins: int = 24 << 10
+    """The most shared memory in which the threads of a block join their results."""
+
+    own_registers: int = 28
+    """What a thread needs for addresses, counters and the like."""
+    size_registers: int = 4
+    """For a size, and for a stride that is not known."""
+    function_registers: int = 32
+    """For a function such as exp."""
+    bound_registers: int = 14
+    """Where sizes are not known, for what an index says of the bounds of a reduction."""
+    address_registers: int = 4
+    """And for the place of an element that is not copied, in this step and in the next."""
 
     access: float = 4.0
     """The cost of one line for a warp."""
