@@ -17,9 +17,6 @@ from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import Panels
 
-NEAR = 2
-"""Inner loops may touch so many bytes, as a part of the second cache."""
-
 GAIN = 0.75
 """What part of the lines another order may need at most to be preferred to that of the indices."""
 
@@ -150,7 +147,9 @@ class _TileLoops:
                 for name in order
             }
             touched = [stream.lines(counts, self.width) for stream in self.streams]
-            if sum(touched) * self.machine.line <= self.machine.l2 // NEAR or depth == len(order):
+            if sum(touched) * self.machine.line <= self.machine.l2 // self.machine.inner or depth == len(
+                order
+            ):
                 break
         else:
             return 0

@@ -26,10 +26,6 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.splits import WHOLE, Parts
 from tadc.passes.terms.index_ranges import span_of
 
-SHARE = 8
-"""Panels for lanes take this part of the second cache at most, and so do those for rows: they stay there, and
-fit on the stack."""
-
 FEWEST_ROWS = 64
 """So many rows at least are packed at a time."""
 
@@ -257,7 +253,7 @@ class _Packing:
         points = tuple(self.points(read, outer, block) for read in reads)
         tile = self.candidate.blocks[row]
         whole = -(-accesses.extent(row) // tile)
-        tiles = min(self.machine.l2 // SHARE // (sum(points) * accesses.widest * tile), whole)
+        tiles = min(self.machine.l2 // self.machine.panels // (sum(points) * accesses.widest * tile), whole)
         if tiles < 2:
             return None
         tiles = -(-whole // -(-whole // tiles))
@@ -277,7 +273,7 @@ class _Packing:
 
         Of the room for panels they take the part that one of so many kinds of panels has.
         """
-        loop, room = self.loop, self.machine.l2 // SHARE
+        loop, room = self.loop, self.machine.l2 // self.machine.panels
         known = [self.known(name) for name in loop.binders]
         if not all(loop.trips):
             return None

@@ -18,15 +18,6 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import Panels
 from tadc.passes.terms.costs import ELEMENT
 
-LEAST_BYTES = 4 << 10
-"""Runs of fewer bytes are too short for the processor to see."""
-
-SHARE = 4
-"""Those of more than this part of the second cache do not stay there with what else is there."""
-
-MOST_LINES = 2
-"""Steps that read more lines each wait for memory, whatever is asked for."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -110,7 +101,7 @@ class _TileLoops:
             for first in range(len(loops)):
                 covered = loops[first:]
                 length = self.length(strides, covered) * width
-                if LEAST_BYTES <= length <= machine.l2 // SHARE:
+                if machine.seen <= length <= machine.l2 // machine.runs:
                     return self.planned(name, covered, -(-length // machine.line))
         return None
 
@@ -135,7 +126,7 @@ class _TileLoops:
         """The run as the steps of its loops ask for it; None where they would ask for too much."""
         inside = [math.prod(self.steps(n) for n in covered[k + 1 :]) for k in range(len(covered))]
         each = -(-lines // math.prod(self.steps(n) for n in covered))
-        if each > MOST_LINES:
+        if each > self.machine.asked:
             return None
         counts = dict(zip(covered, inside, strict=True))
         own = self.accesses.names

@@ -24,9 +24,6 @@ from tadc.passes.schedule.splits import WHOLE, Parts, copies
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.terms.costs import ELEMENT
 
-STREAMED = 8
-"""An element of a higher cost takes longer to compute than the line that it is in to be read."""
-
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
 
@@ -38,9 +35,6 @@ EACH = 3
 
 FOLD = 8
 """So many operations more has a tile where lanes are those of a reduction, to join them."""
-
-LONG, HIDE = 32, 4
-"""What steps of loops in a body of fewer than LONG operations wait for, HIDE copies hide."""
 
 LITTLE_MORE = {64: 0.1, 16: 0.05, 8: 0.01}
 """A body of so many operations or more stands in as few copies as take no more than this share more time."""
@@ -90,7 +84,7 @@ def tiling_of(
             best.width, order, None, blocks, best.fold.binders[-1], best.fold.fold, parts=best.parts
         )
     each = cost(accesses, best, found, machine, packs=recurrence is None)
-    whole_lines = each <= STREAMED and may_stream(item, function, best.width, machine)
+    whole_lines = each <= machine.streamed and may_stream(item, function, best.width, machine)
     groups = found[item.indices.index(best.lane)].factor
     if packed is None:
         leaping = [] if follows else leaping_loops(best, accesses.body)
@@ -173,7 +167,7 @@ def _best(
     def costs(candidate: Candidate) -> float:
         return cost(accesses, candidate, found, machine, packs=packs)
 
-    best = _worth_its_code(accesses, [(costs(each), each) for each in candidates])
+    best = _worth_its_code(accesses, machine, [(costs(each), each) for each in candidates])
     if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
         # A few elements from anywhere are as soon added one by one.
         plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
@@ -181,7 +175,9 @@ def _best(
     return best
 
 
-def _worth_its_code(accesses: Accesses, found: Sequence[tuple[float, Candidate]]) -> Candidate | None:
+def _worth_its_code(
+    accesses: Accesses, machine: CpuMachine, found: Sequence[tuple[float, Candidate]]
+) -> Candidate | None:
     """The candidate with the least cost; of a body that makes much code, that with the fewest copies among
     those of its kind that cost little more."""
     if not found:
@@ -189,7 +185,8 @@ def _worth_its_code(accesses: Accesses, found: Sequence[tuple[float, Candidate]]
     least, best = min(found, key=lambda each: each[0])
     code = accesses.body.size * (MASKED if _moves(accesses) else 1)
     if best.fold is None:
-        fewest = min(HIDE, _copies(best)) if accesses.body.inner and code < LONG else 1
+        waits = accesses.body.inner and code < machine.little
+        fewest = min(machine.hidden, _copies(best)) if waits else 1
     else:
         # Copies share vectors of the reduction, which gains more than the cost tells.
         tests = any(each.name == GUARD for each in best.fold.operations)
