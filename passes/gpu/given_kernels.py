@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from tadc.frontend.source import Source, Span
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.gpu.chain_steps import chain_nest
-from tadc.passes.gpu.given_chains import problems_of_chain
-from tadc.passes.gpu.kernel_nests import kernel_nest
+from tadc.passes.gpu.given_teams import last_of, problems_of_steps, problems_of_teams
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.gpu.recurrence_steps import ways_of_recurrence
+from tadc.passes.gpu.row_chains import Chain
 from tadc.passes.gpu.thread_loops import boxed, nested, trips
 from tadc.passes.gpu.thread_plans import is_flat
+from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.nest.loop_bounds import turns_of
@@ -28,9 +29,9 @@ from tadc.passes.nest.steps import (
     InBlocks,
     Points,
     Reorder,
+    Room,
     Split,
     Stage,
-    Step,
     Steps,
     When,
 )
@@ -61,14 +62,12 @@ def given_kernels(source: Source, functions: Sequence[Kernels], shared_bytes: Sh
     for read, item, function in maps_given(source, [each.maps for each in functions]):
         (of,) = (each for each in functions if each.maps is function)
         steps, name = read.schedule.steps, item.tensors[0].name
-        if item.marks.chain is None:
-            _check(read, item, of, shared_bytes, source)
-            found[name], last[name] = (*found.get(name, ()), steps), read
-        elif steps:
-            items = [each for each in of.maps.maps if each.marks.chain == item.marks.chain]
-            check_first(read, found.keys() & {items[0].tensors[0].name}, source)
-            _check_chain(read, items, of, source)
-            found[items[0].tensors[0].name] = (steps,)
+        items = of.together(item)
+        if item.marks.chain is not None:
+            name = items[0].tensors[0].name
+            check_first(read, found.keys() & {name}, source)
+        _check(read, items, of, shared_bytes, source)
+        found[name], last[name] = (*found.get(name, ()), steps), read
     for read in last.values():
         for step, span in zip(read.schedule.steps, read.spans, strict=True):
             if isinstance(step, When):
@@ -77,9 +76,11 @@ def given_kernels(source: Source, functions: Sequence[Kernels], shared_bytes: Sh
     return found
 
 
-def _check(read: ReadMap, item: Map, of: Kernels, shared_bytes: SharedBytes, source: Source) -> None:
+def _check(
+    read: ReadMap, items: Sequence[Map], of: Kernels, shared_bytes: SharedBytes, source: Source
+) -> None:
     """Raises CompileError for a step that a kernel cannot take."""
-    steps = read.schedule.steps
+    steps, (item, *_) = read.schedule.steps, items
 
     def refused(problem: Problem) -> Exception:
         number, text, help = problem
@@ -87,48 +88,35 @@ def _check(read: ReadMap, item: Map, of: Kernels, shared_bytes: SharedBytes, sou
         return does_not_fit(text, span, help, source)
 
     def nest(steps: Steps) -> Nest:
-        return kernel_nest(of.maps, item, steps, {}).nest
+        return of.made(items, steps).nest
 
-    problem = next(_of_steps(steps, item, of.maps, of.gpu), None)
+    is_chain = item.marks.chain is not None
+    found = (
+        problems_of_steps(steps, Chain(of.maps, items).plain(), items)
+        if is_chain
+        else _not_taken(steps, item)
+    )
+    problem = next(chain(found, _of_steps(steps, item, of.maps, of.gpu)), None)
     if item.order is not None:
         check_steps(read, source, problem or _of_recurrence(steps, item, of), nest)
         return
-    check_steps(read, source, problem or problem_of(steps, item), nest)
-    kernel = of.of_steps("kernel", item, steps)
-    for problem in (*_of_nest(steps, nest(steps), of.gpu), *_of_total(steps, kernel)):
+    check_steps(read, source, problem or (None if is_chain else problem_of(steps, item)), nest)
+    kernel = of.of_steps("kernel", items, steps)
+    divided = problems_of_teams if is_chain else _of_threads
+    for problem in chain(_of_nest(steps, kernel.made.nest, of.gpu, divided), _of_total(steps, kernel)):
         raise refused(problem)
     try:
         used = shared_bytes(of, kernel)
     except DoesNotFit as error:
-        raise refused((_last(steps, Stage), str(error), "leave this read out")) from None
+        raise refused((last_of(steps, Stage), str(error), "leave this read out")) from None
     if used > of.gpu.static_shared:
         text = f"a block would share {used} bytes of memory, and has {of.gpu.static_shared}"
-        number = _last(steps, (Stage, FoldThreads))
+        number = last_of(steps, (Stage, FoldThreads, Room))
         raise refused((number, text, "take fewer steps or threads, or smaller tiles"))
-
-
-def _check_chain(read: ReadMap, items: Sequence[Map], of: Kernels, source: Source) -> None:
-    """Raises CompileError for a step that the kernel of a chain cannot take."""
-    steps = read.schedule.steps
-    problem = next(problems_of_chain(steps, items, of.maps, of.gpu), None)
-
-    def nest(_: Steps) -> Nest:
-        return chain_nest(items, of.maps, steps, of.gpu.warp).nest
-
-    check_steps(read, source, problem, nest)
-
-
-def _last(steps: Steps, kinds: type[Step] | tuple[type[Step], ...], kind: str = "") -> int:
-    """The number of the last step of some kinds, or of all."""
-    numbers = (n for n, step in enumerate(steps) if isinstance(step, kinds))
-    own = (n for n in numbers if not kind or getattr(steps[n], "kind", "") == kind)
-    return max(own, default=len(steps) - 1)
 
 
 def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Iterator[Problem]:
     """What of the steps cannot be done, whatever the loops are."""
-    folds = (let.value for let in item.body.all_lets() if isinstance(let.value, Fold))
-    reduced = {index for fold in folds for index in fold.indices}
     for number, step in enumerate(steps):
         refused = partial(_problem, number)
         match step:
@@ -145,18 +133,28 @@ def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Itera
             case InBlocks(threads=threads) if threads % gpu.warp or threads > gpu.block:
                 text = f"a block has whole warps of {gpu.warp} threads, and no more than {gpu.block}"
                 yield refused(text, f"write `in_blocks {8 * gpu.warp}`")
+            case InBlocks() if any(isinstance(other, InBlocks) for other in steps[:number]):
+                yield refused("it stands above already", "leave the step out")
             case FoldThreads(warp=warp) if warp not in (1, gpu.warp):
                 yield refused(f"a warp has {gpu.warp} threads", f"write `warp {gpu.warp}`, or leave it out")
-            case Split(index=index, outer=outer, inner=inner) if index in reduced:
-                reduced |= {outer, inner}
-            case Split(tail=tail) if tail not in TAILS:
-                yield refused("tiles of a GPU do not end so", "write `guard`, `branch` or `overlap`")
-            case Stage(fill=fill) if fill != "threads":
-                yield refused("only threads copy what is read", "write `by threads`")
-            case _ if not isinstance(step, TAKEN):
-                yield refused("kernels of a GPU do not take it", "leave the step out")
             case _:
                 pass
+
+
+def _not_taken(steps: Steps, item: Map) -> Iterator[Problem]:
+    """The steps that kernels of one map do not take."""
+    reduced = set(indices_bound(item.body))
+    for number, step in enumerate(steps):
+        if not isinstance(step, TAKEN):
+            yield number, "kernels of a GPU do not take it", "leave the step out"
+        elif isinstance(step, Stage) and step.fill != "threads":
+            yield number, "only threads copy what is read", "write `by threads`"
+        elif isinstance(step, Split) and step.index in reduced:
+            reduced |= {step.outer, step.inner}
+        elif isinstance(step, Split) and step.tail not in TAILS:
+            yield number, "tiles of a GPU do not end so", "write `guard`, `branch` or `overlap`"
+        elif isinstance(step, Bind) and step.teams:
+            yield number, "teams of threads are for maps that run one after the other", "leave `teams` out"
 
 
 def _of_recurrence(steps: Steps, item: Map, of: Kernels) -> Problem | None:
@@ -177,12 +175,26 @@ def _problem(number: int, text: str, help: str) -> Problem:
     return number, text, help
 
 
-def _of_nest(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
-    """What of the nest that the steps make cannot be divided among threads."""
+Divided = Callable[[Steps, Nest, Gpu], Iterator[Problem]]
+
+
+def _of_nest(steps: Steps, nest: Nest, gpu: Gpu, divided: Divided) -> Iterator[Problem]:
+    """What of the nest that the steps make threads cannot run."""
     if not nest.block:
         yield len(steps) - 1, "how many threads a block has is missing", f"add `in_blocks {8 * gpu.warp}`"
+    bytes_each = max(ELEMENT[tensor.type] for tensor in nest.tensors)
+    for loop in loops_in(nest.body):
+        width = turns_of(loop) if loop.kind == "lane" else 1
+        if width is None or width & (width - 1) or width * bytes_each > VECTOR_BYTES:
+            text = f"vectors of a GPU are 2, 4 or more elements, of {VECTOR_BYTES} bytes in all at most"
+            yield last_of(steps, Bind, "lane"), text, f"take {VECTOR_BYTES // bytes_each} elements"
+    yield from divided(steps, nest, gpu)
+
+
+def _of_threads(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
+    """What of the nest of a map cannot be divided among threads."""
     inside, threads = nest.body, list[For]()
-    bound = partial(_problem, _last(steps, Bind))
+    bound = partial(_problem, last_of(steps, Bind))
     outer = nest.body[0] if len(nest.body) == 1 and isinstance(nest.body[0], For) else None
     if outer is not None and outer.kind in ("grid", "block"):
         inside = nested(outer)[-1].body
@@ -200,13 +212,7 @@ def _of_nest(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
             yield bound("how many threads its loops need is not known", "split them by numbers")
         elif (points := math.prod(count.constant for count in counts)) != nest.block:
             text = f"a block has {nest.block} threads, and its loops over threads have {points} points"
-            yield _last(steps, InBlocks), text, f"write `in_blocks {points}`, or other tiles"
-    bytes_each = max(ELEMENT[tensor.type] for tensor in nest.tensors)
-    for loop in loops_in(nest.body):
-        width = turns_of(loop) if loop.kind == "lane" else 1
-        if width is None or width & (width - 1) or width * bytes_each > VECTOR_BYTES:
-            text = f"vectors of a GPU are 2, 4 or more elements, of {VECTOR_BYTES} bytes in all at most"
-            yield _last(steps, Bind, "lane"), text, f"take {VECTOR_BYTES // bytes_each} elements"
+            yield last_of(steps, InBlocks), text, f"write `in_blocks {points}`, or other tiles"
     kind = "" if outer is None else outer.kind
     yield from _of_meeting(steps, nest, inside, threads, kind)
 
@@ -219,7 +225,7 @@ def _of_total(steps: Steps, kernel: Kernel) -> Iterator[Problem]:
         loops = nested(outer)
         if len(loops) > 1 or (outer.start, outer.stop) != (ZERO, Affine.var(made.total)):
             help = "bind the loop over tiles alone"
-            yield _last(steps, Bind), f"`{outer.index}` and loops in it are divided together", help
+            yield last_of(steps, Bind), f"`{outer.index}` and loops in it are divided together", help
 
 
 def _of_meeting(

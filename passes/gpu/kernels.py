@@ -12,12 +12,12 @@ from functools import cached_property
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.chain_steps import chain_nest, chosen_chain_steps
 from tadc.passes.gpu.interleaved import Place, places_of
-from tadc.passes.gpu.kernel_nests import KernelNest, kernel_nest
+from tadc.passes.gpu.kernel_nests import KernelNest, chain_nest, kernel_nest
 from tadc.passes.gpu.plan import Variant
 from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
-from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.row_chains import Chain
+from tadc.passes.gpu.schedule import variants_with_costs
 from tadc.passes.gpu.steps_of_threads import steps_of_variant
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
@@ -95,42 +95,50 @@ class Kernels:
         wholes = {place.whole.name for place in self.places.values()}
         for together in chains_in(maps):
             items, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
-            if items[0].marks.chain is not None:
-                yield Kernel(kernel, tuple(items), self.chain(items))
-            elif items[0].tensors[0].name not in wholes:
-                yield from self.of_map(kernel, items[0])
+            if items[0].tensors[0].name not in wholes:
+                yield from self.of_maps(kernel, items)
 
     def location(self, kernel: Kernel) -> ir.Location:
         """Where what a kernel computes was defined."""
         first = kernel.maps[0].tensors[0].name
         return next(op.location for op in maps_of(self.function) if self.names[op.results[0]] == first)
 
-    def of_map(self, name: str, item: Map) -> Iterator[Kernel]:
-        """The kernels of a map: for other sizes others."""
+    def together(self, item: Map) -> list[Map]:
+        """The maps of the chain that a map is in, or it alone."""
+        number = item.marks.chain
+        return [item] if number is None else [each for each in self.maps.maps if each.marks.chain == number]
+
+    def of_maps(self, name: str, items: Sequence[Map]) -> Iterator[Kernel]:
+        """The kernels of a map, or of those of a chain: for other sizes others."""
         before: list[tuple[Condition, ...]] = []
-        for number, steps in enumerate(self.given.get(item.tensors[0].name) or self.chosen(item)):
-            kernel = self.of_steps(f"{name}_{number}" if number else name, item, steps)
+        given = self.given.get(items[0].tensors[0].name)
+        for number, steps in enumerate(given or self.chosen(items)):
+            kernel = self.of_steps(f"{name}_{number}" if number else name, items, steps)
             yield replace(kernel, unless=tuple(before))
             before.append(kernel.when)
 
-    def chosen(self, item: Map) -> Iterator[Steps]:
-        """The steps of the kernels of a map that are the best here."""
+    def chosen(self, items: Sequence[Map]) -> Iterator[Steps]:
+        """The steps of the kernels of maps that are the best here."""
+        (item, *_) = items
+        if item.marks.chain is not None:
+            return iter([Chain(self.maps, items).chosen(self.gpu)])
         if item.order is not None:
             return iter(steps_of_recurrence(item, self.maps, self.gpu))
-        variants = [Variant(None)] if item.marks.in_place else variants_of(self.gpu, item, self.maps)
-        return (steps_of_variant(item, self.maps, variant, self.gpu.warp) for variant in variants)
+        in_place = [(0.0, Variant(None))] if item.marks.in_place else None
+        variants = in_place or variants_with_costs(self.gpu, item, self.maps)
+        return (steps_of_variant(item, self.maps, variant, self.gpu.warp) for _, variant in variants)
 
-    def of_steps(self, name: str, item: Map, steps: Steps) -> Kernel:
-        """The kernel that steps make of a map. Raises DoesNotFit for a step that cannot be taken."""
+    def of_steps(self, name: str, items: Sequence[Map], steps: Steps) -> Kernel:
+        """The kernel that steps make of maps. Raises DoesNotFit for a step that cannot be taken."""
         names = {name: Affine.var(f"s{n}") for n, name in enumerate(self.maps.sizes)}
         when = (test.over(names) for step in steps if isinstance(step, When) for test in step.tests)
-        return Kernel(name, (item,), kernel_nest(self.maps, item, steps, self.places), tuple(when))
+        return Kernel(name, tuple(items), self.made(items, steps), tuple(when))
 
-    def chain(self, items: Sequence[Map]) -> KernelNest:
-        """The nest of a chain, by steps that are given for one of its maps or chosen."""
-        given = [steps for item in items for steps in self.given.get(item.tensors[0].name, ())]
-        steps = given[0] if given else chosen_chain_steps(items, self.maps, self.gpu)
-        return chain_nest(items, self.maps, steps, self.gpu.warp)
+    def made(self, items: Sequence[Map], steps: Steps) -> KernelNest:
+        """The nest that steps make of maps. Raises DoesNotFit for a step that cannot be taken."""
+        if items[0].marks.chain is not None:
+            return chain_nest(self.maps, items, steps)
+        return kernel_nest(self.maps, items[0], steps, self.places)
 
 
 def _one_after_the_other(function: MapFunction) -> MapFunction:

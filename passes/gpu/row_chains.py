@@ -1,69 +1,205 @@
-"""How a block of threads runs a chain of maps (`maps/block_chains.py`), as its mark says, and which tensors
-it keeps in shared memory; `chain_nests.py` makes the nest."""
+"""Chains of maps (`maps/block_chains.py`): their plain nest, the nests of the maps one after the other, and
+the steps that are chosen for them.
+
+    for i = 0 to 64:                        split i 8 -> i0, i1; merge i0; block i0
+        m[i] = max k: x[i, k]               a team of threads takes a row: thread i1 teams 2,
+    for i = 0 to 64:                        and divides its elements: thread y.k teams 32
+        for y.k = 0 to 256:                 fold_threads %1 32 warp 32
+            y[i, k] = x[i, k] - m[i]        stage m in shared inside i0
+
+All maps have one loop over rows of one name, `i`; each other loop has the name of its tensor too. Where rows
+are long, all threads run all maps for one row after the other, `merge i1`: shared memory has a row of each
+tensor then, and registers have the sums over rows, which are `cut` for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.gpu.groups import lanes_along
+from tadc.passes.gpu.positions import row_major
+from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.block_chains import ROOM
+from tadc.passes.maps.blocks import Names, Renaming, indices_bound, values_of
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Map, MapFunction, Tensor
+from tadc.passes.maps.map import Block, Fold, Let, Load, Map, MapFunction, Tensor
+from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.row_reads import bytes_of
+from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
+from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.rewriting import rewrite_lets
+from tadc.passes.nest.steps import Bind, Cut, FoldThreads, InBlocks, MergeLoops, Room, Split, Step, Steps
+from tadc.passes.schedule.accesses import Accesses
 
 
-@dataclass(frozen=True)
-class RowChain:
-    """How a chain runs: rows of a block, the indices that number rows, threads of a row and of a block."""
+class Chain:
+    """The maps of a chain in a function; `depth` indices number rows."""
 
-    rows: int
-    depth: int
-    group: int
-    block: int
+    def __init__(self, function: MapFunction, items: Sequence[Map]) -> None:
+        self.function, self.items = function, items
+        first, (self.depth, *_) = items[0].indices, items[0].marks.blocks
+        self.rows = [extent.constant for extent in items[0].extents[: self.depth]]
+        self.made = {tensor.name: tensor for item in items for tensor in item.tensors}
+        self.read = {load.tensor for item in items for load in item.loads()}
+        others = (load.tensor for item in function.maps if item not in items for load in item.loads())
+        # What none but these maps reads.
+        self.inner = self.made.keys() - {*others, *function.results}
+        names = Names({*function.tensors(), *(name for item in items for name in item.indices)})
+        self.row = first[0] if self.depth == 1 else names.new("row")
+        self.part, numbers = names.new("part"), itertools.count()
+        # By the first tensor that a map computes: the names of its values and indices in the nest.
+        self.values, self.forms = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
+        for item in items:
+            tensor, outer = item.tensors[0].name, (self.part,) if item.marks.steps else first[: self.depth]
+            own = [*outer, *(f"{tensor}.{name}" for name in item.indices[len(outer) :])]
+            taken = {*own, *first, self.row, self.part}
+            self.forms[tensor] = {n: names.new(n) for n in indices_bound(item.body) if n in taken}
+            self.forms[tensor] |= zip(item.indices, own, strict=True)
+            self.values[tensor] = {name: f"%{next(numbers)}" for name in values_of(item.body)}
 
-    @property
-    def by_turns(self) -> bool:
-        """Whether a block runs all maps for one of its rows after the other."""
-        return self.group == self.block and self.rows > 1
+    def plain(self) -> Nest:
+        """The nest of each map, one after the other; what only they read is staged in memory."""
+        used = self.read - self.made.keys()
+        read = (tensor for name, tensor in self.function.tensors().items() if name in used)
+        stages = (Stage(self.shaped(self.made[name]), "global") for name in self.made if name in self.inner)
+        made = tuple(name for name in self.made if name not in self.inner)
+        tensors = (*read, *(self.shaped(self.made[name]) for name in made))
+        body = (*stages, *map(self.of_map, self.items))
+        return Nest("_".join(made), tensors, (), (), (), made, body)
 
-    @property
-    def near_rows(self) -> int:
-        """The rows that shared memory has at a time."""
-        return 1 if self.by_turns else self.rows
+    def own(self, item: Map) -> list[str]:
+        """The loops over the elements of a row of a map, or over those of a part."""
+        tensor, names = item.tensors[0].name, item.indices[1 if item.marks.steps else self.depth :]
+        if item.marks.steps and len(names) != 1:
+            # Threads divide all elements together.
+            return [f"{tensor}.element"]
+        return [f"{tensor}.{name}" for name in names]
 
-    @staticmethod
-    def of(item: Map) -> RowChain:
-        """The chain that a map is marked with."""
-        return RowChain(item.marks.rows, *item.marks.blocks)
+    def block(self, item: Map) -> Block:
+        """The body of a map, with these indices and values."""
+        tensor = item.tensors[0].name
+        forms = {name: Affine.var(form) for name, form in self.forms[tensor].items()}
+        return Renaming(self.values[tensor], forms).block(item.body)
+
+    def of_map(self, item: Map) -> For:
+        """The loops of a map."""
+        block, own = rewrite_lets(self.block(item), self.by_rows), self.own(item)
+        indices = [self.forms[item.tensors[0].name][index] for index in item.indices]
+        at = tuple(map(Affine.var, indices))
+        stores = [Store(t.name, at, value) for t, value in zip(item.tensors, block.gives, strict=True)]
+        body: Body = (Compute(block, tuple(replace(store, at=self.at(store)) for store in stores)),)
+        sizes = [extent.constant for extent in item.extents[1 if item.marks.steps else self.depth :]]
+        if len(own) != len(sizes):
+            body, sizes = (*_places(indices[1:], own[0], sizes), *body), [math.prod(sizes)]
+        for index, size in zip(reversed(own), reversed(sizes), strict=True):
+            body = (For(index, ZERO, Affine.const(size), 1, "seq", body),)
+        if item.marks.steps:
+            return For(self.part, ZERO, item.extents[0], 1, "seq", body)
+        places = _places(indices[: self.depth], self.row, self.rows) if self.depth > 1 else ()
+        return For(self.row, ZERO, Affine.const(math.prod(self.rows)), 1, "seq", (*places, *body))
+
+    def shaped(self, tensor: Tensor) -> Tensor:
+        """A tensor as it is seen: one that is computed with one dimension for those of rows."""
+        if self.depth == 1 or tensor.name not in self.made:
+            return tensor
+        return replace(tensor, shape=(Affine.const(math.prod(self.rows)), *tensor.shape[self.depth :]))
+
+    def by_rows(self, let: Let) -> Let:
+        """A value that reads tensors as they are seen."""
+        load = let.value
+        return replace(let, value=replace(load, at=self.at(load))) if isinstance(load, Load) else let
+
+    def at(self, access: Load | Store) -> tuple[Affine, ...]:
+        """The place of an access, by the number of its row: what is computed is read in its own."""
+        is_seen = self.depth > 1 and access.tensor in self.made
+        return (Affine.var(self.row), *access.at[self.depth :]) if is_seen else access.at
+
+    # -- what is chosen ----------------------------------------------------------------------------
+
+    def chosen(self, gpu: Gpu) -> Steps:
+        """The steps as its mark says: all that later maps read is kept near, if there is room."""
+        rows, (_, group, block) = self.items[0].marks.rows, self.items[0].marks.blocks
+        by_turns, parts = group == block and rows > 1, [item for item in self.items if item.marks.steps]
+        outer, turn = (f"{self.row}0", f"{self.row}1") if rows > 1 else (self.row, "")
+        blocks, cuts = self.part if parts else outer, [f"{turn}.{n}" for n in range(len(parts) * by_turns)]
+        steps: list[Step] = [_split(self.row, math.prod(self.rows), rows)] if rows > 1 else []
+        for item, name in zip(parts, cuts):
+            ((let, fold),) = [
+                (let, let.value) for let in self.block(item).lets if isinstance(let.value, Fold)
+            ]
+            steps.append(Cut(let.names[0], fold.indices[0], 1, name, self.part))
+        steps += [MergeLoops(tuple(dict.fromkeys((blocks, outer)))), Bind("block", (blocks,))]
+        if by_turns:
+            steps.append(MergeLoops((turn, *cuts)))
+        elif rows > 1:
+            steps.append(Bind("thread", (turn,), teams=block // group))
+        steps += [*self.shared_sums(gpu, group), *self.elements(group)]
+        for item in parts:
+            (index,), count = self.own(item), math.prod(extent.constant for extent in item.extents[1:])
+            if by_turns:
+                # Each thread has every so many of the sums in registers.
+                steps += [_split(index, count, block), Bind("unroll", (f"{index}0",))]
+            steps.append(Bind("thread", (f"{index}1" if by_turns else index,), teams=block))
+            steps += [Room((item.tensors[0].name,), "register", self.part)] if by_turns else []
+        kept = self.kept(gpu, 1 if by_turns else rows)
+        steps += [Room(kept, "shared", turn if by_turns else blocks)] if kept else []
+        return (*steps, InBlocks(block))
+
+    def shared_sums(self, gpu: Gpu, group: int) -> Iterator[Step]:
+        """The outermost sums of maps of one element a row, which the threads of a row share."""
+        for item in self.items:
+            if not item.marks.steps and len(item.indices) == self.depth:
+                accesses, names = _accesses(item, self.function), self.values[item.tensors[0].name]
+                for loop in accesses.body.inner:
+                    if loop.binders:
+                        yield FoldThreads(names[loop.fold], lanes_along(loop.trips, group), gpu.warp)
+
+    def elements(self, group: int) -> Iterator[Step]:
+        """The elements of a row, divided among its threads, in vectors where these are consecutive."""
+        lanes, threads = list[str](), list[str]()
+        for item in self.items:
+            *others, last = ["", *self.own(item)]
+            if item.marks.steps or not last:
+                continue
+            accesses, order = _accesses(item, self.function), range(len(item.indices))
+            width = next((width for width in (4, 2) if can_be_vector(accesses, order, width)), 1)
+            if width > 1:
+                yield Split(last, width, "exact", f"{last}0", f"{last}1")
+                lanes.append(f"{last}1")
+            threads += [*others[1:], f"{last}0" if width > 1 else last]
+        yield from [Bind("lane", tuple(lanes))] if lanes else []
+        yield from [Bind("thread", tuple(threads), teams=group)] if threads else []
+
+    def kept(self, gpu: Gpu, rows: int) -> tuple[str, ...]:
+        """What maps compute and later ones read, where shared memory has room for so many rows."""
+        room, found = gpu.static_shared - ROOM, list[str]()
+        for tensor in (t for item in self.items if not item.marks.steps for t in item.tensors):
+            each = -(-bytes_of(tensor, self.depth) // 16) * 16 * rows
+            if tensor.name in self.read and each <= room:
+                room -= each
+                found.append(tensor.name)
+        return tuple(found)
 
 
-def may_be_near(items: Sequence[Map]) -> dict[str, Tensor]:
-    """The tensors that maps of a chain compute, and maps of it read."""
-    made = (tensor for item in items if not item.marks.steps for tensor in item.tensors)
-    read = {load.tensor for item in items for load in item.loads()}
-    return {tensor.name: tensor for tensor in made if tensor.name in read}
+def plain_nests(function: MapFunction) -> Iterator[Nest]:
+    """The plain nests of the maps of a function for a GPU, those of a chain as one."""
+    for together in chains_in(function.maps):
+        items = [function.maps[number] for number in together]
+        yield Chain(function, items).plain() if items[0].marks.blocks else plain_nest(function, items[0])
 
 
-def bytes_near(tensor: Tensor, chain: RowChain) -> int:
-    """The bytes of shared memory for the rows of a tensor that it has at a time."""
-    return -(-bytes_of(tensor, chain.depth) // 16) * 16 * chain.near_rows
+def _split(index: str, count: int, factor: int) -> Split:
+    return Split(index, factor, "clip" if count % factor else "exact", f"{index}0", f"{index}1")
 
 
-def near_tensors(items: Sequence[Map], chain: RowChain, gpu: Gpu) -> list[Tensor]:
-    """The tensors that maps of a chain compute and later ones read, where shared memory has room for them."""
-    room = gpu.static_shared - ROOM
-    found: list[Tensor] = []
-    for tensor in may_be_near(items).values():
-        each = bytes_near(tensor, chain)
-        if each <= room:
-            room -= each
-            found.append(tensor)
-    return found
+def _accesses(item: Map, function: MapFunction) -> Accesses:
+    return Accesses(item, function, item.extents, [1] * len(item.extents))
 
 
-def is_inner(name: str, items: Sequence[Map], function: MapFunction) -> bool:
-    """Whether none but these maps reads a tensor."""
-    others = (item for item in function.maps if item not in items)
-    return name not in function.results and all(
-        load.tensor != name for item in others for load in item.loads()
-    )
+def _places(indices: Sequence[str], number: str, sizes: Sequence[int]) -> Body:
+    """The indices of an element by its number."""
+    return tuple(At(index, form) for index, form in zip(indices, row_major(Affine.var(number), sizes)))

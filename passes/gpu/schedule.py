@@ -57,13 +57,9 @@ VERY_LONG = 2048
 """A reduction of fewer elements is not worth a block, where sizes are not known."""
 
 
-def variants_of(gpu: Gpu, item: Map, function: MapFunction) -> list[Variant]:
-    """The plans of a map of a function, each with the sizes it is for; the last is for all others."""
-    return [variant for _, variant in variants_with_costs(gpu, item, function)]
-
-
 def variants_with_costs(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[float, Variant]]:
-    """The plans of a map with their costs: of the whole map, or of an element where sizes are not known."""
+    """The plans of a map of a function, each with the sizes it is for, the last for all others; with their
+    costs: of the whole map, or of an element where sizes are not known."""
     sizes = item.extents
     accesses = Accesses(item, function, sizes, [1] * len(sizes))
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)

@@ -7,7 +7,7 @@ import math
 
 from tadc.passes.gpu.boxes import spans_inside
 from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, ThreadPlan, TilePlan, Variant
-from tadc.passes.maps.blocks import Names, forms_of
+from tadc.passes.maps.blocks import Names, forms_of, names_in
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -45,24 +45,6 @@ def steps_of_variant(item: Map, function: MapFunction, variant: Variant, warp: i
     return (When(variant.when), *steps) if variant.when else steps
 
 
-class Fresh:
-    """Names for the loops that the indices of a map become."""
-
-    def __init__(self, item: Map, function: MapFunction) -> None:
-        self.taken = {*item.indices, *function.sizes}
-        for let in item.body.all_lets():
-            if isinstance(let.value, Fold):
-                self.taken |= set(let.value.indices)
-
-    def new(self, index: str) -> str:
-        """A name for a loop that an index becomes."""
-        number = 0
-        while f"{index}{number}" in self.taken:
-            number += 1
-        self.taken.add(f"{index}{number}")
-        return f"{index}{number}"
-
-
 def steps_in_place(item: Map, plain: Nest, block: int) -> tuple[Step, ...]:
     """The points of the set on which a map completes another in its memory, one a thread."""
     (choice,) = (let.value for let in item.body.lets if let.names == item.body.gives)
@@ -87,14 +69,13 @@ def steps_of_group_plan(item: Map, plan: GroupPlan, warp: int) -> tuple[Step, ..
 
 def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> tuple[Step, ...]:
     """A tile of elements to a thread: copies along indices, a vector along the fastest one."""
+    fresh = names_in(item, function.sizes)
     if plan.flat:
-        fresh = Fresh(item, function)
-        index = Names({*fresh.taken, *function.tensors()}).new("n")
-        fresh.taken.add(index)
-        outer, inner = fresh.new(index), fresh.new(index)
+        fresh.taken |= function.tensors().keys()
+        index = fresh.new("n")
+        outer, inner = fresh.part(index), fresh.part(index)
         split = Split(index, plan.width, "branch", outer, inner)
         return (Flatten(index), split, Bind("lane", (inner,)), Bind("grid", (outer,)), InBlocks(plan.block))
-    fresh = Fresh(item, function)
     steps: list[Step] = []
     grid, jam, lane = list[str](), list[str](), list[str]()
     for n in plan.order:
@@ -102,7 +83,7 @@ def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> 
         if extent == 1:
             grid.append(index)
             continue
-        outer, inner = fresh.new(index), fresh.new(index)
+        outer, inner = fresh.part(index), fresh.part(index)
         is_vector = plan.width > 1 and n == plan.order[-1]
         steps.append(Split(index, extent, "exact" if is_vector else "guard", outer, inner))
         grid.append(outer)
@@ -116,7 +97,7 @@ def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> 
 
 def steps_of_tile_plan(item: Map, function: MapFunction, plan: TilePlan) -> tuple[Step, ...]:
     """A tile of elements to a block: threads along one or two indices, with copies each."""
-    fresh = Fresh(item, function)
+    fresh = names_in(item, function.sizes)
     splits, jam = list[Step](), list[str]()
     block, thread = list[str](), dict[int, str]()
     for n, index in enumerate(item.indices):
@@ -125,7 +106,7 @@ def steps_of_tile_plan(item: Map, function: MapFunction, plan: TilePlan) -> tupl
         for place, step in enumerate((along.extent, along.run * along.threads, along.run, 1)):
             if step == values:
                 continue
-            outer, inner = (rest, "") if step == 1 else (fresh.new(index), fresh.new(index))
+            outer, inner = (rest, "") if step == 1 else (fresh.part(index), fresh.part(index))
             if inner:
                 splits.append(Split(rest, step, "exact" if place else "guard", outer, inner))
             if place == 0:
@@ -144,16 +125,16 @@ def steps_of_tile_plan(item: Map, function: MapFunction, plan: TilePlan) -> tupl
     return (*splits, *order, *(bind for bind in bound if bind.indices), *shared, InBlocks(plan.block))
 
 
-def _shared_in_blocks(item: Map, plan: TilePlan, fresh: Fresh) -> tuple[Step, ...]:
+def _shared_in_blocks(item: Map, plan: TilePlan, fresh: Names) -> tuple[Step, ...]:
     """What a reduction reads in blocks of steps, all loops over these outside of all in a block. Of its
     innermost loop as many steps are written out as make little code."""
     (fold,) = (let.value for let in item.body.lets if plan.over in let.names and isinstance(let.value, Fold))
     outer, inner, natural, splits = list[str](), list[str](), list[str](), list[Step]()
     for index, count in zip(fold.indices, plan.steps, strict=True):
-        outer.append(index if count == 1 else fresh.new(index))
+        outer.append(index if count == 1 else fresh.part(index))
         natural.append(outer[-1])
         if count > 1:
-            inner.append(fresh.new(index))
+            inner.append(fresh.part(index))
             natural.append(inner[-1])
             splits.append(Split(index, count, "clip", outer[-1], inner[-1]))
     if natural != [*outer, *inner]:

@@ -49,7 +49,7 @@ class TeamLoop:
         place, own = self.named(place, scope), Together(self.named(number, scope), count)
         loop = self.loops[0]
         forms = [scope.form(form) for form in bound_forms(loop.stop)]
-        if len(self.loops) == 1 and not all(form.is_constant for form in forms):
+        if len(self.loops) == 1 and not (isinstance(loop.stop, Affine) and loop.stop.is_constant):
             self.each(place, forms, scope, lambda at, inner: self.fill(self.at(loop, at, forms, inner), own))
             return
         counts = [len(trips(loop)) for loop in self.loops]

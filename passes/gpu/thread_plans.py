@@ -12,7 +12,7 @@ from tadc.passes.gpu.thread_costs import BodyCosts, shares_of_windows, warp_over
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load
 from tadc.passes.maps.size_tests import Condition
-from tadc.passes.schedule.accesses import GUARD, Accesses, Loop, Read
+from tadc.passes.schedule.accesses import GUARD, Accesses, Read
 
 COPIES = (1, 2, 4, 8)
 VECTORS = (1, 2, 4)
@@ -99,7 +99,8 @@ def _divides(accesses: Accesses, index: int, count: int) -> bool:
 def can_be_vector(accesses: Accesses, order: Sequence[int], width: int) -> bool:
     """Whether every read is one aligned vector of the fastest index, or does not move with it."""
     name, last = accesses.names[order[-1]], len(accesses.names) - 1
-    if order[-1] != last or accesses.widest * width > 16 or any(_has_guard(x) for x in accesses.body.below()):
+    guards = (o.name == GUARD for loop in accesses.body.below() for o in loop.operations)
+    if order[-1] != last or accesses.widest * width > 16 or any(guards):
         return False
     if any(name in loop.domain for loop in accesses.body.below()):
         return False
@@ -131,10 +132,6 @@ def _is_aligned(accesses: Accesses, read: Read, strides: Mapping[str, int | None
     for form, size in zip(forms, shape, strict=True):
         start = start * abs(size) + form.constant
     return start % width == 0 and all(k is not None and k % width == 0 for k in strides.values())
-
-
-def _has_guard(loop: Loop) -> bool:
-    return any(o.name == GUARD for o in loop.operations)
 
 
 def fits(plan: ThreadPlan, sizes: Sequence[Affine]) -> tuple[Condition, ...]:

@@ -15,7 +15,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, unknown_strides
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.thread_costs import lines, stored_at
+from tadc.passes.gpu.thread_costs import lines, stored_at, warp_over
 from tadc.passes.gpu.thread_plans import is_known
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
@@ -52,7 +52,7 @@ class _Tile:
     """A candidate: the elements of a block along two indices, and the steps of a block of steps."""
 
     fast: str
-    slow: str | None
+    slow: str
     along: Mapping[str, Along]
     steps: Mapping[str, int]
 
@@ -176,9 +176,9 @@ class _Choice:
         if not held:
             return None
         index = {name: n for n, name in enumerate(self.accesses.names)}
-        slow = None if tile.slow is None else (index[tile.slow], tile.along[tile.slow])
+        fast, slow = ((index[name], tile.along[name]) for name in (tile.fast, tile.slow))
         plan = TilePlan(
-            (index[tile.fast], tile.along[tile.fast]),
+            fast,
             slow,
             self.loop.fold,
             tuple(tile.steps[name] for name in self.loop.binders),
@@ -240,7 +240,9 @@ class _Choice:
         )
         steps = math.prod(tile.steps.values())
         one = rounds * (self.copying(tile, staged) + steps * self.combining(self.loop, tile, staged))
-        one += self.storing(tile) + 100
+        stored, each = self.stored
+        one += self.accesses.results * tile.results * (2 + self.gpu.access * self.lines(stored, tile, each))
+        one += 100
         blocks = math.prod(
             -(-extent // (tile.along[name].extent if name in tile.along else 1))
             for name, extent in self.extents.items()
@@ -286,26 +288,11 @@ class _Choice:
         key = read.name, shape
         if key not in self.known_lines:
             if shape not in self.known_warps:
-                self.known_warps[shape] = self.warp(tile)
+                runs = {name: one.run for name, one in tile.along.items()}
+                extents = {name: one.threads * one.run for name, one in tile.along.items()}
+                self.known_warps[shape] = warp_over(self.gpu, [tile.slow, tile.fast], extents, runs)
             self.known_lines[key] = lines(self.gpu, read, self.known_warps[shape], each)
         return self.known_lines[key]
-
-    def warp(self, tile: _Tile) -> Sequence[Mapping[str, int]]:
-        """The lanes of a warp."""
-        fast = tile.along[tile.fast]
-        lanes: list[dict[str, int]] = []
-        for lane in range(self.gpu.warp):
-            values = {tile.fast: lane % fast.threads * fast.run}
-            if tile.slow is not None:
-                values[tile.slow] = lane // fast.threads * tile.along[tile.slow].run
-            lanes.append(values)
-        return lanes
-
-    def storing(self, tile: _Tile) -> float:
-        """The cost of storing a thread's elements."""
-        stored, each = self.stored
-        count = tile.results
-        return self.accesses.results * count * (2 + self.gpu.access * self.lines(stored, tile, each))
 
 
 def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:

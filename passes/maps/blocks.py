@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import ChainMap
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Domain
@@ -26,6 +26,12 @@ class Names:
             if found not in self.taken:
                 break
             found = f"{wanted}_{number}"
+        self.taken.add(found)
+        return found
+
+    def part(self, index: str) -> str:
+        """A name for a loop that an index becomes."""
+        found = next(name for n in itertools.count() if (name := f"{index}{n}") not in self.taken)
         self.taken.add(found)
         return found
 
@@ -157,6 +163,11 @@ def indices_bound(block: Block) -> Iterator[str]:
     for let in block.all_lets():
         if isinstance(let.value, Fold):
             yield from let.value.indices
+
+
+def names_in(item: Map, sizes: Iterable[str]) -> Names:
+    """The names that are taken in a map: of its indices, those of its reductions, and sizes."""
+    return Names({*item.indices, *sizes, *indices_bound(item.body)})
 
 
 def values_of(block: Block) -> Iterator[str]:

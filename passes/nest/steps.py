@@ -42,6 +42,7 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread", "launch"]
 Fill = Literal["vectors", "transpose", "gather", "threads"]
 Ahead = Literal["rows", "vectors", "run", "places"]
+Near = Literal["shared", "register"]
 
 
 @dataclass(frozen=True)
@@ -140,12 +141,16 @@ class Bind:
     `factor`, which divides their number, so many are written out in a loop over the others. An
     index of a reduction may be `jam` or `lane`, where it has a known number of values from 0 on: each has a
     result of its own, and these are joined at the end, those of copies in order, those of lanes by halves.
+
+    The threads that come to a loop are so many `teams`, which divide it; a loop directly in it is divided
+    with it.
     """
 
-    TEXT = "{kind} {indices}[[ by {factor}]]"
+    TEXT = "{kind} {indices}[[ by {factor}]][[ teams {teams}]]"
     kind: BoundKind
     indices: tuple[str, ...]
     factor: int = 0
+    teams: int = 0
 
 
 @dataclass(frozen=True)
@@ -162,14 +167,16 @@ class Cut:
     all that stand so far. The results of a tile are in memory between two blocks: those of a block are
     joined with what is there, but for the first one's. It runs once at least.
 
-    The indices of the reduction before `index` are cut already, one value at a time.
+    The indices of the reduction before `index` are cut already, one value at a time. With `inside`, the loop
+    stands in that one, around all that is in it.
     """
 
-    TEXT = "cut {fold:value} {index} {steps} -> {outer}"
+    TEXT = "cut {fold:value} {index} {steps} -> {outer}[[ inside {inside}]]"
     fold: str
     index: str
     steps: int
     outer: str
+    inside: str = ""
 
 
 @dataclass(frozen=True)
@@ -331,39 +338,28 @@ class Flatten:
 
 
 @dataclass(frozen=True)
-class RowBlocks:
-    """A block of a GPU runs the maps of a chain one after the other for so many rows.
+class MergeLoops:
+    """Loops of as many turns, which stand beside each other, become one, the first of these: in each turn it
+    runs what they run in it. They go along the rows of a chain of maps, which read no others' rows."""
 
-    A row has so many `threads`: a warp, or all of the block, which then run all maps for one row after the
-    other.
-    """
-
-    TEXT = "row_blocks {rows} threads {threads}"
-    rows: int
-    threads: int
+    TEXT = "merge {indices}"
+    indices: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Keep:
-    """The rows of these tensors, which maps of a chain compute and read, are in memory that the threads of a
-    block share, and nowhere else where no other map reads them."""
+class Room:
+    """What a turn of the loop `inside` computes of some tensors is in memory that the threads of a block of a
+    GPU share, or in registers of theirs; and elsewhere only where that is read."""
 
-    TEXT = "keep {tensors:tensors}"
+    TEXT = "stage {tensors:tensors} in {space} inside {inside}"
     tensors: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """The maps of a chain that compute these tensors do so in vectors of so many elements."""
-
-    TEXT = "vectors {tensors,widths:pairs}"
-    tensors: tuple[str, ...]
-    widths: tuple[int, ...]
+    space: Near
+    inside: str
 
 
 Step = (
     Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
     FoldThreads | Stage | Transpose | Interleave | Stream | Prefetch | Threads |
-    Rows | Points | Fits | When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
+    Rows | Points | Fits | When | Flatten | MergeLoops | Room )  # fmt: skip
 
 Steps = tuple[Step, ...]

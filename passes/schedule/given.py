@@ -22,25 +22,24 @@ from tadc.passes.nest.steps import (
     FoldThreads,
     InBlocks,
     Join,
-    Keep,
+    MergeLoops,
     Points,
     Reorder,
     Residues,
     Reverse,
-    RowBlocks,
+    Room,
     Rows,
     Split,
     Step,
     Steps,
     Threads,
-    Vectors,
     When,
 )
 from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 from tadc.passes.where import does_not_fit
 
-GPU_STEPS = When, Flatten, FoldThreads, InBlocks, RowBlocks, Keep, Vectors
+GPU_STEPS = When, Flatten, FoldThreads, InBlocks, MergeLoops, Room
 """The steps that only kernels of a GPU take, but those that bind loops."""
 
 Given = Mapping[str, Steps]

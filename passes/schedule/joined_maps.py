@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -37,7 +38,7 @@ def _join_all(nest: Nest, indices: Sequence[str], steps: list[Join], *, rows: bo
     """
     inner = indices[-1] if indices else ""
     for first in reversed(indices[:-1]):
-        step = Join(first, inner, _fresh(first + inner, nest))
+        step = Join(first, inner, Names(names_taken(nest)).new(first + inner))
         try:
             nest = join(nest, step)
         except DoesNotFit:
@@ -67,11 +68,3 @@ def as_joined(item: Map, function: MapFunction, joins: Sequence[Join]) -> tuple[
         body=compute.block,
     )
     return made, function.seen(nest.tensors)
-
-
-def _fresh(wanted: str, nest: Nest) -> str:
-    """A name that nothing in the nest has."""
-    taken = names_taken(nest)
-    while wanted in taken:
-        wanted += "_"
-    return wanted

@@ -13,12 +13,12 @@ from tadc.frontend.source import Source, Span
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
-from tadc.passes.nest.steps import Bind, BoundKind, Step, Threads
+from tadc.passes.nest.steps import Bind, BoundKind, Room, Step, Threads
 from tadc.passes.schedule.text import STEPS, MapSchedule
 from tadc.passes.where import Given, WhereStep, does_not_fit
 
 WORDS: dict[str, type[Step]] = {
-    **{STEPS.pieces(step)[0].first: step for step in get_args(Step) if step is not Bind},
+    **{STEPS.pieces(step)[0].first: step for step in get_args(Step) if step not in (Bind, Room)},
     **dict.fromkeys(get_args(BoundKind), Bind),
 }
 """Each step of a map by the word that it begins with."""
@@ -118,7 +118,9 @@ class _Reader(RecordReader):
     def step(self) -> Step:
         """One step."""
         token = self.tokens[self.at + 1]
-        step = self.step_of(WORDS)
+        # What is staged is a read, which a value names, or tensors.
+        is_room = self.token.text == "stage" and token.kind != "value"
+        step = self.step_of({"stage": Room} if is_room else WORDS)
         if isinstance(step, Threads) and len(step.indices) > 2:
             raise Unreadable("threads divide one index, or one of two", token, "name two indices at most")
         return step

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.map import Choice, Fold, Map, MapFunction
 from tadc.passes.nest.plain import going_down
@@ -77,10 +78,7 @@ class _Steps:
         self.extents = dict(zip(item.indices, item.extents, strict=True))
         self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
         self.loops = {name: _Loops(self.plain_loop(name)) for name in item.indices}
-        self.taken = {*item.indices, *function.sizes}
-        self.taken |= {
-            n for let in item.body.all_lets() if isinstance(let.value, Fold) for n in let.value.indices
-        }
+        self.fresh = names_in(item, function.sizes).part
         self.natural = [self.loops[name].tile for name in self.plain_order()]
         """The loops as they stand, outermost first."""
         self.steps: list[Step] = []
@@ -117,14 +115,6 @@ class _Steps:
         self.fold_in_lanes()
         self.fits()
         return tuple(self.steps)
-
-    def fresh(self, index: str) -> str:
-        """A name for a loop that an index becomes."""
-        number = 0
-        while f"{index}{number}" in self.taken:
-            number += 1
-        self.taken.add(f"{index}{number}")
-        return f"{index}{number}"
 
     def set_in_place(self) -> tuple[Constraint, ...]:
         """The set of a map that completes another tensor in place."""

@@ -23,7 +23,7 @@ from typing import get_args
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
-from tadc.passes.nest.steps import Ahead, BoundKind, Fill, Step, Tail
+from tadc.passes.nest.steps import Ahead, BoundKind, Fill, Near, Step, Tail
 from tadc.passes.where import WhereStep
 
 STEPS = Grammar(
@@ -36,6 +36,7 @@ STEPS = Grammar(
         "BoundKind": one_of(get_args(BoundKind), "kind of loop"),
         "Tail": one_of(get_args(Tail), "way to end tiles"),
         "Fill": one_of(get_args(Fill), "way to fill a buffer"),
+        "Near": one_of(get_args(Near), "memory of threads"),
         "Ahead": one_of(get_args(Ahead), "way to ask ahead"),
         "tuple[Condition, ...]": Kind(
             lambda writer, tests: " and ".join(map(_test, tests)), lambda reader, after: reader.tests()

@@ -33,15 +33,17 @@ def _kernels(state: Compilation) -> Iterator[Kernel]:
 
 def make_nests(state: Compilation) -> None:
     """The plain loop nests of the maps that become kernels, as text."""
+    from tadc.passes.gpu import row_chains
+    from tadc.passes.nest import plain
     from tadc.passes.nest.nest_text import nest_text
-    from tadc.passes.nest.plain import plain_nests
     from tadc.passes.nest.windowed import windowed
 
     functions = _fused(state)
+    of = row_chains if state.options.backend.launches_kernels else plain
     state.nests = "\n".join(
         nest_text(windowed(nest, function.windows))
         for function in functions
-        for nest in plain_nests(function)
+        for nest in of.plain_nests(function)
     )
 
 

@@ -11,7 +11,7 @@ from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.boxes import most_between, spans_of
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan, Variant
-from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.schedule import variants_with_costs
 from tadc.passes.gpu.thread_fusion import ThreadCost
 from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import gpu_of
@@ -29,7 +29,7 @@ def chosen(text: str) -> tuple[Map, list[Variant]]:
     """The one map of a program, and its plans."""
     function = maps_of_program(text, "value")
     (item,) = function.maps
-    return item, variants_of(GPU, item, function)
+    return item, [variant for _, variant in variants_with_costs(GPU, item, function)]
 
 
 def names_of(item: Map, kind: type[Fold | Load]) -> list[str]:

@@ -183,7 +183,7 @@ def test_steps_that_do_not_fit(program: str, steps: str, at: str, words: str) ->
 
 
 def test_a_cpu_takes_no_steps_of_a_gpu() -> None:
-    for steps in ("map c grid i", "map c in_blocks 32", "map c when 3 >= 2", "map c keep c"):
+    for steps in ("map c grid i", "map c in_blocks 32", "map c when 3 >= 2", "map c merge i"):
         with pytest.raises(tadc.CompileError, match="does not fit"):
             tadc.compile(tadc.function(MATMUL), schedule=steps)
 

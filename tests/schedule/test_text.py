@@ -58,9 +58,11 @@ map c, d.2
     when N >= 4 and N * M <= 30
     flatten n
     in_blocks 64
-    row_blocks 8 threads 32
-    keep c, d.2
-    vectors c 4, d.2 2
+    merge part, i0
+    thread i1, c.j0 teams 2
+    cut %3 k 1 -> k1 inside part
+    stage c, d.2 in shared inside i0
+    stage c in register inside part
 map e
 """
 
@@ -110,7 +112,7 @@ def test_schedules_of_programs_read_back(name: str) -> None:
         ("map c split i 0 -> a, b", "0", "write 1 at least"),
         ("map c split i 6 overlp -> a, b", "overlp", "did you mean `overlap`?"),
         ("map c split i 6 -> a", "", "--emit schedule"),
-        ("map c stage b over k", "b", "--emit schedule"),
+        ("map c stage b over k", "over", "--emit schedule"),
         ("map c threads i, j, k", "i, j, k", "two indices"),
         ("split i 6 -> a, b", "split", "--emit schedule"),
     ],

@@ -402,20 +402,29 @@ def reverse(nest: Nest, step: Reverse) -> Nest:
 
 def bind(nest: Nest, step: Bind) -> Nest:
     """Loops of a kind: those of a tile have as many values wherever they are."""
+    loops = [index for index in step.indices if not rw.is_of_fold(nest, index)]
+    rw.check_loops(nest, loops)
+    if loops and step.factor:
+        raise DoesNotFit(f"`{loops[0]}` is no index of a reduction, some of whose values are written out")
+    nest = replace(nest, body=_of_kind(nest.body, loops, step, step.teams))
     for index in step.indices:
-
-        def rule(loop: For) -> Body:
-            if value_count(loop) is None and step.kind not in ON_GPU:
-                raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
-            return (replace(loop, kind=step.kind),)
-
-        if rw.is_of_fold(nest, index):
+        if index not in loops:
             nest = _bound_fold(nest, step, index)
-        elif step.factor:
-            raise DoesNotFit(f"`{index}` is no index of a reduction, some of whose values are written out")
-        else:
-            nest = rw.with_loops(nest, index, rule)
     return nest
+
+
+def _of_kind(body: Body, loops: Sequence[str], step: Bind, teams: int) -> Body:
+    """A body whose loops have a kind; those directly in others are divided among teams with these."""
+
+    def rule(statement: Statement) -> Body | None:
+        if not isinstance(statement, For) or statement.index not in loops:
+            return None
+        if value_count(statement) is None and step.kind not in ON_GPU:
+            raise DoesNotFit(f"the number of values of `{statement.index}` is not known")
+        inside = _of_kind(statement.body, loops, step, 0)
+        return (replace(statement, kind=step.kind, teams=teams, body=inside),)
+
+    return rw.rewritten(body, rule)
 
 
 def _bound_fold(nest: Nest, step: Bind, index: str) -> Nest:

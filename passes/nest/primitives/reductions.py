@@ -11,6 +11,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
+from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Renaming, values_of
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.map import Apply, Block, Fold, FoldLoop, Let, Number
@@ -206,8 +207,24 @@ def unroll_fold(nest: Nest, index: str, together: int) -> Nest:
 def cut(nest: Nest, step: Cut) -> Nest:
     """A reduction in blocks of an index, in a loop around all: results are in memory between two blocks."""
     rw.check_new(nest, step.outer)
+    if step.inside:
+        rw.check_folds(nest, step.fold)
+
+        def within(loop: For) -> Body:
+            if all(step.fold not in let.names for let in rw.lets_in(loop.body)):
+                return (loop,)
+            if len(list(rw.computes_in(loop.body))) > 1:
+                raise DoesNotFit(f"more than this reduction is in `{step.inside}`")
+            known = (*nest.known, *(row for fact in Loops().inside(loop) for row in fact[0]))
+            own = replace(nest, body=loop.body, ranges=(*nest.ranges, loop.index), known=known)
+            return (replace(loop, body=cut(own, replace(step, inside="")).body),)
+
+        return rw.with_loops(nest, step.inside, within)
     fold = _the_value(nest, step.fold)
     lower, upper = _ends(nest, fold, step.index)
+    if step.steps == len(lower) == len(fold.indices) == 1:
+        if all(implied(form - lower[0], nest.known) for form in upper):
+            return _one_by_one(nest, step, lower[0], upper)
     first, stop, last, end = (f"{step.outer}_{word}" for word in ("first", "stop", "last", "end"))
     start, limit, outer, index = (Affine.var(name) for name in (first, stop, step.outer, step.index))
     bounds: Body = (
@@ -238,6 +255,28 @@ def cut(nest: Nest, step: Cut) -> Nest:
     body = (block_end, *rw.rewrite_stores(inner.body, joining))
     loop = For(step.outer, start, Affine.var(last), step.steps, "seq", body)
     return replace(nest, body=(*bounds, loop))
+
+
+def _one_by_one(nest: Nest, step: Cut, lower: Affine, upper: Sequence[Affine]) -> Nest:
+    """A reduction over one index, which has a value always, is a loop over it: none is left inside."""
+    kind, at = _the_value(nest, step.fold).kind, Renaming(forms={})
+
+    def one(let: Let) -> tuple[Let, ...]:
+        if step.fold not in let.names or not isinstance(fold := let.value, Fold):
+            return (let,)
+        at.forms[fold.indices[0]] = Affine.var(step.outer)
+        at.values |= zip(fold.body.gives, let.names, strict=True)
+        if not {*fold.body.gives} <= {*values_of(fold.body)}:
+            raise DoesNotFit(f"what `{step.fold}` adds up is computed outside of it")
+        return at.block(fold.body).lets
+
+    first = Constraint(Affine.var(step.outer) - lower, True)
+    body = rw.rewrite_stores(
+        rw.expand_values(nest.body, one),
+        lambda store: replace(store, joins=kind, fresh=(*store.fresh, first)),
+    )
+    stop = extreme_of("min", (form + 1 for form in upper))
+    return replace(nest, body=(For(step.outer, lower, stop, 1, "seq", body),))
 
 
 def _the_value(nest: Nest, name: str) -> Fold:
