@@ -242,7 +242,7 @@ SWITCHES = [
         "scatter",
     ),
     Switch(
-        "entries along",
+        "maps at sums",
         "maps over entries run in the loop over those of a row",
         {"catalogue:with_maps_at_sums": _unchanged},
     ),

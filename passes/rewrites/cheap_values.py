@@ -12,7 +12,6 @@ are anywhere may have a tensor of any size, if that is no more to read from than
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +32,17 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.moves import Key, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places
-from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, SCATTERED, Costs, about, points, weight
+from tadc.passes.terms.costs import (
+    ACCESS,
+    CACHED_BYTES,
+    ELEMENT,
+    SCATTERED,
+    Costs,
+    about,
+    bytes_of,
+    points,
+    weight,
+)
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
@@ -159,7 +168,7 @@ class Sharing:
 
     def anywhere(self, shape: Shape, type: str | None) -> int:
         """What it costs to read an element anywhere in a tensor, by the cache that has room for it."""
-        size = math.prod(n for n in shape if isinstance(n, int)) * ELEMENT[type or "f64"]
+        size = bytes_of(shape, type)
         if size > CACHED_BYTES or not all(isinstance(n, int) for n in shape):
             return SCATTERED
         return ACCESS if size <= NEAR else SCATTERED // 2

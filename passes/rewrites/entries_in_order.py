@@ -15,14 +15,13 @@ and where the order is known: the program walks fibres of the array anyway.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tadc.frontend.program import Definition, Program, Shape
-from tadc.frontend.terms import ElementType, Read, Term, bottom_up, reachable
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Read, Term, bottom_up, reachable
 from tadc.lattice.affine import Affine, Lookup
-from tadc.passes.terms.costs import ELEMENT, LINE, NEAR
+from tadc.passes.terms.costs import LINE, NEAR, bytes_of
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
@@ -86,12 +85,12 @@ class _Ordering:
         if definition.order is not None or not definition.shape:
             return None
         first, lines = definition.indices[0], dict[str, int]()
-        own = -(-_bytes(definition.shape[1:], definition.type) // LINE)
+        own = -(-bytes_of(definition.shape[1:], definition.type) // LINE)
         for read in reachable([definition.body]):
             if not isinstance(read, Read) or not read.indices:
                 continue
             shape = self.shapes[read.tensor]
-            size, row = _bytes(shape, read.type), _bytes(shape[1:], read.type)
+            size, row = bytes_of(shape, read.type), bytes_of(shape[1:], read.type)
             by = _looked_up(read.indices[0], first)
             if by is not None and size > NEAR:
                 lines[by] = lines.get(by, 0) + row // LINE
@@ -111,10 +110,6 @@ class _Ordering:
 
 def _lookups(forms: Sequence[Affine]) -> Iterator[Lookup]:
     return (lookup for form in forms for lookup in form.lookups())
-
-
-def _bytes(shape: Shape, type: ElementType | None) -> int:
-    return math.prod(size for size in shape if isinstance(size, int)) * ELEMENT[type or "f64"]
 
 
 def _looked_up(form: Affine, index: str) -> str | None:

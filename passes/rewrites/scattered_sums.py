@@ -14,15 +14,15 @@ the same order as before, and belongs to one block, which one thread computes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
-from tadc.passes.terms.costs import ELEMENT, NEAR
+from tadc.passes.terms.costs import ELEMENT, NEAR, bytes_of
 from tadc.passes.terms.inspected_arrays import Arrays
 
 LEAST_ELEMENTS = 4096
@@ -92,20 +92,16 @@ class _Sum:
 
     def bytes(self, read: Read) -> int:
         """The bytes of the tensor that a read is of."""
-        shapes = {each.name: each.shape for each in (*self.program.arguments, *self.program.definitions)}
-        assert read.type is not None
-        return math.prod(size for size in shapes[read.tensor] if isinstance(size, int)) * ELEMENT[read.type]
+        return bytes_of(self.program.shapes()[read.tensor], read.type)
 
     def in_blocks(self, body: Reduce, source: str) -> Term:
         """The sum over the entries of the block of its element."""
         terms, arrays, count = self.program.terms, self.arrays, self.block()
         (elements,), (index,) = self.definition.shape, self.definition.indices
         assert isinstance(elements, int)
-        shape = _numbers(arrays[source])
-        at = [Affine.var(f"#{axis}") for axis in range(len(shape))]
-        block = arrays[source].lookup(at).floordiv(count)
-        below = Affine.const(-(-elements // count))
-        blocks = arrays.values([source], block, list(map(Affine.const, shape)), below).name
+        block, shape = arrays[source].lookup([Affine.var("#0")]).floordiv(count), arrays[source].shape
+        below = as_form(-(-elements // count))
+        blocks = arrays.values([source], block, list(map(as_form, shape)), below).name
         ptr = arrays.ptr([blocks])
         (q,), _, inner = terms.open(body)
         place, own = Affine.var(q), Affine.var(index).floordiv(count)
@@ -113,11 +109,7 @@ class _Sum:
             *ptr.fibre([own], place).rows,
             Constraint(arrays.taken(source, blocks).lookup([place]) - Affine.var(index), equality=True),
         )
-
-        def moved(form: Affine) -> Affine:
-            return form.replace(lambda atom: arrays.resorted(atom, source, blocks))
-
-        inner = terms.rewrite_forms(inner, frozenset((q,)), moved)
+        inner = arrays.resorted(terms, inner, q, source, blocks)
         return terms.reduce([q], rows, inner, hints=["q"], span=body.span)
 
     def block(self) -> int:
@@ -127,8 +119,3 @@ class _Sum:
         size = elements * ELEMENT[self.definition.type]
         blocks = max(LEAST_BLOCKS, -(-size // NEAR))
         return -(-elements // (blocks * MULTIPLE)) * MULTIPLE
-
-
-def _numbers(argument: Argument) -> list[int]:
-    """The extents of an array where all are numbers."""
-    return [size for size in argument.shape if isinstance(size, int)]

@@ -251,11 +251,7 @@ class _Sums:
     def nested(self, outer: Domain, inner: Domain, whole: Term) -> Term:
         """The sum over both indices where rows hold."""
         q, t, key = self.found.q, self.found.t, self.found.key
-
-        def moved(form: Affine) -> Affine:
-            return form.replace(lambda atom: self.arrays.resorted(atom, key, self.others))
-
-        term = self.terms.rewrite_forms(self.found.term, frozenset((t,)), moved)
+        term = self.arrays.resorted(self.terms, self.found.term, t, key, self.others)
         summand = self.terms.reduce([t], inner, term, hints=["t"], span=whole.span)
         return self.terms.reduce([q], outer, summand, hints=["q"], span=whole.span)
 

@@ -49,6 +49,11 @@ CACHED_BYTES = 4 << 20
 LARGE = 64
 
 
+def bytes_of(shape: Shape, type: str | None) -> int:
+    """The bytes of a tensor as far as extents are numbers, of a type or the widest one."""
+    return math.prod(size for size in shape if isinstance(size, int)) * ELEMENT[type or "f64"]
+
+
 def weight(term: Term) -> int:
     """The cost of one node, without what is below it; a reduction's is that of a step."""
     match term:

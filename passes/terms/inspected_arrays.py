@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from tadc.frontend.extents import Extent, as_form, count_of, extent
 from tadc.frontend.program import Argument, Inspected, Program
-from tadc.frontend.terms import Term, index_forms, reachable
+from tadc.frontend.terms import Term, Terms, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 
 
@@ -103,7 +103,15 @@ class Arrays:
         about = self[atom.array].inspected if isinstance(atom, Lookup) else None
         return about is not None and ((about.kind, about.of) == ("perm", (of,)) or self._is_taken(about, of))
 
-    def resorted(self, atom: str | Floor | Lookup, old: str, new: str) -> Affine | None:
+    def resorted(self, terms: Terms, term: Term, place: str, old: str, new: str) -> Term:
+        """A term over places in the order of one array, over those in the order of another."""
+
+        def moved(form: Affine) -> Affine:
+            return form.replace(lambda atom: self._resorted(atom, old, new))
+
+        return terms.rewrite_forms(term, frozenset((place,)), moved)
+
+    def _resorted(self, atom: str | Floor | Lookup, old: str, new: str) -> Affine | None:
         """An element in the order of one array in that of another; None for any other."""
         about = self[atom.array].inspected if self.sorted_by(atom, old) else None
         if about is None or not isinstance(atom, Lookup):

@@ -25,12 +25,12 @@ def test_each_is_there_to_be_switched_off(switch: mechanisms.Switch) -> None:
 
 
 #: What programs are not right, or have no end, without: derivatives and their normal form, the marks of what
-#: was decided, the kernels of a GPU.
+#: was decided or given, the kernels of a GPU.
 NEEDED = {
     "active_tensors", "forward_program", "reverse_program", "jacobian_program", "by_tangents",
     "cancel_program", "with_fibres", "simplify_program", "renewed", "materialise_program", "factor_program",
     "mark_maps", "blocks", "chained_in_blocks", "is_of_elements", "lower_to_loops",
-    "operations_of", "gpu_of", "store_compared", "store_compared_of_recurrences",
+    "operations_of", "gpu_of", "with_stored_values", "store_compared", "store_compared_of_recurrences",
 }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def _call(text: str) -> tuple[list[Any], str]:
 def test_values_are_those_of_any_order(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TADC_CACHE", "0")
     expected, before = _call(text)
-    monkeypatch.setattr(entries_in_order, "FAR", 0)
+    monkeypatch.setattr(entries_in_order, "NEAR", 0)
     monkeypatch.setattr(entries_in_order, "ROWS", 0)
     found, loops = _call(text)
     assert ".perm.perm" in loops
