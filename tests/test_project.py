@@ -245,7 +245,7 @@ LIMITS = {
     "lattice": 4_060,
     "frontend": 10_570,
     "dialect": 3_600,
-    "passes": 45_920,
+    "passes": 45_940,
     "passes/cpu": 1_635,
     "passes/derivatives": 5_080,
     "passes/gpu": 4_150,
