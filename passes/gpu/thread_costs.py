@@ -13,10 +13,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
-from tadc.passes.terms.costs import ELEMENT
-
-SOME = 64
-"""An extent that is not known counts for so much where strides are compared."""
+from tadc.passes.terms.costs import ELEMENT, LARGE
 
 #: The index values of the lanes of a warp, relative to the first, by name.
 Warp = Sequence[Mapping[str, int]]
@@ -90,7 +87,7 @@ def stored_at(accesses: Accesses) -> tuple[Read, int]:
     step = 1
     for name, size in zip(reversed(accesses.names), reversed(tensor.shape), strict=True):
         strides[name] = step
-        step *= size.constant if size.is_constant and size.constant > 0 else SOME
+        step *= size.constant if size.is_constant and size.constant > 0 else LARGE
     return Read("", tensor.name, strides, True), ELEMENT[tensor.type]
 
 

@@ -41,7 +41,7 @@ from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.rewrites.left_out import leaves_out, taken_apart
 from tadc.passes.rewrites.signs import with_one_sign
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
-from tadc.passes.terms.costs import LARGE, Costs
+from tadc.passes.terms.costs import COMPARED, LARGE, Costs
 from tadc.passes.terms.guarded_addends import regrouped
 from tadc.passes.terms.index_ranges import Range, ranges_of, ranges_within
 from tadc.passes.terms.liveness import needed
@@ -53,8 +53,6 @@ from tadc.passes.terms.work_regions import Regions, Work
 
 #: Of more indices, summands or factors not all candidates are tried.
 MOST_BINDERS = 4
-MOST_SUMMANDS = 8
-MOST_FACTORS = 8
 #: So many sums are looked at in the place of one.
 MOST_SUMS = 40
 #: Sums are taken apart where that saves this part of a tensor's operations: more loops are more code.
@@ -244,17 +242,17 @@ class _Factoring:
     def candidates(self, s: _Sum, facts: Domain, around: Around) -> Iterator[Term]:
         """Sums of parts, and sums in a sum, that may be cheaper."""
         parts = summands(s.body)
-        if 1 < len(parts) <= MOST_SUMMANDS:
+        if 1 < len(parts) <= COMPARED:
             yield added(self.algebra, [self.best(replace(s, body=p), facts, around) for p in parts])
             return
         product = product_of(s.body)
-        for position, factor in enumerate(product.over[:MOST_FACTORS]):
+        for position, factor in enumerate(product.over[:COMPARED]):
             parts = summands(factor)
             rest = Product(product.scale, without(product.over, position), product.under)
-            if 1 < len(parts) <= MOST_SUMMANDS and any(_loses(s, rest, part) for part in parts):
+            if 1 < len(parts) <= COMPARED and any(_loses(s, rest, part) for part in parts):
                 bodies = [rest.term(self.algebra, part) for part in parts]
                 yield added(self.algebra, [self.best(replace(s, body=b), facts, around) for b in bodies])
-        if 1 < len(s.binders) <= MOST_BINDERS and product.length <= MOST_FACTORS:
+        if 1 < len(s.binders) <= MOST_BINDERS and product.length <= COMPARED:
             for count in range(1, len(s.binders)):
                 for inner in combinations(s.binders, count):
                     yield from self.nested(s, product, inner, facts, around)

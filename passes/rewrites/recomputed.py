@@ -31,16 +31,13 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.row_products import short_indices
-from tadc.passes.terms.costs import ELEMENT, Costs, about, elements, points
+from tadc.passes.terms.costs import CACHED_BYTES, ELEMENT, Costs, about, elements, points
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
 from tadc.passes.where import LEAVE_OUT, Inline, Store, Where
 
 LARGER = 4
 """A tensor is large that has so many times the elements of any argument or result."""
-
-LEAST_BYTES = 4 << 20
-"""A smaller one stays in the caches."""
 
 TRAFFIC = 16
 """The cost of an element that goes to memory, or comes from it: of so many operations in a vector."""
@@ -167,7 +164,7 @@ class _Recomputed:
 
     def passes_through_memory(self, definition: Definition) -> bool:
         """Whether a tensor does not stay in the caches, or is read in no order, as what is made of edges."""
-        if is_static(definition.shape) and self.bytes_of(definition) < LEAST_BYTES:
+        if is_static(definition.shape) and self.bytes_of(definition) < CACHED_BYTES:
             return False
         if about(definition.shape) >= LARGER * self.largest:
             return True

@@ -24,7 +24,7 @@ from tadc.passes.maps.map import Block, Fold, Let, Load, Map, MapFunction, Marks
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import Panels
 from tadc.passes.schedule.plans import Plan, plan_of
-from tadc.passes.schedule.search import least_cost
+from tadc.passes.schedule.search import SLACK, least_cost
 from tadc.passes.schedule.work_counts import operations_of
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, Copied, Where
 
@@ -33,10 +33,6 @@ OFTEN = 64
 
 LEAST_WORK = 1 << 24
 """A map of fewer operations takes hardly longer than another dispatch to threads."""
-
-SLACK = 1.02
-"""So many times as much as before an element may cost at most; what a panel costs that is filled by columns
-is not all in the cost."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ from tadc.passes.terms.costs import ELEMENT
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
 
+SLACK = 1.02
+"""Costs are alike of which one is so many times the other: a nest of loops less is worth something, and what
+a panel costs that is filled by columns, or saves in caches, is not all in them."""
+
 MASKED = 4
 """So many times the operations count where bounds move with a tile."""
 

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.search import least_cost
+from tadc.passes.schedule.search import SLACK, least_cost
 from tadc.passes.schedule.splits import parts_of
 from tadc.passes.schedule.work_counts import operations_of
-
-SLACK = 1.02
-"""So many times the cost of the parts the whole may have: a nest of loops less is worth something."""
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,10 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied, irredundant
 from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.costs import COMPARED
 
 #: Fewer cases than this are tested one after the other.
 FEWEST_CASES = 8
-
-#: A guard is compared with no more of what stands before it.
-MOST_GUARDS = 8
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,7 @@ def with_guard(algebra: Algebra, total: Term, part: Guard, facts: Domain) -> Ter
     """A total and a guard that is added, where one of the last guards in it adds the same term, as one guard
     under the conditions of either; None where there is none."""
     above: list[Apply] = []
-    while len(above) < MOST_GUARDS:
+    while len(above) < COMPARED:
         rest, last = total.operands if isinstance(total, Apply) and total.function == "add" else (None, total)
         rows = _either(last, part, facts) if isinstance(last, Guard) else None
         if rows is not None:

@@ -45,6 +45,8 @@ BUFFER = 1 << 18
 SPREAD = BUFFER // 8
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
 CACHED_BYTES = 4 << 20
+#: Of more guards, cases or summands none is compared with all others: there may be one for each element.
+COMPARED = 8
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
 LARGE = 64
 

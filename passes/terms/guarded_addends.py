@@ -24,9 +24,7 @@ from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.collect import addends
-
-#: More guards are added as they are: each is compared with all others.
-MOST_GUARDS = 8
+from tadc.passes.terms.costs import COMPARED
 
 Signed = tuple[bool, Term]
 """What is added, or with True taken away."""
@@ -60,7 +58,7 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
         else:
             plain.append((negative, part))
     plain, guards = _chosen(algebra, plain, _merged(algebra, guards), facts)
-    if len(guards) <= MOST_GUARDS:
+    if len(guards) <= COMPARED:
         plain, guards = _elsewhere(algebra, plain, guards, facts)
     else:
         plain += [(g.negative, algebra.guard(g.rows, g.term, algebra.zero)) for g in guards]

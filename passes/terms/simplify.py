@@ -27,11 +27,9 @@ from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.alike import RewrittenOnce
 from tadc.passes.terms.collect import with_guard
+from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.value_ranges import ValueRanges, read_under
-
-#: Of more cases none is compared with the others: there may be one for each element.
-MOST_CASES = 8
 
 
 def simplify_program(program: Program) -> Program:
@@ -192,7 +190,7 @@ class Simplifier:
         if not all(row.equality for row in rows) or isinstance(then, Const) or isinstance(otherwise, Const):
             return False
         cases = (node for node in reachable([then, otherwise]) if isinstance(node, Guard))
-        if any(n >= MOST_CASES for n, _ in enumerate(cases)):
+        if any(n >= COMPARED for n, _ in enumerate(cases)):
             return False
         known = facts + tuple(rows)
         for row in rows:
