@@ -244,7 +244,7 @@ def test_a_cloth_comes_to_rest() -> None:
 LIMITS = {
     "lattice": 4_060,
     "frontend": 10_570,
-    "dialect": 3_600,
+    "dialect": 3_560,
     "passes": 45_940,
     "passes/cpu": 1_635,
     "passes/derivatives": 5_080,

@@ -236,6 +236,18 @@ def test_ops_that_are_not_valid_stay_generic() -> None:
     assert '"tad.index"() {at = affine_map<() -> (1)>} : () -> i32' in to_text(module)
 
 
+def test_what_is_in_an_op_that_stays_generic_is_readable() -> None:
+    inner = '%1 = tad.read %a[%k] attributes {"a b" = 1 : i64, note = "})"} : tensor<4xf64>'
+    line = f"%0 = tad.sum (%k) in {{0 <= %k <= 3}} -> f64 {{\n  {inner}\n  tad.yield %1 : f64\n}}"
+    module = parse_module(function(line), ir.Context())
+    assert to_text(module) == function(line)
+    (sum,) = operations(module, "tad.sum")
+    del sum.attributes["domain"]
+    assert [line.strip() for line in to_text(module).splitlines()[2:7]] == [
+        '%0 = "tad.sum"() ({', "^bb0(%k: index):", inner, "tad.yield %1 : f64", "}) : () -> f64"
+    ]  # fmt: skip
+
+
 def test_texts_that_mlir_wrote_with_aliases() -> None:
     module = parse_module(EVERY_OP, ir.Context())
     aliased = module.operation.get_asm()
