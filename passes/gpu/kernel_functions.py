@@ -69,7 +69,7 @@ class _Function:
         reads = {load.tensor for item in self.kernel.maps for load in item.loads()}
         reads.update(*(index_arrays(item.body) for item in self.kernel.maps))
         made = {tensor.name for item in self.kernel.maps for tensor in item.tensors}
-        kept = made & {tensor.name for tensor in self.nest.tensors}
+        kept = made & {*self.of.places, *(tensor.name for tensor in self.nest.tensors)}
         whole = {buffers.replaced.get(v, v) for v, name in names.items() if name in kept}
         stored = [n for n, v in enumerate(buffers.tensors) if v in whole]
         tensors = enumerate(buffers.tensors)
