@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tadc.passes.gpu.thread_loops import nested
-from tadc.passes.maps.block_chains import MOST_CARRIED
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map
 from tadc.passes.nest.loop_bounds import turns_of
@@ -65,8 +64,8 @@ def problems_of_teams(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
     for stage in statements_in(nest.body):
         if isinstance(stage, Stage) and stage.space == "register":
             each = math.prod(extent.constant for extent in stage.tensor.shape[:-1])
-            if each > MOST_CARRIED:
-                text = f"a thread would carry {each} sums over rows, and carries {MOST_CARRIED}"
+            if each > gpu.carried:
+                text = f"a thread would carry {each} sums over rows, and carries {gpu.carried}"
                 yield last_of(steps, Room), text, "take more threads a block"
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Tensor
 from tadc.passes.schedule.accesses import Accesses
-from tadc.passes.schedule.cpu_machine import FUNCTION_COSTS
 
 
 def registers(gpu: Gpu, accesses: Accesses, results: int, operands: int) -> int:
     """About how many registers a thread needs that holds so many results and operands."""
     words = accesses.widest // 4
     loops = list(accesses.body.below())
-    functions = any(o.name not in FUNCTION_COSTS for loop in loops for o in loop.operations)
+    functions = any(o.name not in gpu.functions for loop in loops for o in loop.operations)
     return gpu.own_registers + words * (results + operands + (gpu.function_registers if functions else 0))
 
 

@@ -23,7 +23,6 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.positions import row_major
 from tadc.passes.gpu.thread_plans import can_be_vector
-from tadc.passes.maps.block_chains import ROOM
 from tadc.passes.maps.blocks import Names, Renaming, indices_bound, values_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Let, Load, Map, MapFunction, Tensor
@@ -176,7 +175,7 @@ class Chain:
 
     def kept(self, gpu: Gpu, rows: int) -> tuple[str, ...]:
         """What maps compute and later ones read, where shared memory has room for so many rows."""
-        room, found = gpu.static_shared - ROOM, list[str]()
+        room, found = gpu.static_shared - gpu.shared_of_warps, list[str]()
         for tensor in (t for item in self.items if not item.marks.steps for t in item.tensors):
             each = -(-bytes_of(tensor, self.depth) // 16) * 16 * rows
             if tensor.name in self.read and each <= room:

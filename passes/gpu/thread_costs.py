@@ -12,7 +12,6 @@ from itertools import product
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
-from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
 from tadc.passes.terms.costs import ELEMENT, LARGE
 
 #: The index values of the lanes of a warp, relative to the first, by name.
@@ -125,7 +124,7 @@ class BodyCosts:
             places = dict(zip(loop.binders, self.shared[loop.fold], strict=True))
             warp = warp_over(self.gpu, loop.binders, places, {})
         own = set(loop.binders)
-        total = sum(FUNCTION_COSTS.get(o.name, FUNCTION) * self.count(o.names) for o in loop.operations)
+        total = sum(self.gpu.cost(o.name) * self.count(o.names) for o in loop.operations)
         kept, windows = 0.0, {} if own else shares_of_windows(self.accesses, loop.reads, self.copies)
         for read in loop.reads:
             cost = self.read(read, warp) * (1.0 if own else windows.get(read.name, 1.0))

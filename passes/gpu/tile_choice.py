@@ -19,7 +19,6 @@ from tadc.passes.gpu.thread_costs import lines, stored_at, warp_over
 from tadc.passes.gpu.thread_plans import is_known
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
-from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
 
 SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
 """Threads along the fast and the slow index."""
@@ -265,7 +264,7 @@ class _Choice:
 
     def combining(self, loop: Loop, tile: _Tile, staged: Mapping[str, Spans]) -> float:
         """The cost of one step of a loop."""
-        total = sum(FUNCTION_COSTS.get(o.name, FUNCTION) * tile.copies(o.names) for o in loop.operations)
+        total = sum(self.gpu.cost(o.name) * tile.copies(o.names) for o in loop.operations)
         for read in loop.reads:
             copies = tile.copies(read.names)
             if read.name in staged:

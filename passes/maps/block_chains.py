@@ -27,20 +27,11 @@ from tadc.passes.maps.run_together import Guards, RunTogether
 from tadc.passes.maps.thin_sets import late_addends
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRows, Where
 
-LONG = 1024
-"""A row of more elements has a block of its own, one of fewer a warp."""
-
 WORTH_GATHERING = 32
 """So many rows at least read what is gathered for them in a launch of its own."""
 
 LEAST_ROWS = 8
 """Parts of sums are of so many rows at least: they are few beside what they are sums of."""
-
-MOST_CARRIED = 32
-"""A thread carries so many sums over rows at most."""
-
-ROOM = 2 << 10
-"""Bytes of shared memory that are left for joining the results of warps."""
 
 
 def chained_in_blocks(function: MapFunction, gpu: Gpu, where: Where) -> MapFunction:
@@ -148,7 +139,10 @@ class _Chain(RunTogether):
         """Whether shared memory holds what is computed of some rows, of a warp each."""
         made = [tensor for member in self.members for tensor in member.item.tensors]
         count = max(LEAST_ROWS if self.sums else 0, gpu.least_block // gpu.warp)
-        return count * sum(bytes_of(tensor, self.depth) for tensor in made) <= gpu.static_shared - ROOM
+        return (
+            count * sum(bytes_of(tensor, self.depth) for tensor in made)
+            <= gpu.static_shared - gpu.shared_of_warps
+        )
 
     @property
     def longest(self) -> int:
@@ -223,11 +217,11 @@ def _marks(chain: _Chain, number: int, gpu: Gpu, given: int = 0) -> Marks | None
     count, longest = chain.count, chain.longest
     if len(chain.members) + len(chain.sums) < 2 or longest < 2:
         return None
-    if not given and count < gpu.multiprocessors and longest > 8 * LONG:
+    if not given and count < gpu.multiprocessors and longest > 8 * gpu.row_of_warp:
         return None
-    block = gpu.usual_block * (1 if longest <= MOST_CARRIED * gpu.usual_block else 2)
-    chain.sums = [one for one in chain.sums if _elements(one.item) <= MOST_CARRIED * block]
-    group = gpu.warp if longest <= LONG and chain.is_near(gpu) else block
+    block = gpu.usual_block * (1 if longest <= gpu.carried * gpu.usual_block else 2)
+    chain.sums = [one for one in chain.sums if _elements(one.item) <= gpu.carried * block]
+    group = gpu.warp if longest <= gpu.row_of_warp and chain.is_near(gpu) else block
     while block > max(group, gpu.least_block) and count * group < 2 * gpu.multiprocessors * block:
         block //= 2
     rows = block // group

@@ -1,12 +1,38 @@
-"""What schedules know of GPUs: facts of each, in one table, and none in their code."""
+"""What schedules know of machines, in tables and not in their code: costs of functions, facts of each GPU."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+FUNCTION_COSTS: Mapping[str, float] = {
+    **dict.fromkeys(("add", "sub", "mul", "neg", "choose"), 1),
+    **dict.fromkeys(("=", ">", ">=", "<", "<=", "!="), 1),
+    **dict.fromkeys(("abs", "math.fma", "floor", "ceil"), 1),
+    **dict.fromkeys(("max", "min", "relu", "safe", "sign", "guard"), 3),
+    "powi": 2,
+    **dict.fromkeys(("div", "sqrt", "mod"), 16),
+    "pinv": 18,
+    "index number": 3,
+    "lookup": 1,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What functions and operations cost, for a vector or a warp, by their names in maps."""
+
+    functions: Mapping[str, float] = field(default_factory=lambda: FUNCTION_COSTS, compare=False)
+    function: float = 25
+    """One that is not in the table."""
+
+    def cost(self, name: str) -> float:
+        """What an operation costs."""
+        return self.functions.get(name, self.function)
 
 
 @dataclass(frozen=True)
-class Gpu:
+class Gpu(Machine):
     """Facts of a GPU: of the device, and of each of its multiprocessors. Bytes, and counts of threads.
 
     The unit of costs is the time in which a multiprocessor starts one arithmetic instruction of a warp.
@@ -48,6 +74,12 @@ class Gpu:
     """The most shared memory that a block copies elements to: so several blocks fit."""
     shared_of_joins: int = 24 << 10
     """The most shared memory in which the threads of a block join their results."""
+    shared_of_warps: int = 2 << 10
+    """What is left of it where maps keep their rows there, for the results of warps."""
+    carried: int = 32
+    """A thread carries so many sums over rows at most."""
+    row_of_warp: int = 1024
+    """A row of more elements has a block of its own, one of fewer a warp."""
 
     own_registers: int = 28
     """What a thread needs for addresses, counters and the like."""

@@ -3,27 +3,13 @@ processor starts two in a cycle."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-#: What functions and operations cost for a vector, by their names in maps.
-FUNCTION_COSTS: Mapping[str, float] = {
-    **dict.fromkeys(("add", "sub", "mul", "neg", "choose"), 1),
-    **dict.fromkeys(("=", ">", ">=", "<", "<=", "!="), 1),
-    **dict.fromkeys(("abs", "math.fma", "floor", "ceil"), 1),
-    **dict.fromkeys(("max", "min", "relu", "safe", "sign", "guard"), 3),
-    "powi": 2,
-    **dict.fromkeys(("div", "sqrt", "mod"), 16),
-    "pinv": 18,
-    "index number": 3,
-    "lookup": 1,
-}
-FUNCTION = 25
-"""The cost of any other function."""
+from tadc.passes.maps.machine import Machine
 
 
 @dataclass(frozen=True)
-class CpuMachine:
+class CpuMachine(Machine):
     """`vector_bytes` is the size of a vector, 0 for none; `registers` is how many a loop may use.
 
     A map of fewer operations than `least_work` gets no vectors: they would save less time than it takes to
@@ -118,11 +104,3 @@ class CpuMachine:
     """Copying an element of rows that are consecutive in memory."""
     copy_far_row: float = 2.0
     """Copying one of rows that are not."""
-
-    function: float = FUNCTION
-    """A function that is not in the table."""
-    functions: Mapping[str, float] = field(default_factory=lambda: FUNCTION_COSTS, compare=False)
-
-    def cost(self, name: str) -> float:
-        """What an operation costs for a vector."""
-        return self.functions.get(name, self.function)
