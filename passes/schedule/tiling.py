@@ -19,8 +19,8 @@ class Tiling:
     vectors along that of the lanes, else of elements. `order` is that of the loops, outermost first; where
     reads are `packed`, it starts with the indices that panels depend on, those for rows before those for
     lanes. Tiles that `stay` end where a range of an index does; those that `interleave` have much code for
-    elements that are not consecutive in memory, and for loops of few steps. `leaps` are by reduction, and
-    `runs` has, by read, what is asked for ahead. Of fewer values than in `least`, an index has
+    elements that are not consecutive in memory, and for loops of few steps. `leaps` are by the index of a
+    reduction, and `runs` has, by read, what is asked for ahead. Of fewer values than in `least`, an index has
     single elements.
     """
 
