@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Names, numbered, without_unused
@@ -55,6 +56,13 @@ def filled(function: MapFunction, where: Where) -> MapFunction:
         if step not in where.made and step.tensor not in where.formulas:
             where.refuse(step, f"`{step.tensor}` is not 0 but on thin sets", LEAVE_OUT)
     return replace(function, maps=tuple(maps)) if len(maps) > len(function.maps) else function
+
+
+def set_in_place(item: Map) -> Domain:
+    """The set of a map that completes another tensor in place."""
+    (choice,) = (let.value for let in item.body.lets if let.names == item.body.gives)
+    assert isinstance(choice, Choice)
+    return choice.rows
 
 
 def _is_large(item: Map) -> bool:

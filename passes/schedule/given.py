@@ -8,6 +8,7 @@ from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.at_sums import pair_of
+from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, sweep_of
 from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest
@@ -62,6 +63,8 @@ def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
             raise does_not_fit(text, read.span, help, source)
 
         def made(steps: Steps, item: Map = item, function: MapFunction = function) -> Nest:
+            # What is not among the points of a map in place is there.
+            steps = tuple(s for s in steps if not (item.marks.in_place and isinstance(s, Points)))
             return apply_steps(nest_of(function, item), steps)
 
         check_steps(read, source, _of_cpu(steps) or _of_pair(function, item) or problem_of(steps, item), made)
@@ -214,7 +217,7 @@ def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
             case Cut() if item.marks.kept:
                 text = "its elements are kept from call to call, which may see a block's"
                 return number, text, "leave the step out"
-            case Points() if not item.marks.in_place:
+            case Points(rows=rows) if not item.marks.in_place or rows != set_in_place(item):
                 return number, "elements at other points would not be computed", "leave the step out"
             case _:
                 pass

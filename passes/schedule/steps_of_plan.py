@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.closest_bounds import closest_bounds
-from tadc.passes.maps.map import Choice, Fold, Map, MapFunction
+from tadc.passes.maps.filled_tensors import set_in_place
+from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.squares import TOGETHER
 from tadc.passes.nest.steps import (
@@ -97,7 +98,7 @@ class _Steps:
     def all(self) -> tuple[Step, ...]:
         """All steps."""
         if self.map.marks.in_place:
-            return (Points(self.set_in_place()),)
+            return (Points(set_in_place(self.map)),)
         if self.plan.recurrence is not None and self.plan.recurrence.order is not None:
             return ()
         self.reorder([self.loops[name].tile for name in self.tiling.order])
@@ -115,12 +116,6 @@ class _Steps:
         self.fold_in_lanes()
         self.fits()
         return tuple(self.steps)
-
-    def set_in_place(self) -> tuple[Constraint, ...]:
-        """The set of a map that completes another tensor in place."""
-        (choice,) = (let.value for let in self.map.body.lets if let.names == self.map.body.gives)
-        assert isinstance(choice, Choice)
-        return choice.rows
 
     # -- loops -----------------------------------------------------------------------------------
 

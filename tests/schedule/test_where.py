@@ -102,6 +102,15 @@ def without(name: str, mode: str, target: str, given: str) -> str:
         raise
 
 
+def test_a_tensor_that_is_filled_is_given_with_the_points_of_its_sets() -> None:
+    shown = compiled(PROGRAMS["bands"], "schedule", "value", "cpu").schedule
+    assert "points where a = i - 1" in shown
+    made = tadc.compile(tadc.function(PROGRAMS["bands"]), schedule=shown)
+    p = np.arange(1.0, 81)
+    np.testing.assert_array_equal(made(p), np.diag(p) + np.diag(2 * p[1:], 1))
+    refused(PROGRAMS["bands"], shown.replace("a = i - 1", "a = i + 1"), "points", "at other points")
+
+
 def test_the_kinds_of_steps() -> None:
     found = {line.split()[0] for name in PROGRAMS for line in places(name)[1:]}
     assert found >= {"inline", "keep", "fill", "at", "window", "copy", "order"}
