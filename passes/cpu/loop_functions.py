@@ -26,7 +26,7 @@ from tadc.passes.cpu.step_nests import PHASES, STEPS, Follower, StepNest, Steps
 from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
 from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
 from tadc.passes.cpu.work import counted_value
-from tadc.passes.maps.blocks import Names, index_arrays
+from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
 from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
@@ -45,16 +45,15 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.divided_ranges import BEGIN
 from tadc.passes.nest.shifted import shifted
-from tadc.passes.nest.steps import Steps as ScheduleSteps
 from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.nest.windowed import in_memory, windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.joined_maps import as_joined
-from tadc.passes.schedule.plans import Plan, is_worth
+from tadc.passes.schedule.plans import Plan, is_small, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
-from tadc.passes.schedule.text import MapSchedule
+from tadc.passes.schedule.text import MapSchedule, text_by_place
 from tadc.passes.schedule.work_counts import operations_of
 
 
@@ -163,7 +162,7 @@ class _Loops:
         for n, tensor in enumerate(self.memory.tensors):
             self.places.setdefault(tensor.name, []).append(n)
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
-        self.made: dict[tuple[Key, Shifts, ScheduleSteps | None], Made] = {}
+        self.made: dict[tuple[Key, Shifts, str | None], Made] = {}
         self.functions: dict[str, Function] = {}
         self.callers: list[Scheduled] = []
         self.splits: set[str] = set()
@@ -261,7 +260,10 @@ class _Loops:
         item, this = self.maps.maps[number], renamed(self.maps.maps[number], self.maps, self.memory)
         # If none is near, the loops of a chain do not take the place of a step.
         shifts = None if near is None else tuple(tensor in near for tensor in this.tensors if near)
-        key = this.key, shifts, self.given.get(item.tensors[0].name)
+        given = self.given.get(item.tensors[0].name)
+        # The same steps of equal maps have other names.
+        names = (*item.indices, *indices_bound(item.body), *this.tensors, *this.sizes)
+        key = this.key, shifts, None if given is None else text_by_place(given, names)
         made = self.made.get(key)
         if made is None:
             name = f"{self.name}.{number}"
@@ -488,6 +490,8 @@ class _Loops:
                 body.erase()
                 plan = plan.smaller(code)
                 body = self.outline(number, name, places, plan, near)
+        if is_small(operations_in(body), plan, self.machine):
+            body.attributes["llvm.optsize"] = ir.UnitAttr.get()
         return places, plan
 
     def outline(
@@ -496,7 +500,7 @@ class _Loops:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         item = self.maps.maps[number]
         more = (*range_names(plan), *((SHIFT,) if near else ()))
-        block = self.define(name, places, more, is_small=plan.is_small)
+        block = self.define(name, places, more)
         given, tensors = list(block.arguments), [self.buffers.tensors[n] for n in places]
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         last = len(tensors) + len(self.maps.sizes)
@@ -546,13 +550,12 @@ class _Loops:
         more: Sequence[str],
         *,
         shared: int = 0,
-        is_small: bool = False,
         is_caller: bool = False,
     ) -> ir.Block:
         """A function over the buffers at these places, the sizes, and further index values; its block.
 
-        It is the entry, or one that nothing else calls. The last `shared` tensors may share memory; a small
-        one is to have little code, a caller has calls of others alone.
+        It is the entry, or one that nothing else calls. The last `shared` tensors may share memory; a
+        caller has calls of others alone.
         """
         tensors, sizes = [self.buffers.tensors[n] for n in places], self.buffers.sizes
         index = ir.IndexType.get()
@@ -565,8 +568,6 @@ class _Loops:
                 [unique] * (len(tensors) - shared) + [plain] * (shared + len(sizes) + len(more))
             ),
         }
-        if is_small:
-            attributes["llvm.optsize"] = ir.UnitAttr.get()
         if is_caller and len(tensors) > MANY:
             attributes |= {f"llvm.{name}": ir.UnitAttr.get() for name in AS_IT_IS}
         made = self.create(name)

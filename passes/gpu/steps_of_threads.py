@@ -26,6 +26,7 @@ from tadc.passes.nest.steps import (
     Steps,
     When,
 )
+from tadc.passes.schedule.orders import with_needed_orders
 
 UNROLLED = 256
 """The most operations of the body of an innermost loop."""
@@ -42,6 +43,7 @@ def steps_of_variant(item: Map, function: MapFunction, variant: Variant, warp: i
             steps = steps_of_thread_plan(item, function, plan)
         case TilePlan() as plan:
             steps = steps_of_tile_plan(item, function, plan)
+    steps = with_needed_orders(item.indices, steps)
     return (When(variant.when), *steps) if variant.when else steps
 
 

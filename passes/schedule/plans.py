@@ -12,7 +12,7 @@ from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
-from tadc.passes.nest.steps import Join, Rows, Scatter, Steps, Threads
+from tadc.passes.nest.steps import Bind, Join, Peel, Residues, Rows, Scatter, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
@@ -60,7 +60,6 @@ class Plan:
     parts: tuple[Parts, ...]
     tiling: Tiling | None
     axes: tuple[str, ...]
-    is_small: bool = False
     recurrence: Recurrence | None = None
     rows: int | None = None
     divided: str | None = None
@@ -75,11 +74,13 @@ class Plan:
         rows = next(((step.index,) for step in steps if isinstance(step, Rows)), ())
         divided = threads[0] if rows and threads else None
         joins = tuple(step for step in steps if isinstance(step, Join))
-        return replace(self, axes=rows or threads, divided=divided, given=steps, joins=joins, is_small=False)
+        return replace(self, axes=rows or threads, divided=divided, given=steps, joins=joins)
 
     @property
     def is_plain(self) -> bool:
         """Whether the body stands once, for single elements."""
+        if self.given is not None:
+            return not any(isinstance(step, Bind | Peel | Residues) for step in self.given)
         return self.tiling is None and all(part == WHOLE for part in self.parts)
 
     def smaller(self, code: int) -> Plan:
@@ -89,11 +90,19 @@ class Plan:
         made = replace(self, tiling=tiling, too_long=(*self.too_long, code))
         if tiling is not None:
             return made
-        return replace(made, parts=(WHOLE,) * len(self.parts), is_small=True)
+        return replace(made, parts=(WHOLE,) * len(self.parts))
 
     def of_equal(self, first: Plan) -> Plan:
         """This plan for an equal map, whose first plan is this one's."""
         return reduce(Plan.smaller, self.too_long, first)
+
+
+def is_small(code: int, plan: Plan, machine: CpuMachine) -> bool:
+    """Whether so many operations, the loops of a plan, are compiled for the size of their code: they compute
+    single elements, and too few of these."""
+    if not machine.least_work or plan.work is None or not plan.is_plain:
+        return False
+    return TINY * plan.work < machine.least_work or not is_worth(code, plan.work)
 
 
 def is_worth(code: int, work: int | None) -> bool:
@@ -122,7 +131,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     if _is_known(item, function):
         work = probed_operations(item, function.tensors())
         if SMALL * work < machine.least_work:
-            return Plan(work, plain, None, (), TINY * work < machine.least_work, recurrence)
+            return Plan(work, plain, None, (), recurrence)
     if recurrence is not None and recurrence.order is not None:
         return Plan(work, plain, None, (), recurrence=recurrence)
     parts, tiling = tuple(parts_of(item, item.extents)), None

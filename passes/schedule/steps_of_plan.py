@@ -35,6 +35,7 @@ from tadc.passes.schedule.accesses import Read
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
 from tadc.passes.schedule.leaps import Leap
+from tadc.passes.schedule.orders import with_needed_orders
 from tadc.passes.schedule.packing import Panels, along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
@@ -80,8 +81,6 @@ class _Steps:
         self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
         self.loops = {name: _Loops(self.plain_loop(name)) for name in item.indices}
         self.fresh = names_in(item, function.sizes).part
-        self.natural = [self.loops[name].tile for name in self.plain_order()]
-        """The loops as they stand, outermost first."""
         self.steps: list[Step] = []
         self.cuts: list[str] = []
 
@@ -115,7 +114,7 @@ class _Steps:
         self.memory()
         self.fold_in_lanes()
         self.fits()
-        return tuple(self.steps)
+        return with_needed_orders([self.plain_loop(name) for name in self.plain_order()], self.steps)
 
     # -- loops -----------------------------------------------------------------------------------
 
@@ -136,10 +135,8 @@ class _Steps:
         return part
 
     def reorder(self, wanted: list[str]) -> None:
-        """The loops in another order, if it is one."""
-        if wanted != self.natural:
-            self.steps.append(Reorder(tuple(wanted)))
-            self.natural = wanted
+        """The loops in another order."""
+        self.steps.append(Reorder(tuple(wanted)))
 
     def peel(self) -> None:
         """Full parts."""
@@ -166,14 +163,7 @@ class _Steps:
                 loops = self.loops[index]
                 group, loops.residue = self.fresh(index), self.fresh(index)
                 self.steps.append(Residues(loops.tile, factor, group, loops.residue))
-                self.became(index, group, loops.residue)
-
-    def became(self, index: str, outer: str, inner: str) -> None:
-        """The outermost loop of an index is two now."""
-        loops = self.loops[index]
-        place = self.natural.index(loops.tile)
-        self.natural[place : place + 1] = [outer, inner]
-        loops.tile = outer
+                loops.tile = group
 
     def reductions(self) -> None:
         """What the loops of reductions take at once."""
@@ -242,7 +232,6 @@ class _Steps:
             if rows is not None and index == rows.name:
                 outer, inner = self.fresh(index), self.fresh(index)
                 self.steps.append(Split(loops.tile, rows.chunk, "clip", outer, inner))
-                self.became(index, outer, inner)
                 loops.chunk, loops.tile = outer, inner
             if tile == 1:
                 continue
@@ -250,7 +239,6 @@ class _Steps:
             # Where the size is not known, there may be as many as no group of tiles holds.
             if index == tiling.lanes and loops.residue and not self.extents[index].is_constant:
                 loops.edges = _Loops(index)
-                self.natural.append(index)
                 self.tiles(index, loops.edges, "overlap")
 
     def tiles(self, index: str, loops: _Loops, tail: Tail) -> None:
@@ -258,8 +246,6 @@ class _Steps:
         tiling, tile = self.tiling, self.tiling.extent(index)
         outer, inner = self.fresh(index), self.fresh(index)
         self.steps.append(Split(loops.tile, tile, tail, outer, inner))
-        place = self.natural.index(loops.tile)
-        self.natural[place : place + 1] = [outer, inner]
         loops.tile = outer
         if index != tiling.lanes:
             loops.copies = inner
@@ -268,8 +254,6 @@ class _Steps:
         else:
             loops.copies, loops.lane = self.fresh(index), self.fresh(index)
             self.steps.append(Split(inner, tiling.width, "exact", loops.copies, loops.lane))
-            place = self.natural.index(inner)
-            self.natural[place : place + 1] = [loops.copies, loops.lane]
 
     def tail(self, index: str, tile: int) -> Tail:
         """What is done where tiles do not fit."""
@@ -298,7 +282,6 @@ class _Steps:
             outer = self.fresh(binder)
             steps = packed.block if number == packed.outer else 1
             self.steps.append(Cut(packed.loop.fold, binder, steps, outer))
-            self.natural.insert(0, outer)
             self.cuts.append(outer)
 
     def order(self) -> list[str]:
@@ -340,10 +323,7 @@ class _Steps:
         return [loops.lane, *([loops.edges.lane] if loops.edges else [])]
 
     def kinds(self) -> None:
-        """The loops of a tile in lockstep, those over residues written out."""
-        residues = [self.loops[n].residue for n in self.tiling.order if self.loops[n].residue]
-        if residues:
-            self.steps.append(Bind("unroll", tuple(residues)))
+        """The loops of a tile in lockstep."""
         if self.jammed():
             self.steps.append(Bind("jam", tuple(self.jammed())))
         if self.lane():

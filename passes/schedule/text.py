@@ -16,6 +16,7 @@ map c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
@@ -78,6 +79,16 @@ def function_text(name: str, steps: Iterable[WhereStep]) -> str:
 def step_text(step: Step | WhereStep) -> str:
     """One step."""
     return Writer(STEPS).record(step)
+
+
+def text_by_place(steps: Iterable[Step], names: Iterable[str]) -> str:
+    """Steps as text where these names, and those of loops that steps make, are numbers in this order: it is
+    the same for the same steps of maps that differ in names."""
+    steps = tuple(steps)
+    made = (getattr(step, field, None) for step in steps for field in ("outer", "inner", "joint"))
+    numbers = {name: f"#{n}" for n, name in enumerate(dict.fromkeys((*names, *filter(None, made))))}
+    text = "\n".join(map(step_text, steps))
+    return re.sub(r"[\w.]+", lambda found: numbers.get(found[0], found[0]), text)
 
 
 def _test(test: Condition) -> str:

@@ -21,7 +21,7 @@ from tadc.frontend.source import Source
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.plans import Plan, plan_of
+from tadc.passes.schedule.plans import Plan, is_small, plan_of
 from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.tiling import Tiling
 
@@ -92,7 +92,7 @@ def test_small_maps_are_plain() -> None:
     """No copies, no vectors, no threads, and little code."""
     found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))")
     assert found.is_plain
-    assert found.is_small
+    assert is_small(8, found, CpuMachine(least_work=WORTH))
     assert not found.axes
 
 
@@ -101,7 +101,7 @@ def test_large_maps_are_tiled() -> None:
     found = plan("a: f64[512, 512]\nb: f64[512, 512]\nf[i, j] = sum{k} (a[i, k] * b[k, j])")
     assert found.tiling is not None
     assert found.axes
-    assert not found.is_small
+    assert not is_small(8, found, CpuMachine(least_work=WORTH))
 
 
 def test_unknown_sizes_are_tiled() -> None:
