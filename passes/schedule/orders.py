@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tadc.passes.nest.nest import ON_GPU
-from tadc.passes.nest.steps import Bind, Cut, Peel, Reorder, Residues, Split, Step
+from tadc.passes.nest.steps import Bind, Cut, Peel, Reorder, Residues, Split, Stage, Step
 
 
 def with_needed_orders(loops: Sequence[str], steps: Sequence[Step]) -> tuple[Step, ...]:
     """Steps for a nest of these loops, outermost first, without orders that it has anyway.
 
-    Loops in lockstep, copies and lanes, are computed inside of all others wherever they stand, but for those
-    that a GPU divides. An order is for nothing if all loops have another one before parts or blocks are made.
+    Loops in lockstep, copies and lanes, are computed inside of all others wherever they stand, but where loops
+    are divided on a GPU, or what is read in one is copied. An order is for nothing if all loops have another
+    one before parts or blocks are made.
     """
     bound = [step for step in steps if isinstance(step, Bind)]
-    is_divided = any(step.kind in ON_GPU for step in bound)
-    inside = {i for step in bound if step.kind in ("jam", "lane") and not is_divided for i in step.indices}
+    is_strict = any(isinstance(step, Stage) for step in steps) or any(step.kind in ON_GPU for step in bound)
+    tile = {i for step in bound if step.kind in ("jam", "lane") and not is_strict for i in step.indices}
     natural, kept = list(loops), list[Step]()
     for number, step in enumerate(steps):
         match step:
@@ -25,7 +26,7 @@ def with_needed_orders(loops: Sequence[str], steps: Sequence[Step]) -> tuple[Ste
             case Cut(outer=outer):
                 natural.insert(0, outer)
             case Reorder(indices=indices) if set(indices) <= set(natural):
-                is_own = sorted(natural, key=lambda loop: loop in inside) == list(indices)
+                is_own = [n for n in natural if n not in tile] == [n for n in indices if n not in tile]
                 if is_own or _is_soon_another(natural, steps[number + 1 :]):
                     continue
                 natural = list(indices)
