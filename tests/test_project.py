@@ -243,7 +243,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_060,
-    "frontend": 10_570,
+    "frontend": 10_465,
     "dialect": 3_560,
     "passes": 45_940,
     "passes/cpu": 1_635,
@@ -252,11 +252,11 @@ LIMITS = {
     "passes/maps": 6_394,
     "passes/nest": 9_010,
     "passes/rewrites": 7_215,
-    "passes/schedule": 4_720,
+    "passes/schedule": 4_780,
     "passes/supports": 2_150,
     "passes/terms": 4_190,
-    "backend": 16_050,
-    "tadc": 28_550,
+    "backend": 16_020,
+    "tadc": 28_520,
 }
 
 

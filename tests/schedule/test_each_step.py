@@ -16,7 +16,17 @@ from tadc.frontend.source import Source
 PROGRAMS = {each.name: each for each in (*WORKLOADS, *EVERYDAY)}
 
 QUICK = ("softmax", "mean-pool", "heat-steps")
-OTHERS = ("matmul", "conv-transposed", "cubic", "max-pool", "stencil", "permuted", "mttkrp", "banded", "hinge")
+OTHERS = (
+    "matmul",
+    "conv-transposed",
+    "cubic",
+    "max-pool",
+    "stencil",
+    "permuted",
+    "mttkrp",
+    "banded",
+    "hinge",
+)
 MOST = 16
 """So many steps of a program are left out."""
 
