@@ -11,9 +11,9 @@ from tadc.passes.nest.steps import Bind, Cut, Peel, Reorder, Residues, Split, St
 def with_needed_orders(loops: Sequence[str], steps: Sequence[Step]) -> tuple[Step, ...]:
     """Steps for a nest of these loops, outermost first, without orders that it has anyway.
 
-    Loops in lockstep, copies and lanes, are computed inside of all others wherever they stand, but where loops
-    are divided on a GPU, or what is read in one is copied. An order is for nothing if all loops have another
-    one before parts or blocks are made.
+    Loops in lockstep, copies and lanes, are computed inside of all others wherever they stand, but where
+    loops are divided on a GPU, or what is read in one is copied. An order is for nothing if all loops have
+    another one before parts or blocks are made.
     """
     bound = [step for step in steps if isinstance(step, Bind)]
     is_strict = any(isinstance(step, Stage) for step in steps) or any(step.kind in ON_GPU for step in bound)
