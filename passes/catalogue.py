@@ -627,7 +627,8 @@ class Chain(MapPass):
     """Maps that read each other row by row get the mark `tad.chain`, what they gather a tensor of its own.
 
     `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache. On a
-    GPU they are one launch, and tensors in between are in shared memory.
+    GPU they are one launch, and tensors in between are in shared memory. A map over the entries of all rows
+    that reads what a sum over each row does is computed in the loop of that, and is in a chain of no rows.
     """
 
     gpu: str = word_option("", "for blocks of threads of a GPU of this architecture", gpu_of)
