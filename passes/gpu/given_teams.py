@@ -26,9 +26,15 @@ TAKEN = Split, Bind, InBlocks, FoldThreads, MergeLoops, Room, Cut
 def problems_of_steps(steps: Steps, plain: Nest, items: Sequence[Map]) -> Iterator[Problem]:
     """What of the steps cannot be done for the maps of a chain, whatever the loops are."""
     outer = [statement for statement in plain.body if isinstance(statement, For)]
-    rows, (row, *_) = {loop.index for loop in outer}, [loop.index for loop in outer]
+    rows, bound, row = {loop.index for loop in outer}, set[str](), outer[0].index
     for number, step in enumerate(steps):
         match step:
+            case Split(index=index) if index in bound:
+                yield number, f"`{index}` has its kind already", "split it before"
+            case Bind(indices=indices) if not bound.isdisjoint(indices):
+                yield number, "its kind stands above already", "leave the step out"
+            case Bind(indices=indices):
+                bound.update(indices)
             case Split(tail=tail) if tail not in ("exact", "clip"):
                 yield number, "tiles that teams of threads divide do not end so", "write `clip`"
             case Split(index=index, factor=factor, outer=first, inner=second) if index in rows:
@@ -43,8 +49,7 @@ def problems_of_steps(steps: Steps, plain: Nest, items: Sequence[Map]) -> Iterat
                 rows.add(first)
             case MergeLoops(indices=indices) if not rows.issuperset(indices):
                 name = min(set(indices) - rows)
-                text = f"what `{name}` computes may be read at other elements"
-                yield number, text, "merge loops over rows alone"
+                yield number, f"`{name}` is no loop over rows", "merge these alone"
             case _ if not isinstance(step, TAKEN):
                 text = "a block runs the maps of a chain one after the other, and takes no such step"
                 yield number, text, "leave the step out"

@@ -176,13 +176,8 @@ class _Choice:
             return None
         index = {name: n for n, name in enumerate(self.accesses.names)}
         fast, slow = ((index[name], tile.along[name]) for name in (tile.fast, tile.slow))
-        plan = TilePlan(
-            fast,
-            slow,
-            self.loop.fold,
-            tuple(tile.steps[name] for name in self.loop.binders),
-            frozenset(staged),
-        )
+        steps = tuple(tile.steps[name] for name in self.loop.binders)
+        plan = TilePlan(fast, slow, self.loop.fold, steps, frozenset(staged))
         # Blocks wait at barriers: others are to run meanwhile.
         return self.cost(tile, staged) * max(1.0, self.gpu.enough / held) ** 0.5, plan
 

@@ -188,7 +188,8 @@ def test_each_step_changes_the_nest(text: str) -> None:
         (WHOLE.replace("in_blocks 128", "in_blocks 48"), "in_blocks", "whole warps"),
         (WHOLE + " in_blocks 64", "in_blocks 64", "above already"),
         (WHOLE + " flatten n", "flatten", "no such step"),
-        (WHOLE + " grid e.j", "grid", "not divided"),
+        (WHOLE + " grid e.j", "grid", "stands above already"),
+        (WHOLE.replace("stage", "split e.j 4 -> e.j0, e.j1 stage"), "split", "has its kind"),
         (WHOLE + "\nmap e in_blocks 64", "map e", "`m` has steps above"),
         (WHOLE.replace("%6 32", "%6 64"), "fold_threads", "as many threads"),
         (WHOLE.replace("32 warp", "64 warp"), "fold_threads", "64 threads share"),
@@ -219,6 +220,13 @@ def test_steps_that_do_not_fit(steps: str, at: str, words: str) -> None:
     assert steps[found.primary.span.start :].startswith(at)
     assert words in found.primary.text
     assert found.helps
+
+
+def test_each_sum_in_registers_has_its_own() -> None:
+    """Two sums of a thread in one register would be added up together."""
+    text = PARTS_BY_TURNS.replace("split c.k 32", "split c.k 64")
+    with pytest.raises(tadc.CompileError, match=r"several turns of `c\.k1`"):
+        nests_of(ROWS, text)
 
 
 def test_parts_of_sums_have_their_rows() -> None:

@@ -186,7 +186,12 @@ class _Near:
             raise DoesNotFit(f"the loops over `{self.name}` are not `unroll` around one of `thread`")
         if own.joins != "sum":
             raise DoesNotFit(f"`{self.name}` is not added up in turns: `cut` its sums first")
-        near = self.near([-(-(most_values(loop) or 0) // loop.step) for loop in loops])
+        counts = [-(-(most_values(loop) or 0) // loop.step) for loop in loops]
+        if counts[-1] > loops[-1].teams:
+            raise DoesNotFit(
+                f"a thread has several turns of `{loops[-1].index}`: `unroll` those of one thread"
+            )
+        near = self.near(counts)
         place = tuple(Affine.var(loop.index).floordiv(loop.step) for loop in loops)
         nothing, read = (
             Number(float(REDUCTIONS[own.joins].nothing), all.type),
@@ -196,12 +201,11 @@ class _Near:
             _with(loops[0], Compute(Block((Let(("%0",), value),), ("%0",)), (Store(to, at, "%0"),)))
             for value, to, at in ((nothing, near.name, place), (read, self.name, own.at))
         )
-        made: list[Statement] = [Stage(near, "register")]
-        joined = replace(own, tensor=near.name, at=place, fresh=())
+        made, joined = list[Statement](), replace(own, tensor=near.name, at=place, fresh=())
         for statement in rw.rewrite_stores(self.loop.body, lambda store: joined if store == own else store):
             here = any(joined in c.stores for c in rw.computes_in((statement,)))
             made += [start, statement, end] if here else [statement]
-        return replace(self.loop, body=tuple(made))
+        return replace(self.loop, body=(Stage(near, "register"), *made))
 
 
 def _with(loop: For, compute: Compute) -> For:
