@@ -20,7 +20,7 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.nest_reader import read_nest
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.primitives.apply import apply_steps
-from tadc.passes.nest.primitives.rewriting import DoesNotFit
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -315,6 +315,35 @@ def test_panels_of_a_product(fill: str, cut: bool) -> None:
     a, b = (numbers.uniform(-1, 1, shape).astype("f4") for shape in ((5, 7), (7, 9)))
     found = interpret(made, {"a": a, "b": b}, {})
     np.testing.assert_allclose(found.results["c"], a @ b, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loop_sinks_into_what_is_around_others() -> None:
+    """Rests of groups are loops without a name in the order; one that is in them is outside all the same."""
+    text = """nest y(x: f64[8, 18, 18], out y: f64[8, 16, 16]) {
+        for n = 0 to 8 {
+            for u = 0 to 16 {
+                for v = 0 to 16 {
+                    %0 = x[n, u + 1, v + 2]
+                    y[n, u, v] = %0
+                }
+            }
+        }
+    }"""
+    rows = [
+        tuple(Constraint(form) for form in (Affine.var(name) - 2, 12 - Affine.var(name))) for name in "uv"
+    ]
+    steps = [
+        *(Peel(name, row, 2, all=True) for name, row in zip("uv", rows, strict=True)),
+        *(Residues(name, 2, f"{name}0", f"{name}1") for name in "uv"),
+        Split("n", 4, "exact", "n0", "n1"),
+        Reorder(("n0", "u0", "u1", "v0", "v1", "n1")),
+    ]
+    made = apply_steps(read_nest(text), steps)
+    inner = [loop for loop in loops_in(made.body) if loop.index == "n1"]
+    assert inner
+    assert not any(each.index in ("v0", "v1") for loop in inner for each in loops_in(loop.body))
+    x = np.random.default_rng(0).standard_normal((8, 18, 18))
+    np.testing.assert_array_equal(interpret(made, {"x": x}).results["y"], x[:, 1:17, 2:18])
 
 
 def test_a_step_that_does_not_fit_says_why() -> None:

@@ -338,7 +338,8 @@ def _arranged(body: Body, place: Mapping[str, int]) -> Body:
 
 
 def _sunk(loop: For, place: Mapping[str, int]) -> Body:
-    """A loop inside of those directly in it that are to be outside; the body of each is in order."""
+    """A loop inside of those in it that are to be outside, and of what is around these; the body of each is in
+    order."""
     made: list[Statement] = []
     names: list[At | Know] = []
     kept: list[Statement] = []
@@ -352,7 +353,7 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
         if isinstance(statement, At | Know):
             finish()
             names.append(statement)
-        elif isinstance(statement, For) and place.get(statement.index, -1) in range(place[loop.index]):
+        elif isinstance(statement, For) and _is_outside(statement, loop.index, place):
             finish()
             hoisted, own = _apart(names, loop.index)
             moving = {loop.index, *(item.index for item in own if isinstance(item, At))}
@@ -370,6 +371,13 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
             kept.append(statement)
     finish()
     return tuple(made)
+
+
+def _is_outside(loop: For, index: str, place: Mapping[str, int]) -> bool:
+    """Whether a loop is to be outside of that of an index: by its place, or by that of one in it."""
+    if loop.index in place:
+        return place[loop.index] < place[index]
+    return any(place.get(inner.index, place[index]) < place[index] for inner in rw.loops_in(loop.body))
 
 
 def _apart(names: Sequence[At | Know], index: str) -> tuple[list[At | Know], list[At | Know]]:
