@@ -8,18 +8,19 @@ reads for each entry a row of `dy` and one of `x` that are anywhere in memory. I
     let dw_0[q] = sum{c} (dy[dst[dst.perm[q]], c] * x[src[dst.perm[q]], c])
     dw[e] = dw_0[dst.perm.perm[e]]
 
-Where an entry stands in that order say the places of places, `dst.perm.perm`. It is done where rows are long,
-so that to move a number of each entry is little beside them, and where the order is known: the program walks
-fibres of the array anyway.
+Where an entry stands in that order say the places of places, `dst.perm.perm`. What reads `dw` in that order
+reads `dw_0`. It is done where rows are long, so that to move a number of each entry is little beside them,
+and where the order is known: the program walks fibres of the array anyway.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, reachable
-from tadc.lattice.affine import Affine
+from tadc.frontend.terms import Read, Term, bottom_up, reachable
+from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.terms.costs import LINE, NEAR, bytes_of
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
@@ -34,29 +35,50 @@ def with_entries_in_order(program: Program, arrays: Arrays) -> Program:
         return program
     ordering = _Ordering(program, arrays)
     made = tuple(one for definition in program.definitions for one in ordering.definitions(definition))
-    return replace(program, definitions=made) if len(made) > len(program.definitions) else program
+    return replace(program, definitions=made) if ordering.ordered else program
 
 
 class _Ordering:
-    """Definitions one after the other."""
+    """Definitions one after the other; of those in order `ordered` has the tensor that is, and the order."""
 
     def __init__(self, program: Program, arrays: Arrays) -> None:
         self.terms, self.arrays, self.names = program.terms, arrays, Names(program)
         self.shapes = {each.name: each.shape for each in (*program.arguments, *program.definitions)}
+        self.ordered: dict[str, tuple[str, str]] = {}
+        reads = [read for read in reachable(d.body for d in program.definitions) if isinstance(read, Read)]
+        self.asked = {(read.tensor, each.array) for read in reads for each in _lookups(read.indices[:1])}
+        """Tensors, each with an array whose elements say of which entry it is read."""
 
     def definitions(self, definition: Definition) -> list[Definition]:
         """A definition, after that of a tensor in order where this pays."""
-        made, by = definition, self.best_order(definition)
+        body = self.reading(definition.body)
+        made = definition if body is definition.body else replace(definition, body=body)
+        by = self.best_order(made)
         if by is None:
             return [made]
         perm, (first, *others) = self.arrays.perm([by], 0), made.indices
         place, name = self.names.index("q", made.indices), self.names.free(f"{made.name}_0")
-        body = self.terms.substitute(made.body, {first: perm.lookup([Affine.var(place)])})
+        body = self.terms.substitute(body, {first: perm.lookup([Affine.var(place)])})
         indices, own = (place, *others), made.type
         in_order = Definition(name, own, made.shape, indices, body, is_output=False, span=made.span)
         rank = self.arrays.perm([perm.name], 0).lookup([Affine.var(first)])
-        self.shapes[name] = made.shape
+        self.ordered[made.name], self.shapes[name] = (name, perm.name), made.shape
         return [in_order, replace(made, body=self.terms.read(name, (rank, *map(Affine.var, others)), own))]
+
+    def reading(self, body: Term) -> Term:
+        """A term that reads in the order of fibres what is in that order."""
+
+        def node(term: Term, below: Sequence[Term]) -> Term:
+            if isinstance(term, Read) and term.tensor in self.ordered:
+                name, perm = self.ordered[term.tensor]
+                first, *others = term.indices
+                if (place := first.lookup) is not None and place.array == perm:
+                    assert term.type is not None
+                    return self.terms.read(name, (*place.at, *others), term.type, term.span)
+            same = all(new is old for new, old in zip(below, term.below, strict=True))
+            return term if same else self.terms.rebuild(term, below)
+
+        return bottom_up(body, {}, node) if self.ordered else body
 
     def best_order(self, definition: Definition) -> str | None:
         """The index array in whose order the most lines of rows are read less; None where none pays."""
@@ -78,8 +100,16 @@ class _Ordering:
             a.inspected.of for a in self.arrays.given.values() if a.inspected and a.inspected.kind == "perm"
         }
         found = [by for by in lines if (by,) in known and self.arrays[by].shape == definition.shape[:1]]
-        best = max(found, key=lambda by: lines[by], default=None)
+
+        def gain(by: str) -> tuple[int, bool]:
+            return lines[by], (definition.name, self.arrays.perm([by], 0).name) in self.asked
+
+        best = max(found, key=gain, default=None)
         return best if best is not None and lines[best] >= ROWS * own else None
+
+
+def _lookups(forms: Sequence[Affine]) -> Iterator[Lookup]:
+    return (lookup for form in forms for lookup in form.lookups())
 
 
 def _looked_up(form: Affine, index: str) -> str | None:

@@ -58,3 +58,14 @@ def test_long_rows_that_are_far_are_read_in_order() -> None:
         n, c = sizes
         text = derivative.lower(sizes={"N": n, "E": 500_000, "C": c}).as_text("hoist")
         assert ("perm.perm" in text) == is_ordered
+
+
+def test_what_reads_in_that_order_reads_the_tensor_in_order() -> None:
+    """The order of `dst` is taken: a sum over its fibres reads what the softmax has for each edge."""
+    text = "src: index[E] in N; dst: index[E] in N; s: f64[N]; t: f64[N]; x: f64[N, 16]\n"
+    text += "let l[e] = s[src[e]] + t[dst[e]]\n"
+    text += "let z[n: N] = logsumexp{e: dst[e] = n} (l[e])\n"
+    text += "y[n: N, c] = sum{e: dst[e] = n} (exp(l[e] - z[n])*x[src[e], c])"
+    nests = tadc.vjp(tadc.function(text)).lower(sizes={"N": 20_000, "E": 300_000}).as_text("nest")
+    assert "dy_0_0[dst.perm.perm[e]]" in nests
+    assert "dy_0[dst.perm[" not in nests
