@@ -248,7 +248,7 @@ LIMITS = {
     "passes": 45_980,
     "passes/cpu": 1_640,
     "passes/derivatives": 5_071,
-    "passes/gpu": 4_132,
+    "passes/gpu": 4_128,
     "passes/maps": 6_394,
     "passes/nest": 9_025,
     "passes/rewrites": 7_190,

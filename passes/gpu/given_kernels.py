@@ -123,7 +123,7 @@ def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Itera
             case When() if number:
                 yield refused("it stands before all others", "move it to the first line")
             case Flatten(index=index):
-                accesses = Accesses(item, function, item.extents, [1] * len(item.extents))
+                accesses = Accesses(item, function)
                 if any(not isinstance(other, When) for other in steps[:number]):
                     yield refused("the loops that stand before it would be gone", "move it before these")
                 if not item.indices or not is_flat(accesses):

@@ -179,7 +179,7 @@ class _Ways:
     @cached_property
     def accesses(self) -> Accesses:
         """The pieces of the map's body."""
-        return Accesses(self.item, self.function, self.item.extents, [1] * len(self.item.extents))
+        return Accesses(self.item, self.function)
 
     def trips(self, loops: Iterable[Loop]) -> tuple[Affine, ...]:
         """The numbers of values of the indices of sums, about those where they move with others."""

@@ -152,7 +152,7 @@ class Chain:
         """The outermost sums of maps of one element a row, which the threads of a row share."""
         for item in self.items:
             if not item.marks.steps and len(item.indices) == self.depth:
-                accesses, names = _accesses(item, self.function), self.values[item.tensors[0].name]
+                accesses, names = Accesses(item, self.function), self.values[item.tensors[0].name]
                 for loop in accesses.body.inner:
                     if loop.binders:
                         yield FoldThreads(names[loop.fold], lanes_along(loop.trips, group), gpu.warp)
@@ -164,7 +164,7 @@ class Chain:
             *others, last = ["", *self.own(item)]
             if item.marks.steps or not last:
                 continue
-            accesses, order = _accesses(item, self.function), range(len(item.indices))
+            accesses, order = Accesses(item, self.function), range(len(item.indices))
             width = next((width for width in (4, 2) if can_be_vector(accesses, order, width)), 1)
             if width > 1:
                 yield Split(last, width, "exact", f"{last}0", f"{last}1")
@@ -193,10 +193,6 @@ def plain_nests(function: MapFunction) -> Iterator[Nest]:
 
 def _split(index: str, count: int, factor: int) -> Split:
     return Split(index, factor, "clip" if count % factor else "exact", f"{index}0", f"{index}1")
-
-
-def _accesses(item: Map, function: MapFunction) -> Accesses:
-    return Accesses(item, function, item.extents, [1] * len(item.extents))
 
 
 def _places(indices: Sequence[str], number: str, sizes: Sequence[int]) -> Body:

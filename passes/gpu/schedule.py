@@ -61,7 +61,7 @@ def variants_with_costs(gpu: Gpu, item: Map, function: MapFunction) -> list[tupl
     """The plans of a map of a function, each with the sizes it is for, the last for all others; with their
     costs: of the whole map, or of an element where sizes are not known."""
     sizes = item.extents
-    accesses = Accesses(item, function, sizes, [1] * len(sizes))
+    accesses = Accesses(item, function)
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)
     candidates = [*thread_plans(accesses)]
     if sizes and is_flat(accesses):

@@ -119,12 +119,13 @@ class Loop:
 
 
 class Accesses:
-    """The pieces of a map's body, for these extents. An index whose loop runs by residue counts its
-    groups."""
+    """The pieces of a map's body, for these extents or its own. An index whose loop runs by residue counts
+    its groups."""
 
     def __init__(
-        self, item: Map, function: MapFunction, sizes: Sequence[Affine], factors: Sequence[int]
+        self, item: Map, function: MapFunction, sizes: Sequence[Affine] = (), factors: Sequence[int] = ()
     ) -> None:
+        sizes, factors = sizes or item.extents, factors or [1] * len(item.extents)
         self.map, self.function = item, function
         self.tensors = function.tensors()
         self.known = frozenset(function.sizes)
