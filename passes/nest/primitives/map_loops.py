@@ -338,8 +338,7 @@ def _arranged(body: Body, place: Mapping[str, int]) -> Body:
 
 
 def _sunk(loop: For, place: Mapping[str, int]) -> Body:
-    """A loop inside of those in it that are to be outside, and of what is around these; the body of each is in
-    order."""
+    """A loop inside of those in it that are to be outside, and of what is around these, each in order."""
     made: list[Statement] = []
     names: list[At | Know] = []
     kept: list[Statement] = []
