@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Tensor
-from tadc.passes.nest.emit import Scope, Target
-from tadc.passes.nest.nest import Body, Call, Nest
+from tadc.passes.nest.emit import Scope, Target, function_start
+from tadc.passes.nest.nest import Body, Call, Nest, Stage
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class Callee:
 
     nest: Nest
     tensors: tuple[str, ...]
+
+    @classmethod
+    def of(cls, nest: Nest) -> Callee:
+        """A nest and its own tensors."""
+        return cls(nest, tuple(tensor.name for tensor in nest.tensors))
 
     @property
     def computed(self) -> list[str]:
@@ -53,6 +59,13 @@ class Function:
     nest: Nest
     places: Sequence[int]
 
+    def passed(
+        self, operands: list[ir.Value], ranges: Sequence[Affine], low: BodyLowering, scope: Scope
+    ) -> str:
+        """Pass on values of the ranges, behind buffers and sizes; the function that takes all of these."""
+        operands += [low.affine([form], scope.point) for form in ranges]
+        return self.symbol
+
 
 class Calling(Target):
     """One thread of a CPU, which calls functions, by the names of their nests; tensors have buffers at some
@@ -67,8 +80,35 @@ class Calling(Target):
         nest, buffers = function.nest, dict[int, ir.Value]()
         for own, name in zip(nest.tensors, call.tensors, strict=True):
             buffers |= zip(self.places[own.name], scope.buffers[name], strict=False)
-        forms = (*(call.sizes or map(Affine.var, nest.sizes)), *call.ranges)
-        values = [low.affine([scope.form(form)], scope.point) for form in forms]
-        operands = [*(buffers[place] for place in function.places), *values]
-        callee = {"callee": ir.FlatSymbolRefAttr.get(function.symbol)}
+        sizes = call.sizes or map(Affine.var, nest.sizes)
+        operands = [buffers[place] for place in function.places]
+        operands += [low.affine([scope.form(form)], scope.point) for form in sizes]
+        values = [scope.form(form) for form in call.ranges]
+        symbol = function.passed(operands, values, low, scope)
+        callee = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         low.create("func.call", [], operands, scope.point, callee)
+
+    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
+        """A buffer for a tensor; of an index array whose elements are known, a constant."""
+        tensor = stage.tensor
+        if not tensor.elements:
+            return super().room(stage, low, scope)
+        place = function_start(scope.point)
+        function = place.block.owner.operation
+        i32 = ir.IntegerType.get_signless(32, low.context)
+        shape = [len(tensor.elements)]
+        type = ir.MemRefType.get(shape, i32)
+        name = f"{ir.StringAttr(function.attributes['sym_name']).value}.{tensor.name}"
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "sym_visibility": ir.StringAttr.get("private"),
+            "type": ir.TypeAttr.get(type),
+            "initial_value": ir.DenseElementsAttr.get(array("i", tensor.elements), type=i32, shape=shape),
+            "constant": ir.UnitAttr.get(),
+        }
+        before = ir.InsertionPoint(function)
+        ir.Operation.create("memref.global", attributes=attributes, loc=function.location, ip=before)
+        found = {"name": ir.FlatSymbolRefAttr.get(name)}
+        room = low.create("memref.get_global", [type], [], scope.point, found).results[0]
+        low.arrays[tensor.name] = IndexArray(room, tensor.shape)
+        return room

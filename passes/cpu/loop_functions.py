@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
-from tadc.passes.cpu.calls import Callee, Calling, Function
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.passes.cpu.calls import Callee, Calling, Function, calling
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row_nest
+from tadc.passes.cpu.step_functions import StepFunction
 from tadc.passes.cpu.step_nests import PHASES, STEPS, Follower, StepNest, Steps
-from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
+from tadc.passes.cpu.tape_nests import Saved, Taped, tape_nest
 from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
@@ -35,13 +36,14 @@ from tadc.passes.maps.buffers import (
     maps_of,
     symbol_of,
 )
+from tadc.passes.maps.checkpoints import Checkpoints, Leg
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
 from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.nest.emit import Scope, emit_body
-from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.nest import At, Body, Call, Nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.divided_ranges import BEGIN
 from tadc.passes.nest.shifted import shifted
@@ -166,7 +168,8 @@ class _Loops:
         self.functions: dict[str, Function] = {}
         self.callers: list[Scheduled] = []
         self.splits: set[str] = set()
-        self.tapes: dict[int, tuple[TapeLoops, ir.Value]] = {}
+        self.tensors = {t.name: t for t in in_memory(self.maps.tensors().values(), self.maps.windows)}
+        self.tapes: dict[int, tuple[str, Callee, list[Leg], Taped]] = {}
         self.scheduled: dict[int, Scheduled] = {}
 
     def lower(self) -> None:
@@ -232,7 +235,9 @@ class _Loops:
             if starts is not None:
                 operands.append(calls.given[self.places[starts][0]])
             kind = "split" if starts is None else "spread"
-            name = self.split(f"{name}.{kind}", operands, work, calls)
+            if isinstance(work, int):
+                work = calls.entry.index(work, calls.point)
+            name = self.split(f"{name}.{kind}", operands, work)
         calls.call(name, operands)
 
     def starts(self, item: Map, made: Made) -> str | None:
@@ -247,7 +252,8 @@ class _Loops:
         operands = calls.operands(places, self.maps.sizes)
         if plan.axes:
             operands += Ranges(plan, item.indices, item.extents).arguments(calls.entry, calls.point)
-            name = self.split(f"{name}.split", operands, plan.work or 0, calls)
+            work = calls.entry.index(plan.work or 0, calls.point)
+            name = self.split(f"{name}.split", operands, work)
         calls.call(name, operands)
 
     def made_of(
@@ -308,6 +314,10 @@ class _Loops:
         self.functions[nest.name] = function
         self.callers.append(Scheduled(None, nest))
 
+    def places_in(self, nest: Nest) -> list[int]:
+        """The places of the tensors of a nest."""
+        return sorted({place for tensor in nest.tensors for place in self.places[tensor.name]})
+
     def places_of(self, made: Made, item: Renamed) -> list[int]:
         """The places of a map's tensors, as those of the equal one that loops were made of."""
         # A tensor that is returned twice has several; one that another is computed in has those of that.
@@ -316,11 +326,16 @@ class _Loops:
             moved |= dict(zip(self.places[tensor], self.places[other], strict=False))
         return [moved[place] for place in made.places]
 
-    def split(self, name: str, operands: list[ir.Value], work: int | ir.Value, calls: Calls) -> str:
+    def run(self, body: Body, calls: Calls) -> None:
+        """Run statements in the entry."""
+        buffers = {name: tuple(calls.given[n] for n in places) for name, places in self.places.items()}
+        target = Calling(self.functions, self.places)
+        emit_body(body, calls.entry, Scope(calls.point, calls.forms, (), buffers, target=target))
+
+    def split(self, name: str, operands: list[ir.Value], work: ir.Value) -> str:
         """The name of a function that calls another by several threads; its last operand, about how many
         operations that takes."""
-        entry = calls.entry
-        operands.append(entry.index(work, calls.point) if isinstance(work, int) else work)
+        operands.append(work)
         if name not in self.splits:
             self.splits.add(self.declare(name, [v.type for v in operands]))
         return name
@@ -330,142 +345,102 @@ class _Loops:
         name, items = f"{self.name}.{chain[0][0]}.rows", [self.maps.maps[n] for n, _ in chain]
         near = near_tensors(items, self.maps, self.memory)
         made = [self.made_of(number, lambda plan=plan: plan, near) for number, plan in chain]
-        places = sorted({place for each in made for place in self.places_of(*each)})
         rows, count = items[0].marks.rows, items[0].extents[items[0].marks.row].constant
         parts = [self.callee(*each) for each in made]
         scales = (item.marks.rows // at_once(item) for item in items)
         called = f"{parts[0].nest.name}_rows"
         nest = row_nest(called, list(zip(parts, scales, strict=True)), self.maps.tensors(), count, rows)
+        places = self.places_in(nest)
         self.calling(Function(name, nest, places))
         operands = calls.operands(places, self.maps.sizes)
         operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
         work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
-        calls.call(self.split(f"{name}.split", operands, work, calls), operands)
+        work = calls.entry.index(work, calls.point)
+        calls.call(self.split(f"{name}.split", operands, work), operands)
 
     def call_sweep(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
         """Call the loops of maps that run along with a recurrence, or of one, some steps at a time."""
         name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
-        places, parts = set[int](), list[Follower]()
-        for (number, plan), item in zip(chain, items, strict=True):
-            symbol = f"{self.name}.{number}"
-            used, plan = self.map(number, symbol, plan)
-            nest = self.scheduled[number].nest
+        parts = list[Follower]()
+        for (n, plan), item in zip(chain, items, strict=True):
+            symbol = f"{self.name}.{n}"
+            used, plan = self.map(n, symbol, plan)
+            nest = self.scheduled[n].nest
             self.functions[nest.name] = Function(symbol, nest, used)
-            callee = Callee(nest, tuple(tensor.name for tensor in nest.tensors))
+            callee = Callee.of(nest)
             parts.append(Follower(callee, item, plan.divided, grain_in_steps(item, plan), plan.work))
-            places |= set(used)
-        places = sorted(places)
         steps = Steps(parts)
         again = [part for part in parts if part.item.marks.tape is not None]
+        number = items[0].marks.chain
         if again:
-            self.range_of_steps(name, places, replace(steps, in_range=True))
-            self.range_of_steps(f"{name}.again", places, Steps(again, in_range=True, leads=steps.leader))
-            self.call_tape(name, places, [part.item for part in again], steps.leader.item, calls)
-        elif items[0].marks.chain in self.tapes:
-            self.range_of_steps(name, places, replace(steps, in_range=True))
-            tape, stack = self.tapes[items[0].marks.chain]
-            self.add(tape.back(name, [self.buffer_type(n) for n in places]))
-            calls.call(f"{tape.name}.back", [*calls.operands([*tape.places, *places], ()), stack])
+            tape, leader = again[0].item.marks.tape, steps.leader
+            assert tape is not None
+            there = self.range_of_steps(name, replace(steps, in_range=True))
+            taken = there
+            if len(again) < len(parts):
+                leads = Steps(again, in_range=True, leads=leader)
+                taken = self.range_of_steps(f"{name}.again", leads)
+            checkpoints = Checkpoints(steps.count.constant, tape)
+            taped = Taped(steps.count.constant, leader.sweep.down, self.saved([each.item for each in again]))
+            for each in taped.saved:
+                places = self.places_in(each.copy)
+                self.calling(Function(f"{name}.copy.{places[0]}", each.copy, places))
+            self.tapes[tape.back] = name, taken, checkpoints.back, taped
+            self.call_tape(f"{name}.first", checkpoints.there, (there, None), taped, calls)
+        elif number is not None and number in self.tapes:
+            back = self.range_of_steps(name, replace(steps, in_range=True))
+            first, taken, legs, taped = self.tapes[number]
+            self.call_tape(f"{first}.back", legs, (taken, back), taped, calls)
         else:
-            self.steps(name, places, steps)
-            operands, entry, point = calls.operands(places, self.maps.sizes), calls.entry, calls.point
-            phases = entry.index(1, point)
-            if not steps.is_free:
-                rounds = [form.substitute(calls.forms) for form in steps.rounds.forms]
-                rounds = entry.extreme("affine.max", rounds, point)
-                phases = entry.affine([rounds * len(steps.stages)], point)
-            self.call_steps(name, operands, steps, phases, lambda: self.work_of(steps, calls), calls)
+            function = self.steps(name, steps)
+            rounds = Names({*self.tensors, *self.maps.sizes}).new("rounds")
+            self.run((At(rounds, steps.rounds), function.call(Affine.var(rounds))), calls)
 
-    def steps(self, name: str, places: Sequence[int], steps: Steps) -> None:
+    def steps(self, name: str, steps: Steps) -> StepFunction:
         """Define a function over buffers and sizes, and over phases of steps, that calls the parts for these;
         where they are in a range, over the step that it begins with too."""
         more = (*STEPS[:1], *PHASES) if steps.in_range else PHASES
-        windows, sizes = self.maps.windows, self.maps.sizes
-        tensors = {tensor.name: tensor for tensor in in_memory(self.maps.tensors().values(), windows)}
-        making = StepNest(steps, Names({*tensors, *sizes}))
+        making = StepNest(steps, Names({*self.tensors, *self.maps.sizes}))
         called = "_".join([steps.parts[0].callee.nest.name, *name.removeprefix(self.name).split(".")[2:]])
-        nest = making.nest(called, tensors, sizes, self.maps.known)
-        self.calling(Function(name, nest, places), more, making.forms)
+        nest = making.nest(called, self.tensors, self.maps.sizes, self.maps.known)
+        function = StepFunction(name, nest, self.places_in(nest), making, self.split)
+        self.calling(function, more, making.forms)
+        return function
 
-    def call_steps(
-        self,
-        name: str,
-        operands: list[ir.Value],
-        steps: Steps,
-        phases: ir.Value,
-        work: Callable[[], ir.Value],
-        calls: Calls,
-    ) -> None:
-        """Call a function over phases for so many, by several threads if they divide something; `work` says
-        about how many operations that takes."""
-        entry, point = calls.entry, calls.point
-        if not steps.is_divided:
-            ends = entry.index(0, point), phases, entry.index(0, point), entry.index(1, point)
-            calls.call(name, [*operands, *ends])
-            return
-        most = [extent.floordiv(grain).substitute(calls.forms) for extent, grain in steps.divided.items()]
-        operands += [phases, entry.affine(most, point, "affine.max")]
-        calls.call(self.split(f"{name}.turns", operands, work(), calls), operands)
-
-    def work_of(self, steps: Steps, calls: Calls) -> ir.Value:
-        """About how many operations all steps take."""
-        entry, point = calls.entry, calls.point
-        counted = [operations_of(part.item) if part.work is None else part.work for part in steps.parts]
-        known = sum(work for work in counted if isinstance(work, int))
-        work = entry.index(known, point)
-        for each in counted:
-            if not isinstance(each, int):
-                value = counted_value(each, calls.forms, entry, point)
-                work = entry.create("arith.addi", [work.type], [work, value], point).results[0]
-        return work
-
-    def range_of_steps(self, name: str, places: Sequence[int], steps: Steps) -> None:
+    def range_of_steps(self, name: str, steps: Steps) -> Callee:
         """Define a function over buffers of known sizes and a range of steps."""
-        self.steps(f"{name}.phases", places, steps)
-        block, low = self.define(name, places, STEPS, is_caller=True), BodyLowering(self.function.context)
-        point, (*buffers, begin, end) = ir.InsertionPoint(block), block.arguments
-        calls = Calls(low, point, buffers, {}, {})
-        taken = low.variable(end) - low.variable(begin)
-        phases = low.affine([taken * len(steps.stages)], point)
-        each = sum(part.work or 0 for part in steps.parts) // max(steps.count.constant, 1)
+        function = self.steps(f"{name}.phases", steps)
+        begin, end = map(Affine.var, STEPS)
+        known = (Constraint(begin), Constraint(end - begin), Constraint(steps.count - end))
+        call, called = function.call(end - begin, begin), function.nest.name.removesuffix("_phases")
+        nest = calling(called, [Callee.of(function.nest)], self.tensors, STEPS, known, (call,))
+        self.calling(Function(name, nest, self.places_in(nest)))
+        return Callee.of(nest)
 
-        def work() -> ir.Value:
-            return low.affine([taken * each], point)
-
-        self.call_steps(f"{name}.phases", [*buffers, begin], steps, phases, work, calls)
-        low.create("func.return", [], [], point)
-
-    def call_tape(
-        self, name: str, places: Sequence[int], items: Sequence[Map], leader: Map, calls: Calls
-    ) -> None:
-        """Call the loops of a chain, of which these maps run again, with room for the steps that it saves."""
-        tape, sweep = items[0].marks.tape, leader.marks.sweep
-        assert tape is not None
-        assert sweep is not None
-        stack = stack_of(tape, calls.entry, calls.point)
-        count, types = leader.extents[sweep.index].constant, [self.buffer_type(n) for n in places]
-        saved = [
-            Saved(places.index(self.places[tensor.name][0]), window, item.marks.tape.depth)
+    def saved(self, items: Sequence[Map]) -> list[Saved]:
+        """The tensors of maps of which states are saved."""
+        windows = self.maps.windows
+        return [
+            Saved(self.tensors[tensor.name], window, item.marks.tape.depth)
             for item in items
             for tensor in item.tensors
-            if item.marks.tape is not None and (window := self.maps.windows.get(tensor.name)) is not None
+            if item.marks.tape is not None and (window := windows.get(tensor.name)) is not None
         ]
-        loops = TapeLoops(name, places, types, tape, sweep.down, count, saved)
-        self.add(loops.first())
-        self.tapes[tape.back] = loops, stack
-        calls.call(f"{name}.first", [*calls.operands(places, ()), stack])
 
-    def buffer_type(self, place: int) -> ir.Type:
-        """The type of the buffer at a place."""
-        return self.buffers.type_of(self.buffers.tensors[place])
-
-    def add(self, text: str) -> None:
-        """Take the functions that a module defines, as text, before the one that is lowered."""
-        module = ir.Module.parse(text, self.function.context)
-        for made in [op.operation for op in module.body.operations]:
-            if made.regions[0].blocks:
-                made.detach_from_parent()
-                ir.InsertionPoint(self.function).insert(made)
+    def call_tape(
+        self,
+        name: str,
+        legs: Sequence[Leg],
+        chains: tuple[Callee, Callee | None],
+        taped: Taped,
+        calls: Calls,
+    ) -> None:
+        """Call the loops of a chain that goes through legs."""
+        called = f"{chains[0].nest.name}_{name.rpartition('.')[2]}"
+        nest = tape_nest(called, legs, chains, taped, self.tensors)
+        self.calling(Function(name, nest, self.places_in(nest)))
+        call = Call(nest.name, tuple(t.name for t in nest.tensors), (ZERO, Affine.const(len(legs))))
+        self.run((call,), calls)
 
     def map(
         self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None

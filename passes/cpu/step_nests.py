@@ -145,6 +145,12 @@ class StepNest:
         known = (*known, *self.known(ranges))
         return calling(name, callees, tensors, tuple(ranges), known, self.body(), sizes)
 
+    def whole(self, phases: Affine, *begin: Affine) -> tuple[Affine, ...]:
+        """The values of the ranges for all of so many phases."""
+        steps, extents = self.steps, [end for extent in self.ranges for end in (ZERO, extent)]
+        all_phases = () if steps.is_free else (ZERO, phases)
+        return (*begin, *all_phases, *((ZERO, *extents) if steps.is_divided else ()))
+
     def forms(
         self,
         given: Sequence[ir.Value],

@@ -3,11 +3,14 @@
 Griewank and Walther, Algorithm 799: revolve, ACM Transactions on Mathematical Software 26 (2000): with s
 states at hand, each step taken at most r times, as many as β(s, r) = (s + r)! / s! r! steps can be gone back
 over.
-`passes/cpu/tape_loops.py` makes the loops.
+`passes/cpu/tape_nests.py` makes the loops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import comb
 
 from tadc.passes.maps.map import Tape
@@ -78,3 +81,58 @@ def repetitions(steps: int, states: int) -> int:
         times += 1
         most = most * (states + times) // times
     return times
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A leg of the way along a recurrence and back: the state `restore` is restored, steps are taken from
+    `begin` to before `end`, the state after them is saved as `save`, and another recurrence goes back over
+    its steps from `back_begin` to before `back_end`. States are numbered from 1 on; 0 is none."""
+
+    restore: int
+    begin: int
+    end: int
+    save: int
+    back_begin: int
+    back_end: int
+
+
+class Checkpoints:
+    """The legs of a recurrence of `count` steps, which saves states as its tape says: `there`, from the first
+    step to the last, and `back`."""
+
+    def __init__(self, count: int, tape: Tape) -> None:
+        self.tape, self.saved = tape, [-1]
+        self.there = list(self._to(-1, first_state(count, tape), count - 1))
+        self.back = list[Leg]()
+        starts = [
+            step
+            for step in range(tape.block, count, tape.block)
+            if 0 <= count - 1 - step + tape.ahead < count - 1
+        ]
+        for begin, end in pairwise([0, *starts, count]):
+            legs = self._again(count - 1 - begin + tape.ahead) if begin else [Leg(0, 0, 0, 0, 0, 0)]
+            legs[-1] = replace(legs[-1], back_begin=begin, back_end=end)
+            self.back += legs
+
+    def _again(self, here: int) -> list[Leg]:
+        """From the last state that is saved to a step that is to be at hand."""
+        wanted = max(here - self.tape.fresh, -1)
+        while self.saved[-1] > wanted:
+            self.saved.pop()
+        start, slot = self.saved[-1], len(self.saved) - 1
+        first, *legs = self._to(start, wanted, here)
+        return [replace(first, restore=slot), *legs]
+
+    def _to(self, start: int, wanted: int, here: int) -> Iterator[Leg]:
+        """From a step to another, with states that are saved on the way, and on `here`."""
+        while start < wanted:
+            steps = -(-(wanted - start) // self.tape.block) + 1
+            ahead = next_state(steps, self.tape.slots + 2 - len(self.saved))
+            end = wanted - (steps - ahead - 1) * self.tape.block
+            if end == wanted:
+                break
+            yield Leg(0, start + 1, end + 1, len(self.saved), 0, 0)
+            self.saved.append(end)
+            start = end
+        yield Leg(0, start + 1, here + 1, 0, 0, 0)

@@ -220,6 +220,8 @@ class Tensor:
     below: Affine | None = None
     increasing: bool = False
     owner_of: str = field(default="", compare=False)
+    elements: tuple[int, ...] = ()
+    """Those of an index array, in order, if they are known."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ class Pair:
             return steps_taken(self.count, _with_block(tape, block, slots(block)))
 
         blocks = dict.fromkeys(int(BLOCKS**n) for n in range(int(log(room // step + 1, BLOCKS)) + 1))
-        best = min(blocks, key=taken)
+        few = [block for block in blocks if self.count <= block * MOST_SLOTS] or [max(blocks)]
+        best = min(few, key=taken)
         return self.taped(function, best, slots(best))
 
     def taped(self, function: MapFunction, block: int, slots: int) -> MapFunction:

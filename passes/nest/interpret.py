@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from tadc.passes.maps.map import Tensor
 from tadc.passes.nest import scalars
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.to_python import Fault, Source, TooLong
+from tadc.passes.nest.to_python import Fault, Source, TooLong, Unwritten
 
-__all__ = ["Accesses", "Fault", "Run", "TooLong", "interpret"]
+__all__ = ["Accesses", "Fault", "Run", "TooLong", "Unwritten", "interpret"]
 
 Accesses = Counter[tuple[str, int]]
 """How often each element of each tensor, by its number in row-major order."""

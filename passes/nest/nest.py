@@ -139,12 +139,13 @@ class Compute:
 @dataclass(frozen=True)
 class Call:
     """Runs another nest: over tensors in the place of its own, at values of its ranges; its sizes are those
-    here that have their names, or these."""
+    here that have their names, or these. Several `threads` may each take a part of the ranges."""
 
     nest: str
     tensors: tuple[str, ...]
     ranges: tuple[Affine, ...] = ()
     sizes: tuple[Affine, ...] = ()
+    threads: bool = False
 
 
 Statement = For | If | At | Know | Stage | Compute | Call

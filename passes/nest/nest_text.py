@@ -70,14 +70,15 @@ SIGNS: dict[str, str] = {name: sign for sign, name in OPERATORS.items()}
 PATTERNS: dict[type, str] = {
     Nest: "[[sizes {sizes:sizes=}\n]][[ranges {ranges:ranges=}\n]][[known {known=}\n]]"
     "[[in_blocks {block}\n]]",
-    Tensor: "{name:new tensor}: {type}[{shape}][[ below {below}]][[ increasing{increasing}]]",
+    Tensor: "{name:new tensor}: {type}[{shape}][[ below {below}]][[ increasing{increasing}]]"
+    "[[ of ({elements:elements})]]",
     For: "for {index} = {start} to {stop}[[ step {step=1}]][[ reach {reach}]][[ group {group}]]"
     "[[ {kind=seq}]][[ teams {teams}]] {body}",
     If: "if {rows} {then}[[ else {otherwise}]]",
     At: "at {index} = {value}",
     Know: "know {rows}",
     Stage: "stage {tensor} in {space}",
-    Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]]",
+    Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]][[ by threads{threads}]]",
     Compute: "compute[[ interleaved {interleaved}]][[ within {within}]]",
     Extreme: "{which:extreme}({forms})",
     Either: "if {rows} then {then} else {otherwise}",
@@ -101,6 +102,7 @@ NESTS = Grammar(
         "tensor": plain(str, lambda reader: reader.known_tensor()),
         "new tensor": plain(str, lambda reader: reader.name("a tensor such as `a: f32[N]`")),
         "known tensors": listed(lambda reader: reader.known_tensor()),
+        "elements": listed(lambda reader: reader.integer()),
         "used": plain(str, lambda reader: reader.used()),
         "Type": one_of(TYPES, "element type"),
         "Kind": one_of(get_args(LoopKind), "kind of loop"),

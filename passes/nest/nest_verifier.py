@@ -6,7 +6,7 @@ number of times, the same at all points, with at most one of lanes around a comp
 
 Tried, by interpreting the nest at a few small sizes where it takes no more than `MOST_ACCESSES`: nothing is
 read before it is written, and every element of what it computes is; the latter only of a nest without ranges,
-which are parts of all elements.
+which are parts of all elements, and may go on with what others began to compute.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Loa
 from tadc.passes.nest.block_types import type_mistakes
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
 from tadc.passes.nest.form_text import rows_text
-from tadc.passes.nest.interpret import Fault, TooLong, interpret
+from tadc.passes.nest.interpret import Fault, TooLong, Unwritten, interpret
 from tadc.passes.nest.loop_bounds import bound_forms, indices_of, turns_of
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import At, Body, Bound, Call, Compute, For, If, Know, Nest, Stage, Statement, Store
@@ -423,6 +423,11 @@ def _tried(nest: Nest, called: Mapping[str, Nest]) -> Iterator[Mistake]:
             run = interpret(nest, arrays, values, MOST_ACCESSES, called)
         except TooLong:
             continue
+        except Unwritten as fault:
+            if nest.ranges and fault.tensor in nest.computed:
+                continue
+            yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
+            return
         except Fault as fault:
             yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
             return

@@ -41,6 +41,10 @@ class Fault(Exception):
         self.message, self.tensor, self.node = message, tensor, node
 
 
+class Unwritten(Fault):
+    """A read of an element that nothing wrote."""
+
+
 class TooLong(Exception):
     """A nest that reads or writes a tensor more often than asked for."""
 
@@ -134,7 +138,8 @@ class Source:
         """The functions that access a tensor: `x_load(i, j, node)`, `x_store(i, j, value, node)`."""
         own, dimensions = self.called(tensor.name), range(len(tensor.shape))
         if not recorded:
-            self.put(f"{own}_data = [None] * {'*'.join(['1', *map(self.form, tensor.shape)])}")
+            data = list(tensor.elements) or f"[None] * {'*'.join(['1', *map(self.form, tensor.shape)])}"
+            self.put(f"{own}_data = {data}")
         for n, extent in enumerate(tensor.shape):
             self.put(f"{own}_n{n} = {self.form(extent)}")
         at, shape = ("".join(f"{name}{n}, " for n in dimensions) for name in ("i", f"{own}_n"))
@@ -165,13 +170,14 @@ class Source:
             raise Fault("what is said to be known does not hold", tensor, what)
         place = f"`{tensor}[{', '.join(map(str, at))}]`"
         if shape is None:
-            raise Fault(f"{place} is read, but nothing wrote it", tensor, what)
+            raise Unwritten(f"{place} is read, but nothing wrote it", tensor, what)
         raise Fault(f"{place} is outside of its shape {list(shape)}", tensor, what)
 
     def access(self, kind: str, tensor: str, at: Iterable[Affine], node: object, *more: str) -> str:
         """A call of a function that accesses a tensor."""
+        number = len(self.nodes)
         self.nodes.append((tensor, node))
-        arguments = [*map(self.form, at), *more, str(len(self.nodes) - 1)]
+        arguments = [*map(self.form, at), *more, str(number)]
         return f"{self.called(tensor)}_{kind}({', '.join(arguments)})"
 
     # -- statements ----------------------------------------------------------------------------
