@@ -251,7 +251,7 @@ LIMITS = {
     "passes/gpu": 4_128,
     "passes/maps": 6_455,
     "passes/nest": 9_035,
-    "passes/rewrites": 7_190,
+    "passes/rewrites": 7_210,
     "passes/schedule": 4_780,
     "passes/supports": 2_150,
     "passes/terms": 4_190,

@@ -4,8 +4,8 @@
 
 Where `dst[e] = n`, what the sum adds is a value of e, the one that d has too. Sums are written so here:
 - with `dst[e]` in the place of n;
-- over e around the other indices of a sum, as what is over these is a value of e: `sum{e} (sum{f} …)`;
-- a minus in front of the sum: two tensors may have a value and its negative.
+- the sum over e around those over other indices, as these are a value of e then: `sum{e} (sum{f} …)`;
+- a minus in front of all: two tensors may have a value and its negative.
 
 What is worth it then becomes a tensor with an element for each e. Loops over fibres, which come later
 (`tad-fibres`), know n.
@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Domain, Reduce, Term, bottom_up, index_forms, reachable
+from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, bottom_up, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint, Lookup
-from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.algebra import Algebra, is_const
 
 Opened = tuple[dict[str, str], Domain, Term]
 """The indices of a reduction, each with the name that a person reads, its domain and its body."""
@@ -57,14 +57,26 @@ class _Walk:
         term = node
         if any(new is not old for new, old in zip(below, node.below, strict=True)):
             term = self.terms.rebuild(node, below)
+        if isinstance(term, Guard | Select):
+            return self.in_front(term)
         return self.reduction(term) if isinstance(term, Reduce) else term
+
+    def in_front(self, term: Guard | Select) -> Term:
+        """A choice of a value or 0 with its minus in front."""
+        algebra = self.algebra
+        if not is_const(term.otherwise, 0) or not algebra.is_negative(term.then):
+            return term
+        return algebra.apply("neg", algebra.branch(term, algebra.neg(term.then)))
 
     def reduction(self, term: Reduce) -> Term:
         """A reduction over elements, those over other indices in it; its minus in front if it is a sum."""
         if term.kind == "sum" and self.algebra.is_negative(term.below[0]):
             positive = self.rebuilt(term, self.algebra.neg(term.below[0]))
             return self.algebra.apply("neg", self.reduction(positive))
+        inner = term.below[0]
         if not _told(term.binders, term.domain):
+            if isinstance(inner, Reduce) and inner.kind == term.kind and _told(inner.binders, inner.domain):
+                return self.turned(term)
             return term
         opened = self.opened(term)
         binders, domain, _ = opened
@@ -86,6 +98,16 @@ class _Walk:
         made = self.terms.rebuild(term, [body])
         assert isinstance(made, Reduce)
         return made
+
+    def turned(self, term: Reduce) -> Term:
+        """`sum{f} (sum{e: dst[e] = n} …)` as `sum{e: dst[e] = n} (sum{f} …)`."""
+        binders, domain, inner = self.opened(term)
+        assert isinstance(inner, Reduce)
+        own, rows, body = self.opened(inner)
+        if any(not row.form.variables.isdisjoint(binders) for row in rows):
+            return term
+        told = _told(own, rows)
+        return self.nested(term, tuple(own), (own | binders, (*rows, *domain), body), told)
 
     def nested(self, term: Reduce, outer: Sequence[str], opened: Opened, told: dict[str, Affine]) -> Term:
         """The reduction over some of the indices, around that over the others, where what is told is put."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tadc
+from tadc.analysis.statistics import compiled_work
 from tadc.passes.maps.map import Fold
 from tests.nest.programs import maps_of_program
 
@@ -38,6 +40,28 @@ def test_messages_are_computed_once() -> None:
 def test_what_a_tensor_holds_is_read_at_elements() -> None:
     """The gradient of what is added in `z` reads `z[dst[e]]`."""
     assert len(_folds(ATTENTION, "logsumexp")) == 1
+
+
+SUMS = "src: index[5000] in 300; dst: index[5000] in 300; x: f64[300, 4]; w: f64[4]\n"
+SPELLINGS = {
+    "sums in another order": (
+        "z[e: 5000] = sum{f: 4} (exp(x[src[e], f] - x[dst[e], f])*w[f])",
+        "y[n: 300] = sum{e: dst[e] = n} (sum{f: 4} (exp(x[src[e], f] - x[n, f])*w[f]))",
+        "y[n: 300] = sum{f: 4} (sum{e: dst[e] = n} (exp(x[src[e], f] - x[n, f])*w[f]))",
+    ),
+    "another sign": (
+        "z[e: 5000] = select(x[src[e], 0] > x[dst[e], 0], exp(x[src[e], 1]*x[dst[e], 1]), 0)",
+        "y[n: 300] = -sum{e: dst[e] = n} (select(x[src[e], 0] > x[n, 0], exp(x[src[e], 1]*x[n, 1]), 0))",
+        "y[n: 300] = sum{e: dst[e] = n} (select(x[src[e], 0] > x[n, 0], -exp(x[src[e], 1]*x[n, 1]), 0))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_what_a_sum_shares_does_not_depend_on_its_spelling(name: str) -> None:
+    shared, *texts = SPELLINGS[name]
+    one, other = (compiled_work(tadc.function(f"{SUMS}{y}\n{shared}").program, "value") for y in texts)
+    assert one == other
 
 
 def test_gradients() -> None:
