@@ -122,6 +122,8 @@ class _Fusion:
         for step in self.steps or ():
             computed = {tensor.name for reads in self.maps for tensor in reads.item.tensors}
             self.where.check_known(step, step.tensors, computed)
+            if len(set(step.tensors)) < 2:
+                self.where.refuse(step, "it names one tensor", "name those that are computed in one nest")
         for reads in self.maps:
             group = self.joined(reads) if self.steps is None else self.given(reads)
             if group is None:

@@ -210,6 +210,7 @@ def test_what_is_inlined_is_stored_by_no_other_name() -> None:
         ("function y inline tt", "inline tt", "did you mean `t`?"),
         ("function y merge t, y", "merge t, y", "`y` has other elements"),
         ("function y merge t, z", "merge t, z", "no tensor `z`"),
+        ("function y merge t", "merge t", "names one tensor"),
         ("function y keep t", "keep t", "not the same in all calls"),
         ("function y fill t", "fill t", "not 0 but on thin sets"),
         ("function y store t", "store t", "no tensor `t`"),
