@@ -21,8 +21,7 @@ from tadc.passes.nest.nest import Body, Call, Compute, For, If, Nest, Stage, Sta
 
 @dataclass(frozen=True)
 class Saved:
-    """A tensor of which states are saved, its window,
-    and how many steps a state has."""
+    """A tensor of which states are saved, its window, and how many steps a state has."""
 
     tensor: Tensor
     window: Window

@@ -44,6 +44,11 @@ def test_every_pass_of_the_catalogue_can_be_switched_off() -> None:
     assert {name for name in functions if f"catalogue:{name}" not in switched} == NEEDED
 
 
+def test_the_table_has_each_mechanism() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| \d+ \|", mechanisms.PAGE.read_text("utf-8"), re.M)
+    assert sorted(rows) == sorted(switch.name for switch in SWITCHES)
+
+
 def test_a_program_that_one_changes_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mechanisms, "BUDGET", 0.0)
     monkeypatch.setattr(mechanisms, "LEAST", 1)
