@@ -123,7 +123,7 @@ class Fold:
 
     def is_counted(self, index: str) -> bool:
         """Whether an index has a known number of values from 0 on, whatever other rows say."""
-        own = {row.form for row in self.rows if row.form.variables == {index} and not row.equality}
+        own = {row.form for row in self.rows if [*row.form.variables] == [index] and not row.equality}
         return Affine.var(index) in own and any(form.coefficient(index) == -1 for form in own)
 
     @property
