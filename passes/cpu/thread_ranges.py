@@ -11,7 +11,7 @@ from tadc.lattice.fibre import ranges_in
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Map, Tensor
 from tadc.passes.nest.primitives.divided_ranges import PART, RANGE, SECOND
-from tadc.passes.nest.steps import Cut, Threads
+from tadc.passes.nest.steps import Cut, Split, Threads
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.thread_division import FEW, Division
 
@@ -78,9 +78,11 @@ class Ranges:
         """
         extent, tiling = self.extents[axis], self.plan.tiling
         if self.plan.given is not None:
-            is_cut = any(isinstance(step, Cut) for step in self.plan.given)
+            steps = self.plan.given
+            tails = {step.tail for step in steps if isinstance(step, Split) and step.index == axis}
+            is_cut = any(isinstance(step, Cut) for step in steps)
             grain = self.grain(axis)
-            return extent.floordiv(grain) * grain if is_cut else extent
+            return extent.floordiv(grain) * grain if is_cut and tails & {"overlap", "again"} else extent
         if tiling is None or tiling.packed is None or tiling.packed.block is None:
             return extent
         tile = tiling.extent(axis)

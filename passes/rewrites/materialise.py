@@ -61,7 +61,7 @@ from tadc.passes.terms.costs import (
     points,
     width,
 )
-from tadc.passes.terms.element_terms import has_fibres
+from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
@@ -346,10 +346,11 @@ class _Body:
         return self.mover.move(term, self.places[at], self.owner, self.new, uses, anywhere)
 
     def is_tensor(self, at: int, term: Term) -> bool:
-        """Whether a term is what its definition is, element by element."""
+        """Whether a term is what its definition is, element by element. A sum over fibres may be one over
+        other elements too."""
         own = self.definition
         return (
-            not (self.derivative or own.is_output)
+            not (self.derivative or own.is_output or has_fibres(term))
             and at == 0
             and term is own.body
             and term.free.issuperset(own.indices)
@@ -358,6 +359,8 @@ class _Body:
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
         all indices around it, so that its cotangent is summed up before it is passed on."""
+        if leaves_out_several(term):
+            return False
         if self.only is not None and not (self.only(term) or self.scattered(at, term)):
             return False
         if not self.derivative or isinstance(term, Reduce):

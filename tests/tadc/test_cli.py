@@ -77,7 +77,7 @@ def test_every_stage(capsys, paper, stage):
     assert code == 0, err
     # Maps so small have no steps.
     text = written.read_bytes()
-    assert text.startswith(b"map f") if stage == "schedule" else len(text) > 100
+    assert text.startswith(b"function f") if stage == "schedule" else len(text) > 100
 
 
 def test_a_stage_can_be_taken_up_again(capsys, paper):

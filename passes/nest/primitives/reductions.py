@@ -217,14 +217,12 @@ def cut(nest: Nest, step: Cut) -> Nest:
                 raise DoesNotFit(f"more than this reduction is in `{step.inside}`")
             known = (*nest.known, *(row for fact in Loops().inside(loop) for row in fact[0]))
             own = replace(nest, body=loop.body, ranges=(*nest.ranges, loop.index), known=known)
-            return (replace(loop, body=cut(own, replace(step, inside="")).body),)
+            alone = replace(step, inside="")
+            return (replace(loop, body=(_one_by_one(own, alone) or cut(own, alone)).body),)
 
         return rw.with_loops(nest, step.inside, within)
     fold = _the_value(nest, step.fold)
     lower, upper = _ends(nest, fold, step.index)
-    if step.steps == len(lower) == len(fold.indices) == 1:
-        if all(implied(form - lower[0], nest.known) for form in upper):
-            return _one_by_one(nest, step, lower[0], upper)
     first, stop, last, end = (f"{step.outer}_{word}" for word in ("first", "stop", "last", "end"))
     start, limit, outer, index = (Affine.var(name) for name in (first, stop, step.outer, step.index))
     bounds: Body = (
@@ -257,9 +255,16 @@ def cut(nest: Nest, step: Cut) -> Nest:
     return replace(nest, body=(*bounds, loop))
 
 
-def _one_by_one(nest: Nest, step: Cut, lower: Affine, upper: Sequence[Affine]) -> Nest:
-    """A reduction over one index, which has a value always, is a loop over it: none is left inside."""
-    kind, at = _the_value(nest, step.fold).kind, Renaming(forms={})
+def _one_by_one(nest: Nest, step: Cut) -> Nest | None:
+    """A reduction over one index, which has a value always, is a loop over it, and none is left inside; None
+    of any other."""
+    value = _the_value(nest, step.fold)
+    lowest, upper = _ends(nest, value, step.index)
+    if not step.steps == len(lowest) == len(value.indices) == 1:
+        return None
+    lower, kind, at = lowest[0], value.kind, Renaming(forms={})
+    if not all(implied(form - lower, nest.known) for form in upper):
+        return None
 
     def one(let: Let) -> tuple[Let, ...]:
         if step.fold not in let.names or not isinstance(fold := let.value, Fold):
