@@ -18,7 +18,6 @@ PROGRAMS = {each.name: each for each in (*WORKLOADS, *EVERYDAY)}
 QUICK = ("softmax", "mean-pool", "heat-steps")
 OTHERS = (
     "matmul",
-    "conv-transposed",
     "cubic",
     "max-pool",
     "stencil",
