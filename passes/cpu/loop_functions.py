@@ -465,8 +465,8 @@ class _Loops:
                 body.erase()
                 plan = plan.smaller(code)
                 body = self.outline(number, name, places, plan, near)
-        if is_small(operations_in(body), plan, self.machine):
-            body.attributes["llvm.optsize"] = ir.UnitAttr.get()
+            if plan.is_plain and is_small(operations_in(body), plan, self.machine):
+                body.attributes["llvm.optsize"] = ir.UnitAttr.get()
         return places, plan
 
     def outline(

@@ -98,11 +98,10 @@ class Plan:
 
 
 def is_small(code: int, plan: Plan, machine: CpuMachine) -> bool:
-    """Whether so many operations, the loops of a plan, are compiled for the size of their code: they compute
-    single elements, and too few of these."""
-    if not machine.least_work or plan.work is None or not plan.is_plain:
-        return False
-    return TINY * plan.work < machine.least_work or not is_worth(code, plan.work)
+    """Whether so many operations, the loops of a plain plan, are compiled for the size of their code: they
+    compute too few elements."""
+    is_tiny = plan.work is not None and TINY * plan.work < machine.least_work
+    return is_tiny or not is_worth(code, plan.work)
 
 
 def is_worth(code: int, work: int | None) -> bool:

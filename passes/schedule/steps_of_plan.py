@@ -100,14 +100,14 @@ class _Steps:
             return (Points(set_in_place(self.map)),)
         if self.plan.recurrence is not None and self.plan.recurrence.order is not None:
             return ()
-        self.reorder([self.loops[name].tile for name in self.tiling.order])
+        self.steps.append(Reorder(tuple(self.loops[name].tile for name in self.tiling.order)))
         self.peel()
         self.divide()
         self.residues()
         self.reductions()
         self.split()
         self.cut()
-        self.reorder(self.order())
+        self.steps.append(Reorder(tuple(self.order())))
         self.kinds()
         self.stage()
         self.registers()
@@ -133,10 +133,6 @@ class _Steps:
         if part.rows and tile > 1 and tiles <= FEW_TILES and self.tiling.packed is None:
             return Parts(part.factor)
         return part
-
-    def reorder(self, wanted: list[str]) -> None:
-        """The loops in another order."""
-        self.steps.append(Reorder(tuple(wanted)))
 
     def peel(self) -> None:
         """Full parts."""
