@@ -324,12 +324,6 @@ SWITCHES = [
         "prefetch",
     ),
     Switch(
-        "prefetch of runs",
-        "of these, in the order of memory",
-        {"schedule.search:prefetch_runs": _always({})},
-        " run",
-    ),
-    Switch(
         "cache sets", "tiles whose rows would share one are smaller", {"schedule.cost:lines_lost": _always(0)}
     ),
     Switch("loop order", "loops in the order of least lines", {"schedule.search:loop_order": _order}),

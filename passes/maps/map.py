@@ -149,13 +149,12 @@ class Fold:
 class Ask:
     """Asks for the line of an element, which may be outside of its tensor, to be brought near.
 
-    In a fold, before each step, or before all `every` steps of its innermost loop; `far` to the second cache.
+    In a fold, before each step, or before all `every` steps of its innermost loop.
     """
 
     tensor: str
     at: tuple[Affine, ...]
     every: int = 1
-    far: bool = False
 
 
 Value = Number | IndexNumber | Load | Apply | Choice | Fold | Ask

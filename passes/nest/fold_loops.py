@@ -394,7 +394,7 @@ class FoldLoops:
             names = body.tile.along(frozenset[str]().union(*(form.variables for form in place)))
             for copy in body.tile.points(names):
                 there = [at(form, copy) for form in place]
-                body.lanes.prefetch(body.buffers[ask.tensor], there, here.point, nearest=not ask.far)
+                body.lanes.prefetch(body.buffers[ask.tensor], there, here.point)
 
     def one_loop(
         self, name: str, ends: tuple[ir.Value, ir.Value, int], carried: Made, fill: Fill, point: Point

@@ -4,8 +4,7 @@
 
 A field in braces is written and read by its type, or by the kind behind a colon; conditions `{rows@indices}`
 are about the names in another field; `{indices,counts}` are pairs of what two fields have. What is in double
-brackets is left out where its fields are as usual: as their defaults, or what stands behind `=`. The group
-`[[how=run? … ]]` is there where a field has a value.
+brackets is left out where its fields are as usual: as their defaults, or what stands behind `=`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tadc.passes.nest.form_text import FormCursor, form_text, forms_text, rows_t
 Record = TypeVar("Record")
 
 _PIECE = re.compile(
-    r"(?P<open>\[\[)(?:(?P<test>\w+)=(?P<value>\w+)\?)?|(?P<close>\]\])"
+    r"(?P<open>\[\[)|(?P<close>\]\])"
     r"|\{(?P<field>[\w,]+)(?::(?P<kind>[^=@}]+))?(?:@(?P<about>\w+))?(?:=(?P<usual>[^}]*))?\}"
     r"|(?P<text>(?:(?!\[\[|\]\]|\{\w).)+)",
     re.S,
@@ -30,8 +29,7 @@ _PIECE = re.compile(
 
 @dataclass(frozen=True)
 class Piece:
-    """A text, or a field with its kind and usual value, or a group that may be left out: with a `test`, where
-    a field has no such value."""
+    """A text, or a field with its kind and usual value, or a group that may be left out."""
 
     text: str = ""
     field: str = ""
@@ -39,7 +37,6 @@ class Piece:
     about: str = ""
     usual: Any = None
     group: tuple[Piece, ...] = ()
-    test: tuple[str, str] | None = None
 
     @property
     def words(self) -> list[str]:
@@ -57,7 +54,6 @@ def pattern_of(record: type, text: str) -> tuple[Piece, ...]:
     """The pieces of the text of a record."""
     known = {field.name: field for field in fields(record)}
     found: list[list[Piece]] = [[]]
-    tests: list[tuple[str, str] | None] = []
     for match in _PIECE.finditer(text):
         if name := match["field"]:
             field = known[name.split(",")[0]]
@@ -70,10 +66,9 @@ def pattern_of(record: type, text: str) -> tuple[Piece, ...]:
             found[-1].append(Piece(match["text"]))
         elif match["open"]:
             found.append([])
-            tests.append((match["test"], match["value"]) if match["test"] else None)
         else:
             group = tuple(found.pop())
-            found[-1].append(Piece(group=group, test=tests.pop()))
+            found[-1].append(Piece(group=group))
     return tuple(found[0])
 
 
@@ -190,15 +185,13 @@ class RecordReader(FormCursor):
             if piece.field:
                 names, value = piece.field.split(","), self.grammar.kinds[piece.kind].read(self, after)
                 found |= zip(names, zip(*value, strict=True), strict=True) if names[1:] else {names[0]: value}
-            elif piece.group and self.begins(piece, found, after):
+            elif piece.group and self.begins(piece, after):
                 self.pieces(piece.group, found)
             else:
                 found |= {p.field: p.usual for p in piece.group if p.field}
 
-    def begins(self, group: Piece, found: Mapping[str, Any], after: str) -> bool:
+    def begins(self, group: Piece, after: str) -> bool:
         """Whether a group is here, before a word that follows it."""
-        if group.test is not None:
-            return found[group.test[0]] == group.test[1]
         if group.first:
             return self.word_is(group.first)
         first = next(piece for piece in group.group if piece.field)

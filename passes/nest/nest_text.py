@@ -89,7 +89,7 @@ PATTERNS: dict[type, str] = {
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ by {together}]][[ warp {warp}]]"
     "[[ where {rows@indices=}]] {body}",
-    Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]][[ far{far}]]",
+    Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]]",
 }
 
 NESTS = Grammar(

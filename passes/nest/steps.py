@@ -41,7 +41,7 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 
 BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread", "launch"]
 Fill = Literal["vectors", "transpose", "gather", "threads"]
-Ahead = Literal["rows", "vectors", "run", "places"]
+Ahead = Literal["rows", "vectors", "places"]
 Near = Literal["shared", "register"]
 
 
@@ -264,16 +264,12 @@ class Prefetch:
 
     `places`: where an index array says some steps later;
     `rows`: in steps of a line of the innermost loop of the reduction, for the next tile along the copies;
-    `vectors`: in each step, for the next tile along the lanes; `run`: in each step of the loops and indices
-    `over`, for the next `lines` lines of the run of memory that the next tile of the loop `index` reads.
+    `vectors`: in each step, for the next tile along the lanes.
     """
 
-    TEXT = "prefetch {read:value} {how}[[how=run? {index} over {over} lines {lines}]]"
+    TEXT = "prefetch {read:value} {how}"
     read: str
     how: Ahead
-    index: str = ""
-    over: tuple[str, ...] = ()
-    lines: int = 0
 
 
 @dataclass(frozen=True)

@@ -118,14 +118,11 @@ class Lanes(LaneIndices):
         """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
         return self.make("vector.load", vector, operands, point)
 
-    def prefetch(self, buffer: ir.Value, forms: Sequence[Affine], point: Point, nearest: bool = True) -> None:
-        """Ask for the line of an element, that of the first lane; it may be outside of the buffer.
-
-        It comes to the nearest cache, or to the second one.
-        """
+    def prefetch(self, buffer: ir.Value, forms: Sequence[Affine], point: Point) -> None:
+        """Ask for the line of an element, that of the first lane; it may be outside of the buffer."""
         indices = self._place(forms, point, checked=True)
         true = ir.BoolAttr.get(True)
-        hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32, self.low.context), 3 if nearest else 2)
+        hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32, self.low.context), 3)
         attributes = {"isWrite": ir.BoolAttr.get(False), "localityHint": hint, "isDataCache": true}
         self.low.create("memref.prefetch", [], [buffer, *indices], point, attributes)
 

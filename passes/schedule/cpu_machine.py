@@ -39,14 +39,8 @@ class CpuMachine(Machine):
     panels: int = 8
     """Panels for lanes take this part of the second cache at most, and so do those for rows: they stay there,
     and fit on the stack."""
-    runs: int = 4
-    """Runs of more than this part of it, which are asked for, do not stay there with what else is there."""
     inner: int = 2
     """Inner loops may touch so many bytes, as a part of it."""
-    seen: int = 4 << 10
-    """Runs of fewer bytes are too short for the processor to see."""
-    asked: int = 2
-    """Steps that read more lines each wait for memory, whatever is asked for."""
     streamed: float = 8
     """An element of a higher cost takes longer to compute than the line that it is in to be read."""
 

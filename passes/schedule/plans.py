@@ -228,9 +228,7 @@ def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
             order = (index, *(name for name in alone.order if name != index))
             blocks = {name: count for name, count in alone.blocks.items() if name != index}
             least = {index: alone.extent(index)}
-            tiling = replace(
-                alone, order=order, blocks=blocks, packed=None, streams=False, runs={}, least=least
-            )
+            tiling = replace(alone, order=order, blocks=blocks, packed=None, streams=False, least=least)
             plan = replace(plan, tiling=tiling)
     return replace(plan, axes=(index,), rows=1, divided=_divided(item, plan))
 

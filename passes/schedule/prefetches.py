@@ -5,8 +5,7 @@ few kilobytes ends before it has caught up. Where a tensor is so large that it c
 innermost loop of a sum runs in steps of a line, and before each the line that the next tile reads there is
 asked for, in each of its rows. What vectors read from rows far apart is asked for at each step, and what an
 index array says the place of, in a tensor that no cache near holds, some steps before. It may be
-outside of the tensor: then it is not used. Where what the loops inside a step read is one run of memory, its
-lines are asked for in their order instead (`prefetch_runs`).
+outside of the tensor: then it is not used.
 """
 
 from __future__ import annotations
@@ -100,8 +99,7 @@ class _Look:
         for let in self.fold.body.lets:
             name = let.names[0]
             if isinstance(let.value, Load) and name not in copied:
-                how = "run" if name in self.tiling.runs else self.ahead(let.value)
-                if how is not None:
+                if (how := self.ahead(let.value)) is not None:
                     found[name] = how
         return found
 

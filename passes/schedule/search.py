@@ -19,7 +19,6 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import leap_of, leaping_candidates, leaping_loops
 from tadc.passes.schedule.loop_order import loop_order
 from tadc.passes.schedule.packing import Panels, packing
-from tadc.passes.schedule.prefetch_runs import Run, prefetch_runs
 from tadc.passes.schedule.splits import WHOLE, Parts, copies
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.terms.costs import ELEMENT
@@ -80,9 +79,8 @@ def tiling_of(
     if recurrence is None:
         split = frozenset(n for n, part in zip(item.indices, found, strict=True) if part != WHOLE)
         order = loop_order(accesses, best, packed, split, machine)
-        ahead = prefetch_runs(accesses, best, order, packed, machine)
     else:
-        order, ahead = recurrence.loops(item.indices), dict[str, Run]()
+        order = recurrence.loops(item.indices)
     if best.fold is not None:
         return Tiling(
             best.width, order, None, blocks, best.fold.binders[-1], best.fold.fold, parts=best.parts
@@ -94,10 +92,10 @@ def tiling_of(
         leaping = [] if follows else leaping_loops(best, accesses.body)
         leaps = {loop.binders[-1]: leap_of(loop, best, machine) for loop in leaping}
         streams = whole_lines and best.lane == order[-1] and groups == 1 and recurrence is None
-        return Tiling(best.width, order, best.lane, blocks, leaps=leaps, streams=streams, runs=ahead)
+        return Tiling(best.width, order, best.lane, blocks, leaps=leaps, streams=streams)
     streams = whole_lines and best.lane == item.indices[-1] and groups == 1 and packed.block is None
     packed = _shares(packed, each * best.elements)
-    return Tiling(best.width, order, best.lane, blocks, packed=packed, streams=streams, runs=ahead)
+    return Tiling(best.width, order, best.lane, blocks, packed=packed, streams=streams)
 
 
 def _shares(packed: Panels, whole: float) -> Panels:

@@ -383,12 +383,7 @@ class _Steps:
         """What is asked for ahead, and what is stored past the caches."""
         tiling = self.tiling
         for read, how in reads_ahead(self.map, self.function, tiling, self.machine).items():
-            if how != "run":
-                self.steps.append(Prefetch(read, how))
-                continue
-            run = tiling.runs[read]
-            over = (*(self.loops[name].tile for name in run.indices), *run.binders)
-            self.steps.append(Prefetch(read, how, self.loops[run.index].tile, over, run.lines))
+            self.steps.append(Prefetch(read, how))
         if tiling.streams:
             self.steps.append(Stream(tuple(tensor.name for tensor in self.map.tensors)))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from tadc.passes.schedule.leaps import Leap
 from tadc.passes.schedule.packing import Panels
-from tadc.passes.schedule.prefetch_runs import Run
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,7 @@ class Tiling:
     reads are `packed`, it starts with the indices that panels depend on, those for rows before those for
     lanes. Tiles that `stay` end where a range of an index does; those that `interleave` have much code for
     elements that are not consecutive in memory, and for loops of few steps. `leaps` are by the index of a
-    reduction, and `runs` has, by read, what is asked for ahead. Of fewer values than in `least`, an index has
-    single elements.
+    reduction. Of fewer values than in `least`, an index has single elements.
     """
 
     width: int
@@ -36,7 +34,6 @@ class Tiling:
     streams: bool = False
     stays: bool = False
     interleaves: bool = True
-    runs: Mapping[str, Run] = field(default_factory=dict[str, Run])
     least: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def smaller(self, share: float) -> Tiling | None:

@@ -37,7 +37,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
         at i2 = min(i, 506)
         for j = 0 to if true then 8 else N {
             for j2 = 0 to 8 lane {
-                prefetch a[i + 8, j] every 4 far
+                prefetch a[i + 8, j] every 4
                 prefetch b[j]
                 %0, %1.x = max k, l where 0 <= k <= i and l = k // 2 and i - (2*k) % 3 = 0 {
                     %2 = b[k]

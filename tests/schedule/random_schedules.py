@@ -95,10 +95,9 @@ class _Maker:
             else self.some([*self.binders, *order])
         )
         fill = rng.choice(["", " by transpose", " by gather"])
-        asked = f"run {rng.choice(order or ['i'])} over {self.some([*order, *self.binders])} lines 1"
         wanted = [
             (0.5, f"stage {read}{inside} over {over or 'k'}{fill}"),
-            (0.15, f"prefetch {read} {rng.choice(['rows', 'vectors', asked])}"),
+            (0.15, f"prefetch {read} {rng.choice(['rows', 'vectors'])}"),
             (0.15, f"transpose {read} {self.some(self.inner, 1)}"),
             (0.2, f"interleave {self.some(self.inner, 1)}"),
             (0.2, f"stream {self.item.tensors[0].name}"),

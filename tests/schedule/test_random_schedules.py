@@ -66,7 +66,6 @@ ONCE_WRONG = (
     (1, "map c threads j 4 split j 4 -> j0, j1 cut %3 k 1 -> k0"),
     (0, "map c split i 3 -> i0, i1 split j 1 -> j0, j1 reorder i0, j0, i1, j1 jam i1 lane j1 "
      "stage %1 inside j0 over k, i1, j1 by gather"),
-    (3, "map d prefetch %0 run nowhere over i lines 1"),
 )  # fmt: skip
 
 

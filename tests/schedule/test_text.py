@@ -50,7 +50,7 @@ map c, d.2
     transpose %5 i4
     interleave i4
     prefetch %1 rows
-    prefetch %2 run i0 over j0, k lines 2
+    prefetch %2 vectors
     stream c, d.2
     points where i = j
     points where i = s - j step s

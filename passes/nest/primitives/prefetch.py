@@ -4,9 +4,7 @@ The processor sees ahead along a row, but not from the rows of one tile to those
 few kilobytes ends before it has caught up. So a long innermost loop of a sum runs in steps of a line, and
 before each the line that the next tile reads there is asked for, in each of its rows. What vectors read from
 rows far apart is asked for at each step. What an index array says the place of is asked for some steps
-before, as far from each other as it may be. Where what the loops inside a step read is one run of memory, its
-lines are asked for in their order instead: memory is read as fast as by a plain copy, while the loops
-compute.
+before, as far from each other as it may be.
 """
 
 from __future__ import annotations
@@ -14,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Ask, Choice, Fold, Let, Load
-from tadc.passes.nest.loop_bounds import indices_of, least_span, most_values, parts_of, turns_of
-from tadc.passes.nest.nest import Extreme, Nest
+from tadc.passes.nest.loop_bounds import turns_of
+from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Prefetch
@@ -51,8 +49,6 @@ def prefetch(nest: Nest, step: Prefetch) -> Nest:
 def _asks(
     nest: Nest, step: Prefetch, fold: Fold, load: Load, values: Mapping[str, Affine]
 ) -> tuple[Ask, ...]:
-    if step.how == "run":
-        return _run(nest, step, fold, load)
     if step.how == "places":
         return _places(step, fold, load)
     tiles = {index: _tile(nest, form) for index, form in values.items()}
@@ -96,58 +92,3 @@ def _tile(nest: Nest, form: Affine) -> int:
         if k and loop.kind in ("jam", "lane") and turns is not None:
             extent += abs(k) * loop.step * (turns - 1)
     return extent
-
-
-def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
-    """The next lines of the run that the next tile of a loop reads, in each innermost step."""
-    loops = {loop.index: loop for loop in rw.loops_in(nest.body)}
-    for name in (step.index, *(name for name in step.over if name not in fold.indices)):
-        if name not in loops:
-            raise DoesNotFit(f"there is no loop `{name}`")
-    values, indices = rw.named_values(nest.body), {n for form in load.at for n in form.variables}
-    first = {name: ZERO for name, loop in loops.items() if loop.kind in ("jam", "lane")}
-    inside, steps = 1, ZERO
-    start: dict[str, Affine] = {}
-    for name in reversed(step.over):
-        if name in fold.indices:
-            lowest, count = _range(fold, name, nest)
-            steps += (Affine.var(name) - lowest) * inside
-            start[name] = lowest
-        else:
-            loop = loops[name]
-            steps += Affine.var(name).floordiv(loop.step) * inside
-            most = most_values(loop)
-            if most is None:
-                raise DoesNotFit(f"the number of values of `{name}` is not known")
-            count = -(-most // loop.step)
-        inside *= count
-    for name in indices - set(fold.indices):
-        base = values.get(name, Affine.var(name)).substitute(first)
-        made_of = indices_of([base], dict(rw.all_named(nest.body)))
-        if step.index in made_of:
-            start[name] = base + loops[step.index].step
-        elif made_of & set(step.over):
-            start[name] = ZERO
-        else:
-            start[name] = base
-    *others, last = (form.substitute(start) for form in load.at)
-    line = LINE // BYTES[load.type]
-    return tuple(
-        Ask(load.tensor, (*others, last + (steps * step.lines + n) * line), far=True)
-        for n in range(step.lines)
-    )
-
-
-def _range(fold: Fold, index: str, nest: Nest) -> tuple[Affine, int]:
-    """The first value of an index of a reduction, and the number of its values in a block."""
-    starts, stops = rw.bounds_in(fold, index)
-    named = dict(rw.all_named(nest.body))
-    for form in list(stops):
-        for name in form.variables:
-            if form.coefficient(name) == 1:
-                others = parts_of(named[name], "min") if isinstance(named.get(name), Extreme) else ()
-                stops += [form.substitute({name: other}) for other in others]
-    count = least_span(starts, stops)
-    if count is None:
-        raise DoesNotFit(f"the number of values of `{index}` is not known")
-    return starts[0], count
