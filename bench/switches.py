@@ -272,11 +272,6 @@ SWITCHES = [
         {"schedule.search:BLOCKS": _always((1,)), "schedule.search:VECTORS": _always((1,))},
         "jam",
     ),
-    Switch(
-        "copies of columns",
-        "what threads would pack again is copied once",
-        {"catalogue:laid_out": _unchanged},
-    ),
     Switch("panels", "scattered reads are copied first", {"schedule.search:packing": _always(None)}, "stage"),
     Switch(
         "panels of rows",

@@ -59,7 +59,7 @@ EXAMPLES = {
     "tad-fuse": "shared.mlir",
     "tad-chain": "rows.mlir",
     "tad-window": "heat.mlir",
-    "tad-lay-out": "columns.mlir",
+    "tad-lay-out": "rows-last.mlir",
     "tad-to-loops": "scan.mlir",
     "tad-to-gpu": "element.mlir",
 }

@@ -64,7 +64,6 @@ from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.rewrites.wavefronts import skew_recurrences
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
-from tadc.passes.schedule.laid_out import laid_out
 from tadc.passes.schedule.rows_last import with_rows_last
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
@@ -643,15 +642,12 @@ class Chain(MapPass):
         return with_maps_at_sums(chained(function, RANGES, where), where)
 
 
-@register(
-    "tad-lay-out", "tensors have another order where all threads would pack them, or rows fill no vector"
-)
+@register("tad-lay-out", "tensors have another order of indices where their rows fill no vector")
 @dataclass
 class LayOut(MapPass):
-    """Maps that read a tensor by columns, each range of theirs for a thread, to maps that read a copy.
+    """What a chain alone has in rows of a few elements gets the rows last, and its maps the mark `tad.row`.
 
-    What a chain alone has in rows of a few elements gets the rows last, and its maps the mark `tad.row`. It
-    looks at the schedules that maps get, and runs where sizes are known.
+    It looks at the schedules that maps get, and runs where sizes are known.
     """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
@@ -660,8 +656,8 @@ class LayOut(MapPass):
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Lay out in a function."""
-        machine, where = CpuMachine(self.vector_bytes, self.registers, self.least_work), self.where(function)
-        return with_rows_last(laid_out(function, machine, where), machine, where)
+        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
+        return with_rows_last(function, machine, self.where(function))
 
 
 @register("tad-window", "recurrences are marked of which the last steps alone are kept")

@@ -57,9 +57,11 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
 
 def _as_given(function: MapFunction, machine: CpuMachine, where: Where) -> MapFunction:
     """The function where tensors of chains have the orders that steps say."""
-    steps = where.wanted(RowsLast) or ()
+    steps, copies, tensors = where.wanted(RowsLast) or (), where.wanted(Copied) or (), function.tensors()
     for step in steps:
-        where.check_known(step, [step.tensor], function.tensors())
+        where.check_known(step, [step.tensor], tensors)
+    for step in copies:
+        where.check_known(step, (step.tensor, *step.tensors), tensors)
     numbers = dict.fromkeys(item.marks.chain for item in function.maps if item.marks.chain is not None)
     fitting = set[RowsLast | Copied]()
     for chain in (_Chain(function, number, machine) for number in numbers):
@@ -77,14 +79,14 @@ def _as_given(function: MapFunction, machine: CpuMachine, where: Where) -> MapFu
                 fitting.add(step)
         own = {t.name for m in chain.items if any(t.name in wanted for t in m.tensors) for t in m.tensors}
         chain = chain.having(_with_last(function, own))
-        for step in where.wanted(Copied) or ():
+        for step in copies:
             if step.axis == 0 and step.tensor in chain.read_in_rows(is_short=False):
                 if chain.readers(step.tensor) == step.tensors:
                     chain = chain.with_copy(step.tensor)
                     fitting.add(step)
         function = chain.function
-    for step in (*steps, *(where.wanted(Copied) or ())):
-        if step not in fitting and step not in where.made and step.tensor not in where.formulas:
+    for step in (*steps, *copies):
+        if step not in fitting and step.tensor not in where.formulas:
             text = f"no maps that run together alone have rows of `{step.tensor}`, or read it in their rows"
             where.refuse(step, text, LEAVE_OUT)
         where.note(step)
