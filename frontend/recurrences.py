@@ -24,7 +24,7 @@ from tadc.frontend.report import error
 from tadc.frontend.scope import Scope, Tensor
 from tadc.frontend.size_conditions import excluded_sizes
 from tadc.frontend.source import Span
-from tadc.frontend.terms import Domain, ElementType, Read, Select, join_types, operands
+from tadc.frontend.terms import Domain, ElementType, Read, Select, Term, join_types, reachable
 from tadc.lattice.affine import Affine
 
 
@@ -156,17 +156,12 @@ def type_without(name: str, body: syntax.Expr, types: Mapping[str, ElementType])
 
 def type_of_others(definition: Definition) -> ElementType:
     """The type of a checked definition, by what it reads besides itself."""
-    found: list[ElementType | None] = []
-    pending, seen = [definition.body], set[int]()
-    while pending:
-        term = pending.pop()
-        if term.number in seen:
-            continue
-        seen.add(term.number)
-        if isinstance(term, Read) and term.tensor != definition.name:
-            found.append(term.type)
-        pending += (term.then, term.otherwise) if isinstance(term, Select) else operands(term)
-    return join_types(found) or "f64"
+
+    def below(term: Term) -> tuple[Term, ...]:
+        return (term.then, term.otherwise) if isinstance(term, Select) else term.below
+
+    nodes = reachable([definition.body], below)
+    return join_types(t.type for t in nodes if isinstance(t, Read) and t.tensor != definition.name) or "f64"
 
 
 def types_of(known: Mapping[str, object]) -> dict[str, ElementType]:

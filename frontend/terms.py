@@ -138,6 +138,11 @@ def reachable(roots: Iterable[Term], below: Callable[[Term], Sequence[Term]] = o
             stack += below(term)
 
 
+def outside_reductions(term: Term) -> tuple[Term, ...]:
+    """The terms directly below, but for those of reductions."""
+    return () if isinstance(term, Reduce) else term.below
+
+
 def in_text_order(root: Term, below: Callable[[Term], Sequence[Term]] = operands) -> Iterator[Term]:
     """Every node that `below` leads to, once, each before those below it, from left to right."""
     seen: set[int] = set()

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import heapq
 
-from tadc.frontend.terms import Apply, Const, IndexValue, Read, Term
+from tadc.frontend.terms import Apply, Const, IndexValue, Read, Term, in_text_order
 from tadc.passes.derivatives.derivative_table import cotangents
 from tadc.passes.terms.algebra import Algebra
 
 
 def leaves(root: Term) -> tuple[Term, ...]:
     """What a formula is of, from left to right, each once."""
-    found: dict[int, Term] = {}
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.number in seen:
-            continue
-        seen.add(node.number)
-        if isinstance(node, Apply):
-            stack += reversed(node.operands)
-        else:
-            found[node.number] = node
-    return tuple(found.values())
+    nodes = in_text_order(root, lambda node: node.below if isinstance(node, Apply) else ())
+    return tuple(node for node in nodes if not isinstance(node, Apply))
 
 
 MOST = 6

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tadc.frontend.program import Definition
 from tadc.frontend.source import Place, Span
-from tadc.frontend.terms import Apply, Const, Domain, Guard, Reduce, Term
+from tadc.frontend.terms import Apply, Const, Domain, Guard, Reduce, Term, reachable
 from tadc.lattice.solve import Solution
 
 
@@ -73,17 +73,14 @@ def not_taken(body: Term) -> tuple[Domain, ...]:
 
 def summands(root: Term) -> Iterator[Term]:
     """What a body adds up, whatever the signs and literal factors, each term once."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        term = stack.pop()
-        if term.number in seen:
-            continue
-        seen.add(term.number)
-        match term:
-            case Apply(function="add" | "sub" | "neg"):
-                stack += term.operands
-            case Apply(function="mul", operands=(Const(), other)):
-                stack.append(other)
-            case _:
-                yield term
+    return (term for term in reachable([root], _added) if not _added(term))
+
+
+def _added(term: Term) -> tuple[Term, ...]:
+    match term:
+        case Apply(function="add" | "sub" | "neg"):
+            return term.operands
+        case Apply(function="mul", operands=(Const(), other)):
+            return (other,)
+        case _:
+            return ()

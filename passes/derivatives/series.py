@@ -32,6 +32,7 @@ from tadc.frontend.terms import (
     bottom_up,
     integer_exponent,
     operands,
+    reachable,
 )
 from tadc.passes.derivatives.coefficients import Coefficients, Number, TooLong, are_near, number
 from tadc.passes.derivatives.literal_values import literal_value
@@ -404,13 +405,7 @@ def is_large(term: Term, heights: dict[int, int]) -> bool:
     """Whether a term has too many nodes to look at each; `heights` keeps the longest ways down."""
     if bottom_up(term, heights, lambda _, below: 1 + max(below, default=0)) > MOST_NODES:
         return True
-    seen, stack = set[int](), [term]
-    while stack and len(seen) <= MOST_NODES:
-        node = stack.pop()
-        if node.number not in seen:
-            seen.add(node.number)
-            stack += node.below
-    return len(seen) > MOST_NODES
+    return any(count >= MOST_NODES for count, _ in enumerate(reachable([term])))
 
 
 def _numbers(x: Series) -> list[Number]:

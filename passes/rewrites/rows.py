@@ -17,11 +17,11 @@ Short sums in sums are written out, so that the innermost loop holds no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, operands
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, reachable
 from tadc.lattice.affine import Affine, Constraint, equals_zero
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.row_products import short_indices
@@ -110,9 +110,8 @@ def _sum_outside(program: Program, body: Term) -> Term:
 
 def _sums(program: Program, root: Term) -> Iterator[tuple[tuple[str, ...], Domain, Term]]:
     """The sums that each element evaluates, opened."""
-    for term in _always(root):
-        if isinstance(term, Reduce) and term.kind == "sum":
-            yield program.terms.open(term)
+    sums = (term for term in reachable([root], _always) if isinstance(term, Reduce) and term.kind == "sum")
+    return map(program.terms.open, sums)
 
 
 def _shared(root: Term, index: str) -> list[Term]:
@@ -122,21 +121,13 @@ def _shared(root: Term, index: str) -> list[Term]:
     def is_shared(term: Term) -> bool:
         return index not in term.free and is_candidate(term)
 
-    return list(filter(is_shared, _always(root, is_shared)))
+    nodes = reachable([root], lambda term: () if is_shared(term) else _always(term))
+    return list(filter(is_shared, nodes))
 
 
-def _always(root: Term, until: Callable[[Term], bool] = lambda term: False) -> Iterator[Term]:
-    """What a region evaluates in any case; nothing below terms that end it."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        term = stack.pop()
-        if term.number in seen:
-            continue
-        seen.add(term.number)
-        yield term
-        if isinstance(term, Apply | Select) and not until(term):
-            stack += operands(term)
+def _always(term: Term) -> tuple[Term, ...]:
+    """What is evaluated for a term in any case."""
+    return term.below if isinstance(term, Apply | Select) else ()
 
 
 def _split(program: Program, names: Names, definition: Definition, index: str) -> Iterator[Definition]:

@@ -18,6 +18,8 @@ from tadc.frontend.terms import (
     Term,
     integer_exponent,
     operands,
+    outside_reductions,
+    reachable,
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.index_ranges import Range, ranges_within
@@ -142,20 +144,8 @@ class Costs:
 
     def term(self, root: Term, ranges: Mapping[str, Range | None]) -> int:
         """The cost of evaluating a term once, what is equal in it once a scope."""
-        total = 0
-        seen: set[int] = set()
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node.number in seen or isinstance(node, Const):
-                continue
-            seen.add(node.number)
-            if isinstance(node, Reduce):
-                total += self.reduction(node, ranges)
-            else:
-                total += weight(node)
-                stack += operands(node)
-        return total
+        nodes = reachable([root], outside_reductions)
+        return sum(self.reduction(n, ranges) if isinstance(n, Reduce) else weight(n) for n in nodes)
 
     def reduction(self, node: Reduce, ranges: Mapping[str, Range | None]) -> int:
         """The cost of a reduction."""
@@ -173,16 +163,9 @@ class Costs:
         """
         times = points(around)
         total = 0
-        seen: set[int] = set()
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node.number in seen:
-                continue
-            seen.add(node.number)
+        for node in reachable([root], outside_reductions):
             if not isinstance(node, Reduce):
                 total += 0 if isinstance(node, Const | Read) else weight(node) * times
-                stack += operands(node)
                 continue
             free = together({name: found for name, found in around.items() if name in node.free})
             key = node.number, frozenset(free.items())
@@ -203,20 +186,12 @@ class Costs:
     ) -> int:
         """The cost of the body of a reduction for all its steps."""
         total = 0
-        seen: set[int] = set()
-        stack = [node.body]
-        while stack:
-            term = stack.pop()
-            if term.number in seen:
-                continue
-            seen.add(term.number)
+        for term in reachable([node.body], outside_reductions):
             if isinstance(term, Reduce):
                 total += self.total(term, within)
-                continue
-            shared = term.free.isdisjoint(node.binders)
-            if not isinstance(term, Const | Read):
+            elif not isinstance(term, Const | Read):
+                shared = term.free.isdisjoint(node.binders)
                 total += weight(term) * points(free if shared else within)
-            stack += operands(term)
         return total
 
     def evaluations(

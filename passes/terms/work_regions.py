@@ -22,6 +22,7 @@ from tadc.frontend.terms import (
     holds_reduction,
     integer_exponent,
     operands,
+    reachable,
 )
 from tadc.lattice.affine import Affine
 from tadc.lattice.effort import spend
@@ -188,16 +189,11 @@ class Regions:
 
     def unchanged(self, node: Reduce, bodies: Sequence[Term]) -> list[Term]:
         """What every step of a reduction evaluates to the same value, without a reduction in it."""
-        found: list[Term] = []
-        seen: set[int] = set()
-        stack = list(bodies)
-        while stack:
-            term = stack.pop()
-            if term.number in seen:
-                continue
-            seen.add(term.number)
-            if term.free.isdisjoint(node.binders) and not holds_reduction(term, self.holds):
-                found.append(term)
-            elif not isinstance(term, Guard | Reduce):
-                stack += operands(term)
-        return found
+
+        def is_unchanged(term: Term) -> bool:
+            return term.free.isdisjoint(node.binders) and not holds_reduction(term, self.holds)
+
+        def below(term: Term) -> tuple[Term, ...]:
+            return () if isinstance(term, Guard | Reduce) or is_unchanged(term) else term.below
+
+        return list(filter(is_unchanged, reachable(bodies, below)))

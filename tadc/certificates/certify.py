@@ -18,7 +18,7 @@ from tadc.frontend.naming import first_free
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source, Span
-from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
+from tadc.frontend.terms import Read, outside_reductions, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate, renamed, untouched
 from tadc.lattice.trace import loops_of
@@ -135,18 +135,8 @@ _NO_COTANGENT = "no cotangent comes here, it adds nothing"
 
 def _read_at_one_point(program: Program) -> set[int]:
     """The reads of scalars where no index is bound, by number."""
-    found: set[int] = set()
-    seen: set[int] = set()
-    stack: list[Term] = [d.body for d in program.definitions if not d.indices]
-    while stack:
-        term = stack.pop()
-        if term.number in seen or isinstance(term, Reduce):
-            continue
-        seen.add(term.number)
-        if isinstance(term, Read) and not term.indices:
-            found.add(term.number)
-        stack += operands(term)
-    return found
+    nodes = reachable((d.body for d in program.definitions if not d.indices), outside_reductions)
+    return {term.number for term in nodes if isinstance(term, Read) and not term.indices}
 
 
 def _with_text(program: Program) -> tuple[Program, Source]:

@@ -18,6 +18,7 @@ from tadc.frontend.terms import (
     Term,
     Terms,
     bottom_up,
+    in_text_order,
     index_forms,
     operands,
     tensors_read,
@@ -133,20 +134,13 @@ class Forms:
         """What the statements read besides values, in a fixed order."""
         found: dict[str, None] = {}
         for statement in statements:
-            stack = [statement.body]
-            seen: set[int] = set()
-            while stack:
-                term = stack.pop()
-                if term.number in seen:
-                    continue
-                seen.add(term.number)
+            for term in in_text_order(statement.body):
                 read = [term.tensor] if isinstance(term, Read) else []
                 arrays = (lookup.array for form in index_forms(term) for lookup in form.lookups())
                 for tensor in (*read, *arrays):
                     name = self.graph.names.get(tensor, tensor)
                     if name not in names:
                         found[name] = None
-                stack += reversed(operands(term))
         return list(found)
 
     def _renamed(self, statement: Definition, names: Mapping[str, str]) -> Definition:

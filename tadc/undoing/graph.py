@@ -10,7 +10,7 @@ from math import prod
 from tadc.frontend.extents import shape_at
 from tadc.frontend.functions import having
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Read, Select, Term, operands, tensors_read
+from tadc.frontend.terms import Apply, Read, Select, Term, in_text_order, tensors_read
 from tadc.lattice.affine import Affine
 
 #: No tangent goes through these.
@@ -86,24 +86,13 @@ def graph_of(program: Program, wrt: Sequence[str]) -> Graph:
 
 def differentiable_reads(body: Term) -> list[str]:
     """The tensors that a body reads where a derivative can come through, in order, some twice."""
-    found: list[str] = []
-    seen: set[int] = set()
-    stack = [body]
-    while stack:
-        term = stack.pop()
-        if term.number in seen:
-            continue
-        seen.add(term.number)
-        match term:
-            case Read():
-                found.append(term.tensor)
-            case Apply() if term.function in FLAT:
-                pass
-            case Select():
-                stack += [term.otherwise, term.then]
-            case _:
-                stack += reversed(operands(term))
-    return found
+
+    def below(term: Term) -> tuple[Term, ...]:
+        if isinstance(term, Apply) and term.function in FLAT:
+            return ()
+        return (term.then, term.otherwise) if isinstance(term, Select) else term.below
+
+    return [term.tensor for term in in_text_order(body, below) if isinstance(term, Read)]
 
 
 def _copied(definition: Definition) -> str | None:
