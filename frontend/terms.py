@@ -421,6 +421,22 @@ class Terms:
         """Apply `rule` to every index form at and below a term."""
         return bottom_up(term, {}, lambda node, below: self.rebuild(node, below, rule))
 
+    def with_reads(
+        self, root: Term, rule: Callable[[Read], Term | None], known: dict[int, Term] | None = None
+    ) -> Term:
+        """The term with others in the place of reads, where `rule` gives one; `known` is kept between calls."""
+
+        def node(term: Term, below: list[Term]) -> Term:
+            found = rule(term) if isinstance(term, Read) else None
+            return self.rebuild(term, below) if found is None else found
+
+        return bottom_up(root, {} if known is None else known, node)
+
+    def reread(self, read: Read, tensor: str, at: Sequence[Affine] | None = None) -> Read:
+        """The read of another tensor, at its own place or another one."""
+        assert read.type
+        return self.read(tensor, read.indices if at is None else at, read.type, read.span)
+
     def rebuild(
         self, node: Term, below: Sequence[Term], rule: Callable[[Affine], Affine] = lambda form: form
     ) -> Term:

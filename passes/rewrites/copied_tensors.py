@@ -10,14 +10,14 @@ So what two tensors compute of `h` and of `m` is found to be one. A result that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Guard, Read, Term, bottom_up
+from tadc.frontend.terms import Guard, Read, Term
 from tadc.lattice.affine import Affine
-from tadc.passes.rewrites.equal_tensors import reading
 from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.alike import with_tensors
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import Simplifier
 
@@ -29,17 +29,17 @@ def without_copies(program: Program, kept: Collection[str] = ()) -> Program:
     if not copies:
         return program
 
-    def node(term: Term, below: Sequence[Term]) -> Term:
-        if not (isinstance(term, Read) and term.tensor in copies):
-            return terms.rebuild(term, below)
-        copy = copies[term.tensor]
-        found = terms.substitute(copy.body, dict(zip(copy.indices, term.indices, strict=True)))
-        return bottom_up(found, known, node)
+    def copied(read: Read) -> Term | None:
+        copy = copies.get(read.tensor)
+        if copy is None:
+            return None
+        found = terms.substitute(copy.body, dict(zip(copy.indices, read.indices, strict=True)))
+        return terms.with_reads(found, copied, known)
 
     known: dict[int, Term] = {}
     definitions: list[Definition] = []
     for definition in program.definitions:
-        body = bottom_up(definition.body, known, node)
+        body = terms.with_reads(definition.body, copied, known)
         if body is not definition.body:
             body = Simplifier(terms).visit(body, program.facts(definition))
             definition = replace(definition, body=body)
@@ -72,7 +72,7 @@ def without_copied_results(program: Program) -> Program:
 def _renamed(program: Program, old: str, new: str) -> Program:
     """The program reading one tensor in the place of another."""
     terms, known = program.terms, dict[int, Term]()
-    return program.with_bodies(reading(terms, d.body, {old: new}, known) for d in program.definitions)
+    return program.with_bodies(with_tensors(terms, d.body, {old: new}, known) for d in program.definitions)
 
 
 def has_own_order(definition: Definition) -> bool:

@@ -54,9 +54,7 @@ class _Walk:
 
     def node(self, node: Term, below: Sequence[Term]) -> Term:
         """A term over operands that are done."""
-        term = node
-        if any(new is not old for new, old in zip(below, node.below, strict=True)):
-            term = self.terms.rebuild(node, below)
+        term = self.terms.rebuild(node, below)
         if isinstance(term, Guard | Select):
             return self.in_front(term)
         return self.reduction(term) if isinstance(term, Reduce) else term

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, bottom_up, reachable
+from tadc.frontend.terms import Read, Term, reachable
 from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.terms.costs import LINE, NEAR, bytes_of
 from tadc.passes.terms.inspected_arrays import Arrays
@@ -68,17 +68,15 @@ class _Ordering:
     def reading(self, body: Term) -> Term:
         """A term that reads in the order of fibres what is in that order."""
 
-        def node(term: Term, below: Sequence[Term]) -> Term:
-            if isinstance(term, Read) and term.tensor in self.ordered:
-                name, perm = self.ordered[term.tensor]
-                first, *others = term.indices
+        def in_order(read: Read) -> Term | None:
+            if read.tensor in self.ordered:
+                name, perm = self.ordered[read.tensor]
+                first, *others = read.indices
                 if (place := first.lookup) is not None and place.array == perm:
-                    assert term.type is not None
-                    return self.terms.read(name, (*place.at, *others), term.type, term.span)
-            same = all(new is old for new, old in zip(below, term.below, strict=True))
-            return term if same else self.terms.rebuild(term, below)
+                    return self.terms.reread(read, name, (*place.at, *others))
+            return None
 
-        return bottom_up(body, {}, node) if self.ordered else body
+        return self.terms.with_reads(body, in_order) if self.ordered else body
 
     def best_order(self, definition: Definition) -> str | None:
         """The index array in whose order the most lines of rows are read less; None where none pays."""

@@ -10,13 +10,13 @@ same names of indices.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, Terms, bottom_up
+from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine
+from tadc.passes.terms.alike import with_tensors
 
 
 def merge_equal_tensors(program: Program) -> Program:
@@ -63,18 +63,5 @@ class _Merging:
 
     def rewritten(self, definition: Definition) -> Definition:
         """The definition, reading what is kept; it reads those before it alone, so `known` holds for all."""
-        body = reading(self.terms, definition.body, self.instead, self.known)
+        body = with_tensors(self.terms, definition.body, self.instead, self.known)
         return definition if body is definition.body else replace(definition, body=body)
-
-
-def reading(terms: Terms, root: Term, instead: Mapping[str, str], known: dict[int, Term]) -> Term:
-    """A term that reads tensors in the place of others; `known` holds what was found for the same tensors."""
-
-    def node(term: Term, below: Sequence[Term]) -> Term:
-        if isinstance(term, Read) and term.tensor in instead:
-            assert term.type
-            return terms.read(instead[term.tensor], term.indices, term.type, term.span)
-        same = all(new is old for new, old in zip(below, term.below, strict=True))
-        return term if same else terms.rebuild(term, below)
-
-    return bottom_up(root, known, node)

@@ -26,8 +26,7 @@ def with_owners(program: Program) -> Program:
     increasing = {name for name, array in arrays.given.items() if array.increasing and not array.inspected}
 
     def node(term: Term, below: Sequence[Term]) -> Term:
-        same = all(new is old for new, old in zip(below, term.below, strict=True))
-        made = term if same else terms.rebuild(term, below)
+        made = terms.rebuild(term, below)
         if not isinstance(made, Reduce | Guard):
             return made
         old = made.domain if isinstance(made, Reduce) else made.conditions

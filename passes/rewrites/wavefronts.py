@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Reduce, Term, bottom_up, is_bound, reachable
+from tadc.frontend.terms import Read, Reduce, Term, is_bound, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import own_reads
@@ -254,14 +254,10 @@ def _by_wavefronts(
 def _reading(program: Program, skewed: Mapping[str, _Skewed], definition: Definition) -> Term:
     """The body of a definition where it reads wavefronts: in each case of itself and where no sum reads."""
 
-    def visit(term: Term, below: list[Term]) -> Term:
-        if isinstance(term, Read) and term.tensor in skewed:
-            in_sum = any(is_bound(name) for name in term.free)
-            if not in_sum or term.tensor == definition.name:
-                found = skewed[term.tensor]
-                assert term.type
-                return program.terms.read(found.name, found.at(term.indices), term.type, term.span)
-        same = all(new is old for new, old in zip(below, term.below, strict=True))
-        return term if same else program.terms.rebuild(term, below)
+    def moved(read: Read) -> Term | None:
+        found = skewed.get(read.tensor)
+        if found is None or (read.tensor != definition.name and any(map(is_bound, read.free))):
+            return None
+        return program.terms.reread(read, found.name, found.at(read.indices))
 
-    return bottom_up(definition.body, {}, visit) if skewed else definition.body
+    return program.terms.with_reads(definition.body, moved) if skewed else definition.body

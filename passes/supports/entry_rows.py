@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, bottom_up, index_forms, reachable
+from tadc.frontend.terms import Read, Term, index_forms, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.passes.supports.entry_listing import Rows
 
@@ -42,16 +42,17 @@ def block_program(program: Program, rows: int) -> Program:
     assert found is not None
     computed = {d.name for d in program.definitions} & found.names
 
-    def with_last(term: Term, below: list[Term]) -> Term:
-        if not isinstance(term, Read) or term.tensor not in computed:
-            return program.terms.rebuild(term, below)
-        assert term.type
-        return program.terms.read(term.tensor, _last(term.indices), term.type, term.span)
+    def with_last(read: Read) -> Term | None:
+        is_computed = read.tensor in computed
+        return program.terms.reread(read, read.tensor, _last(read.indices)) if is_computed else None
 
     known: dict[int, Term] = {}
     definitions = tuple(
         replace(
-            d, shape=(*d.shape[1:], rows), indices=_last(d.indices), body=bottom_up(d.body, known, with_last)
+            d,
+            shape=(*d.shape[1:], rows),
+            indices=_last(d.indices),
+            body=program.terms.with_reads(d.body, with_last, known),
         )
         if d.name in computed
         else d

@@ -13,6 +13,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, Terms, bottom_up, reachable
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.alike import with_tensors
 
 
 def told_by_others(
@@ -78,24 +79,16 @@ def without_index(terms: Terms, old: Definition, name: str, told: Affine) -> Def
     """The recurrence of the elements where an index is what tells it."""
     left = [n for n, index in enumerate(old.indices) if index != name]
 
-    def node(term: Term, below: list[Term]) -> Term:
-        if not isinstance(term, Read) or term.tensor != old.name:
-            return terms.rebuild(term, below)
-        assert term.type
-        return terms.read(term.tensor, [term.indices[n] for n in left], term.type, term.span)
+    def fewer(read: Read) -> Term | None:
+        if read.tensor != old.name:
+            return None
+        return terms.reread(read, old.name, [read.indices[n] for n in left])
 
-    body = bottom_up(terms.substitute(old.body, {name: told}), {}, node)
+    body = terms.with_reads(terms.substitute(old.body, {name: told}), fewer)
     indices, shape = (tuple(whole[n] for n in left) for whole in (old.indices, old.shape))
     return replace(old, indices=indices, shape=shape, body=body)
 
 
 def renamed(terms: Terms, old: Definition, name: str) -> Definition:
     """A definition of another name, which reads itself by that."""
-
-    def node(term: Term, below: list[Term]) -> Term:
-        if not isinstance(term, Read) or term.tensor != old.name:
-            return terms.rebuild(term, below)
-        assert term.type
-        return terms.read(name, term.indices, term.type, term.span)
-
-    return replace(old, name=name, body=bottom_up(old.body, {}, node))
+    return replace(old, name=name, body=with_tensors(terms, old.body, {old.name: name}))

@@ -9,10 +9,10 @@ is what was made of the first, with other names of tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, Terms, bottom_up, reachable
+from tadc.frontend.terms import Read, Term, Terms, reachable
 
 FEW = 8
 """In programs of fewer definitions none are compared."""
@@ -56,15 +56,12 @@ def _tensors_in_order(body: Term) -> list[str]:
     return list(dict.fromkeys(term.tensor for term in reachable([body]) if isinstance(term, Read)))
 
 
-def with_tensors(terms: Terms, body: Term, names: Mapping[str, str]) -> Term:
-    """The body with other names of tensors."""
+def with_tensors(
+    terms: Terms, body: Term, names: Mapping[str, str], known: dict[int, Term] | None = None
+) -> Term:
+    """The body with other names of tensors; `known` has what was found for the same names."""
 
-    def node(term: Term, below: Sequence[Term]) -> Term:
-        if isinstance(term, Read):
-            assert term.type
-            return terms.read(names.get(term.tensor, term.tensor), term.indices, term.type, term.span)
-        if all(new is old for new, old in zip(below, term.below, strict=True)):
-            return term
-        return terms.rebuild(term, below)
+    def named(read: Read) -> Term | None:
+        return terms.reread(read, names[read.tensor]) if read.tensor in names else None
 
-    return bottom_up(body, {}, node)
+    return terms.with_reads(body, named, known)

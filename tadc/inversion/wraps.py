@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, Terms, bottom_up
+from tadc.frontend.terms import Read, Term, Terms
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.intervals import Interval, interval_of
 
@@ -20,13 +20,9 @@ def unwrapped(program: Program) -> Program:
 def _definition(definition: Definition, terms: Terms) -> Definition:
     extents = zip(definition.indices, definition.shape, strict=True)
     ranges = {name: (0, size - 1) for name, size in extents if isinstance(size, int)}
-
-    def value(node: Term, below: list[Term]) -> Term:
-        if isinstance(node, Read):
-            return _read(node, ranges, terms)
-        return terms.rebuild(node, below)
-
-    return replace(definition, body=bottom_up(definition.body, {}, value))
+    return replace(
+        definition, body=terms.with_reads(definition.body, lambda read: _read(read, ranges, terms))
+    )
 
 
 def _read(read: Read, ranges: Mapping[str, Interval], terms: Terms) -> Term:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.source import Span
-from tadc.frontend.terms import Read, Term, bottom_up, reachable, tensors_read
+from tadc.frontend.terms import Read, Term, reachable, tensors_read
 from tadc.lattice.affine import Affine, box
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
@@ -95,16 +95,12 @@ class _Backwards:
     def rewritten(self, definition: Definition, names: Mapping[str, str]) -> Definition:
         """A definition that reads others: those of these names, or what goes backwards."""
 
-        def value(term: Term, below: list[Term]) -> Term:
-            made = self.terms.rebuild(term, below)
-            if not isinstance(made, Read) or made.type is None:
-                return made
-            if made.tensor not in names and self.is_last(made):
-                return made
-            name = names.get(made.tensor) or self.backwards(made.tensor)
-            return self.terms.read(name, made.indices, made.type, made.span)
+        def value(read: Read) -> Term | None:
+            if read.tensor not in names and self.is_last(read):
+                return None
+            return self.terms.reread(read, names.get(read.tensor) or self.backwards(read.tensor))
 
-        return replace(definition, body=bottom_up(definition.body, {}, value))
+        return replace(definition, body=self.terms.with_reads(definition.body, value))
 
     def is_last(self, read: Read) -> bool:
         """Whether a read is of the last state of a recurrence, which is at hand."""

@@ -286,9 +286,7 @@ def choice(terms: Terms, index: Affine, values: Sequence[Term]) -> Term:
 def reread(terms: Terms, root: Term, rules: Mapping[str, Rule]) -> Term:
     """The term in a table, with others in the place of reads of some tensors."""
 
-    def value(node: Term, below: list[Term]) -> Term:
-        if isinstance(node, Read) and node.tensor in rules:
-            return rules[node.tensor](node.indices)
-        return terms.rebuild(node, below)
+    def value(read: Read) -> Term | None:
+        return rules[read.tensor](read.indices) if read.tensor in rules else None
 
-    return bottom_up(root, {}, value)
+    return terms.with_reads(root, value)
