@@ -424,7 +424,7 @@ class Terms:
     def with_reads(
         self, root: Term, rule: Callable[[Read], Term | None], known: dict[int, Term] | None = None
     ) -> Term:
-        """The term with others in the place of reads, where `rule` gives one; `known` is kept between calls."""
+        """The term with what `rule` gives in the place of reads; `known` is kept between calls."""
 
         def node(term: Term, below: list[Term]) -> Term:
             found = rule(term) if isinstance(term, Read) else None

@@ -167,7 +167,7 @@ def test_numbers_of_passes_are_few() -> None:
         for path in SOURCES
         if path.is_relative_to(ROOT / "passes")
     }
-    assert sum(found.values()) <= 209, sorted(found.items(), key=lambda item: -item[1])[:10]
+    assert sum(found.values()) <= 154, sorted(found.items(), key=lambda item: -item[1])[:10]
 
 
 #: The folders of backends.
@@ -243,18 +243,18 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_060,
-    "frontend": 10_465,
+    "frontend": 10_478,
     "dialect": 3_560,
-    "passes": 45_510,
+    "passes": 45_445,
     "passes/cpu": 1_540,
-    "passes/derivatives": 5_045,
+    "passes/derivatives": 5_040,
     "passes/gpu": 4_128,
     "passes/maps": 6_455,
     "passes/nest": 8_970,
-    "passes/rewrites": 7_200,
+    "passes/rewrites": 7_150,
     "passes/schedule": 4_415,
-    "passes/supports": 2_150,
-    "passes/terms": 4_165,
+    "passes/supports": 2_118,
+    "passes/terms": 4_162,
     "backend": 16_020,
     "tadc": 28_520,
 }

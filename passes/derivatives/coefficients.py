@@ -11,11 +11,12 @@ from functools import reduce
 from tadc.frontend.limits import MAX_TERMS
 from tadc.frontend.terms import Const, Term
 from tadc.passes.terms.algebra import Algebra, choice_of, chooses_zero, is_const
+from tadc.passes.terms.costs import NODES
 
-MOST_OPERATIONS = 2000
+MOST_OPERATIONS = NODES // 2
 """More operations on terms are not done for a series."""
 
-MOST_TERMS = 40_000
+MOST_TERMS = 10 * NODES
 """Nor are they where they have made more terms, for a product of two sums of choices is a sum over all pairs,
 or where there is half of all that a program may have."""
 

@@ -38,13 +38,10 @@ from tadc.passes.derivatives.coefficients import Coefficients, Number, TooLong, 
 from tadc.passes.derivatives.literal_values import literal_value
 from tadc.passes.derivatives.series_rewrites import WITH_STEPS, Near, rewritten
 from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.costs import NODES, WRITTEN_OUT
 
-MOST_NODES = 400
+MOST_NODES = NODES // 10
 """Of larger terms there is no series: each root in a long formula would look at all of it."""
-
-
-FEW = 4
-"""Powers up to this are products, which need no division by what may be 0."""
 
 
 class Series(NamedTuple):
@@ -284,7 +281,7 @@ class Expansion:
         lead = x.lead * n
         if lead.denominator != 1 or (self.signed and n.denominator % 2 == 0 and lead % 2):
             return Series(math.floor(lead), ())
-        if not isinstance(first, Const) and n.denominator == 1 and 1 <= n <= FEW:
+        if not isinstance(first, Const) and n.denominator == 1 and 1 <= n <= WRITTEN_OUT:
             return reduce(self.product, [x] * int(n))
         if n > 0 and not self.algebra.values.of(first).is_nonzero:
             # Of a pole there, the value is no number where this is 0.

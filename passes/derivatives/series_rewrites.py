@@ -23,9 +23,7 @@ from typing import NamedTuple
 from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
-
-FEW = 8
-"""The most points of a reduction that are written one by one."""
+from tadc.passes.terms.costs import COMPARED
 
 #: Functions whose Taylor series is that of one side.
 WITH_STEPS = frozenset({"abs", "sign", "relu", "floor", "ceil"})
@@ -202,7 +200,7 @@ def _one_by_one(a: Algebra, node: Reduce) -> Term | None:
     """A reduction over few points of numbers as a term of its elements."""
     ranges = [_range(binder, node) for binder in node.binders]
     points = math.prod(map(len, ranges))
-    if node.kind not in JOINED or not 0 < points <= FEW:
+    if node.kind not in JOINED or not 0 < points <= COMPARED:
         return None
 
     def element(point: Sequence[int]) -> Term:

@@ -35,13 +35,13 @@ from tadc.passes.gpu.thread_plans import (
     thread_cost,
     thread_plans,
 )
-from tadc.passes.gpu.tile_choice import OPEN, tile_plans
+from tadc.passes.gpu.tile_choice import tile_plans
 from tadc.passes.gpu.transposes import transposing_plans
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.schedule.accesses import Accesses, Loop
-from tadc.passes.terms.costs import LARGE
+from tadc.passes.terms.costs import LARGE, UNKNOWN
 
 ROW_COPIES = 4
 """The elements of a row that a thread computes where the extents of a map are not known."""
@@ -98,7 +98,7 @@ def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequenc
     if not found:
         return []
     cost, plan = found[0]
-    elements = math.prod(size.constant if size.is_constant else OPEN for size in sizes)
+    elements = math.prod(size.constant if size.is_constant else UNKNOWN for size in sizes)
     if cost > elements * thread_cost(gpu, accesses, single):
         return []
     tile = plan.fast[1].extent * (plan.slow[1].extent if plan.slow else 1)

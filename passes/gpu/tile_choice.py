@@ -19,6 +19,7 @@ from tadc.passes.gpu.thread_costs import lines, stored_at, warp_over
 from tadc.passes.gpu.thread_plans import is_known
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.terms.costs import UNKNOWN
 
 SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
 """Threads along the fast and the slow index."""
@@ -28,9 +29,6 @@ COPIES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (4, 1), (1, 4), (2, 2)
 
 STEPS = (8, 16, 32)
 """About so many steps are between two barriers."""
-
-OPEN = 1024
-"""An extent that is not known is taken for so much."""
 
 MOST_CODE = 700
 """The most operations of all copies of a body."""
@@ -68,8 +66,8 @@ class _Tile:
 
 
 def extent_or_open(accesses: Accesses, name: str) -> int:
-    """The values of an index of a map; `OPEN` where they are not known."""
-    return accesses.extent(name) if is_known(accesses, name) else OPEN
+    """The values of an index of a map; `UNKNOWN` where they are not known."""
+    return accesses.extent(name) if is_known(accesses, name) else UNKNOWN
 
 
 def tile_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:

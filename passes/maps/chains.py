@@ -25,13 +25,14 @@ from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
 from tadc.passes.maps.run_together import RunTogether
+from tadc.passes.terms.costs import SECOND
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRows, Where
 
-LEAST_BYTES = 768 << 10
-"""Tensors of fewer bytes stay in the caches anyway."""
+NEAR = 3 * SECOND // 16
+"""So many bytes stay near."""
 
-NEAR = 384 << 10
-"""So many bytes stay near: a part of the second-level cache."""
+LEAST_BYTES = 2 * NEAR
+"""Tensors of fewer bytes stay in the caches anyway."""
 
 ROWS = 12
 """Rows run in multiples of so many, where there are: most tiles fit."""

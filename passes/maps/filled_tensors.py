@@ -25,9 +25,10 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Names, numbered, without_unused
 from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Marks, Number
 from tadc.passes.maps.thin_sets import is_on_thin_set
+from tadc.passes.terms.costs import FEW_ELEMENTS
 from tadc.passes.where import LEAVE_OUT, Filled, Where
 
-LEAST = 1 << 12
+LEAST = FEW_ELEMENTS
 """Of fewer elements, vectors under masks take less time than more loops."""
 
 MOST_SETS = 32

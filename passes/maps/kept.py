@@ -21,7 +21,7 @@ from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.terms.costs import CACHED_BYTES
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, Kept, Merge, Where
 
-MOST_BYTES = 8 << 20
+MOST_BYTES = 2 * CACHED_BYTES
 """All tensors that are kept have no more bytes: a kernel holds them as long as it lives."""
 
 

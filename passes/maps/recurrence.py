@@ -14,10 +14,8 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Sweep, Value
 from tadc.passes.terms.checked_reads import outside
+from tadc.passes.terms.costs import LONGEST
 from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
-
-MOST_CASES = 24
-"""What holds in an `else` is kept in no more cases than these."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def reads_of(item: Map, tensor: str) -> list[tuple[tuple[Affine, ...], Domain]]:
                     inside(then, rows, cases)
                     others = [case for facts in cases for case in outside(rows, facts)]
                     # Alternatives multiply, so of too many nothing is kept.
-                    visit(otherwise, others if len(others) <= MOST_CASES else cases)
+                    visit(otherwise, others if len(others) <= LONGEST else cases)
                 case Fold(rows=rows, body=body):
                     inside(body, rows, cases)
                 case _:

@@ -25,15 +25,15 @@ from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.step_sums import sums_by_step
-from tadc.passes.maps.windows import weights_of, window_of
-from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.maps.windows import MOST_STEPS, weights_of, window_of
+from tadc.passes.terms.costs import ELEMENT, SECOND
 from tadc.passes.terms.long_steps import is_worth_running_along
 from tadc.passes.where import LEAVE_OUT, AtRows, InWindow, Where
 
-NEAR = 128 << 10
-"""The steps that run at a time stay near: a part of the second-level cache."""
+NEAR = SECOND // 16
+"""The steps that run at a time stay near."""
 
-MOST_ROWS = 64
+MOST_ROWS = MOST_STEPS
 """No more steps run at a time: what a call of a map costs is little beside so many."""
 
 

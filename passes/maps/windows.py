@@ -22,11 +22,12 @@ from tadc.passes.maps.map import Map, MapFunction, Tensor, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.row_reads import bytes_of
+from tadc.passes.terms.costs import FIRST
 
 MOST_STEPS = 64
 """A window has no more steps: what is read further back is mostly read from all steps."""
 
-LEAST_BYTES = 32 << 10
+LEAST_BYTES = FIRST
 """Tensors of fewer bytes stay in the nearest cache anyway."""
 
 

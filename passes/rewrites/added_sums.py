@@ -16,11 +16,8 @@ from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, holds_red
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import is_candidate
+from tadc.passes.terms.costs import COMPARED, is_candidate
 from tadc.passes.terms.products import Product, added, product_of, summands, without
-
-MOST_SUMMANDS = 6
-"""Longer additions stay as they are."""
 
 
 def add_sums_of_one_set(program: Program) -> Program:
@@ -57,7 +54,7 @@ class _Adding:
     def together(self, x: Term, y: Term, sign: int) -> Term | None:
         """`x + sign * y`, where a summand of each is a sum over the same set; None where none is."""
         xs, ys = summands(x), summands(y) if sign == 1 else [y]
-        if max(len(xs), len(ys)) > MOST_SUMMANDS:
+        if max(len(xs), len(ys)) > COMPARED:
             return None
         for n, first in enumerate(xs):
             for m, other in enumerate(ys):

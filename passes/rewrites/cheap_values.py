@@ -36,7 +36,10 @@ from tadc.passes.terms.costs import (
     ACCESS,
     CACHED_BYTES,
     ELEMENT,
+    FIRST,
+    NODES,
     SCATTERED,
+    WORTH_CODE,
     Costs,
     about,
     bytes_of,
@@ -47,16 +50,12 @@ from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
 #: Bytes of a tensor that stays in the nearest cache.
-NEAR = 1 << 14
-#: What is less than this part of all operations is not worth a tensor.
-WORTH = 32
-#: In larger programs nothing is looked for: it would take long.
-MOST_TERMS = 600
+NEAR = FIRST // 2
 
 
 def share_cheap_values(program: Program, limit: int | None) -> Program:
     """The program with tensors for cheap values; it itself where none is worth one."""
-    if sum(1 for _ in reachable([d.body for d in program.definitions])) > MOST_TERMS:
+    if sum(1 for _ in reachable([d.body for d in program.definitions])) > NODES // 8:
         return program
     sharing = Sharing(program, limit)
     sharing.survey()
@@ -255,7 +254,7 @@ class Sharing:
         worth = {
             key
             for key, value in self.values.items()
-            if value.pays() and (value.times - value.elements) * value.operations * WORTH >= self.all
+            if value.pays() and (value.times - value.elements) * value.operations * WORTH_CODE >= self.all
         }
         if not worth:
             return self.program

@@ -22,13 +22,8 @@ from itertools import product
 
 from tadc.frontend.terms import Apply, Const, Select, Term, bottom_up, integer_exponent, operands
 from tadc.passes.terms.algebra import Algebra, is_safe
-from tadc.passes.terms.costs import WEIGHTS
+from tadc.passes.terms.costs import COMPARED, WEIGHTS, WRITTEN_OUT
 from tadc.passes.terms.products import Product, added, product_of, summands, without
-
-#: In longer sums, only neighbours are compared.
-MOST_SUMMANDS = 6
-#: Higher powers are one factor.
-HIGHEST = 4
 
 
 @dataclass
@@ -66,7 +61,7 @@ class CommonFactors:
     def regrouped(self, x: Term, y: Term) -> Term | None:
         """The sum of two sums, where a summand of each have something in common."""
         xs, ys = summands(x), summands(y)
-        if len(xs) + len(ys) == 2 or max(len(xs), len(ys)) > MOST_SUMMANDS:
+        if len(xs) + len(ys) == 2 or max(len(xs), len(ys)) > COMPARED:
             return None
         for n, m in product(range(len(xs)), range(len(ys))):
             found = self.together("add", xs[n], ys[m])
@@ -122,7 +117,7 @@ class CommonFactors:
         over: list[Term] = []
         for factor in product.over:
             n = integer_exponent(factor)
-            base = operands(factor)[0] if n is not None and 1 < n <= HIGHEST else factor
+            base = operands(factor)[0] if n is not None and 1 < n <= WRITTEN_OUT else factor
             over += [base] * (n or 1) if base is not factor else [factor]
         return Product(product.scale, tuple(over), product.under)
 

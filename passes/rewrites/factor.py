@@ -41,24 +41,21 @@ from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.rewrites.left_out import leaves_out, taken_apart
 from tadc.passes.rewrites.signs import with_one_sign
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
-from tadc.passes.terms.costs import COMPARED, LARGE, Costs
+from tadc.passes.terms.costs import COMPARED, LARGE, ORDERED, WORTH_CODE, Costs
 from tadc.passes.terms.guarded_addends import regrouped
 from tadc.passes.terms.index_ranges import Range, ranges_of, ranges_within
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied
+from tadc.passes.terms.operation_counts import COUNTED as COUNTED_IN_ALL
 from tadc.passes.terms.operation_counts import Counting
 from tadc.passes.terms.products import Product, added, product_of, summands, without
 from tadc.passes.terms.value_ranges import ValueRanges
 from tadc.passes.terms.work_regions import Regions, Work
 
-#: Of more indices, summands or factors not all candidates are tried.
-MOST_BINDERS = 4
 #: So many sums are looked at in the place of one.
 MOST_SUMS = 40
-#: Sums are taken apart where that saves this part of a tensor's operations: more loops are more code.
-WORTH_PIECES = 16
 #: What counting operations may take for all tensors of a program, as `effort` counts: a tenth of a second.
-COUNTED = 100_000
+COUNTED = COUNTED_IN_ALL // 20
 
 Around = Mapping[str, "Range | None"]
 
@@ -127,7 +124,7 @@ class _Factoring:
         few, many = (self.operations(one) for one in (other, made))
         if not (few.exact and many.exact):
             return made
-        return other if few.weighted * WORTH_PIECES <= many.weighted * (WORTH_PIECES - 1) else made
+        return other if few.weighted * WORTH_CODE <= many.weighted * (WORTH_CODE - 1) else made
 
     def written(self, definition: Definition, facts: Domain, around: Around, apart: bool) -> Definition:
         """The definition with cheaper sums; those that leave points out taken apart into several, or not."""
@@ -252,7 +249,7 @@ class _Factoring:
             if 1 < len(parts) <= COMPARED and any(_loses(s, rest, part) for part in parts):
                 bodies = [rest.term(self.algebra, part) for part in parts]
                 yield added(self.algebra, [self.best(replace(s, body=b), facts, around) for b in bodies])
-        if 1 < len(s.binders) <= MOST_BINDERS and product.length <= COMPARED:
+        if 1 < len(s.binders) <= ORDERED and product.length <= COMPARED:
             for count in range(1, len(s.binders)):
                 for inner in combinations(s.binders, count):
                     yield from self.nested(s, product, inner, facts, around)

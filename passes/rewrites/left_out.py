@@ -22,11 +22,9 @@ from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.supports.sets import elsewhere
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.collect import addends
+from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.guarded_addends import merged_elses
 from tadc.passes.terms.simplify import Simplifier
-
-#: A sum is not taken apart into more.
-MOST_PIECES = 6
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def taken_apart(terms: Terms, node: Reduce, facts: Domain, shape_of: Callable[[s
             plain = algebra.sub(plain, part) if negative else algebra.add(plain, part)
             continue
         pieces = _pieces(part, (*facts, *domain))
-        if pieces is None or len(made) + len(pieces) > MOST_PIECES:
+        if pieces is None or len(made) + len(pieces) > COMPARED:
             return None
         sums = (algebra.sum(binders, domain + p.rows, p.body, node.hints, node.span) for p in pieces)
         made += [(negative, one) for one in sums]
@@ -110,7 +108,7 @@ def _pieces(term: Term, known: Domain) -> list[_Piece] | None:
         if is_empty((*known, *rows)):
             continue
         inside = _pieces(term.otherwise if side else term.then, (*known, *rows))
-        if inside is None or len(found) + len(inside) > MOST_PIECES:
+        if inside is None or len(found) + len(inside) > COMPARED:
             return None
         found += [_Piece(rows + piece.rows, piece.body) for piece in inside]
     return found

@@ -38,12 +38,12 @@ from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.lattice.fibre import Fibre, over
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.costs import ELEMENT, FEW_ELEMENTS
 from tadc.passes.terms.facts_walk import FactsWalk
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
-PART = 4096
+PART = FEW_ELEMENTS
 """The elements of a part: some microseconds of a processor."""
 
 _JOINS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}

@@ -54,6 +54,7 @@ from tadc.passes.terms.costs import (
     ACCESS,
     CACHED_BYTES,
     ELEMENT,
+    NODES,
     SCATTERED,
     Costs,
     elements,
@@ -72,10 +73,8 @@ Only = Callable[[Term], bool]
 MODES = ("auto", "always", "never")
 #: So often what was made for values is looked at again: it may hold more that is shared.
 ROUNDS = 4
-#: Cheap values are looked for again in what was found.
-CHEAP_ROUNDS = 2
 #: In more definitions, nothing is looked for that several share.
-MANY_DEFINITIONS = 200
+MANY_DEFINITIONS = NODES // 20
 
 
 def materialise_program(
@@ -109,7 +108,7 @@ def materialise_program(
         program = without_copied_results(program)
     if active is None and mode == "auto" and limit != 0:
         program = group_factors(program)
-        for _ in range(CHEAP_ROUNDS):
+        for _ in range(ROUNDS):
             before, program = program, share_cheap_values(program, limit)
             if program is before:
                 break

@@ -24,7 +24,7 @@ from tadc.frontend.terms import Apply, Read, Reduce, Term, holds_reduction, reac
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.sums_over_steps import Steps, follows_steps, long_recurrences
-from tadc.passes.terms.costs import Costs
+from tadc.passes.terms.costs import LANES, Costs
 from tadc.passes.terms.costs import extent as about
 from tadc.passes.terms.index_ranges import Range, ranges_within
 from tadc.passes.terms.names import Names
@@ -101,10 +101,6 @@ def blocks(gpu: _Threads) -> Cutting:
         few=count // 2, worth=1 << 17, part=1 << 14, most=4 * count, together=4 * count,
         short=8, rows=8, steps=gpu.warp, tile=2048, blocks=2 * count,
     )  # fmt: skip
-
-
-WIDE = 8
-"""An index of fewer values shares too little."""
 
 
 def cut_reductions(
@@ -272,7 +268,7 @@ class _Cut:
     def shares(self, term: Reduce) -> bool:
         """Whether many elements read what each other's reads, along two indices or more."""
         shape = zip(self.definition.indices, self.definition.shape, strict=True)
-        wide = {name for name, size in shape if isinstance(size, int) and size >= WIDE}
+        wide = {name for name, size in shape if isinstance(size, int) and size >= LANES}
         reads = [node for node in reachable([term.body]) if isinstance(node, Read)]
         used = [frozenset[str]().union(*(form.variables for form in read.indices)) for read in reads]
         return len(wide) > 1 and len(reads) > 1 and all(wide - names for names in used)

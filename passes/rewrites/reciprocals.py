@@ -26,10 +26,8 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.passes.terms.algebra import Algebra, is_product
+from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.products import Product, product_of
-
-MOST = 8
-"""The most factors of one reciprocal: a longer product is a power in another form."""
 
 
 def with_reciprocals(program: Program) -> Program:
@@ -79,7 +77,7 @@ class _Quotients:
         scale, count, rest = self.without(product, base)
         divided = sum(self.powers(t)[1] is base for t in product.under)
         known = any(self.is_reciprocal(t, base) for t in product.over)
-        if not 0 < count <= MOST or (divided < 2 and not known):
+        if not 0 < count <= COMPARED or (divided < 2 and not known):
             return made
         over = rest.term(self.algebra)
         reciprocal = self.reciprocal(base)

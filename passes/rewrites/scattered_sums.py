@@ -22,16 +22,18 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
-from tadc.passes.terms.costs import ELEMENT, NEAR, bytes_of
+from tadc.passes.terms.costs import ELEMENT, FEW_ELEMENTS, LINE, SECOND, bytes_of
 from tadc.passes.terms.inspected_arrays import Arrays
 
-LEAST_ELEMENTS = 4096
+NEAR = SECOND
+
+LEAST_ELEMENTS = FEW_ELEMENTS
 """Where elements are fewer, additions to one wait for each other."""
 
 LEAST_BLOCKS = 4
 """So many threads have work. Each block reads again most lines of what its entries read."""
 
-MULTIPLE = 64
+MULTIPLE = LINE
 """Blocks begin at multiples of it: no two threads write one line."""
 
 

@@ -18,9 +18,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.terms.algebra import Algebra
-
-MOST = 4
-"""The most terms that are written out."""
+from tadc.passes.terms.costs import WRITTEN_OUT
 
 
 def write_out_short_sums(program: Program) -> Program:
@@ -56,7 +54,7 @@ class _Short:
         """The terms of a sum over few points that are numbers, added up; None of another."""
         if holds_reduction(node.body, self.holds):
             return None
-        added = terms_of_sum(self.terms, node, MOST)
+        added = terms_of_sum(self.terms, node, WRITTEN_OUT)
         return None if added is None else reduce(lambda x, y: self.algebra.apply("add", x, y), added)
 
 

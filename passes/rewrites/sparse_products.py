@@ -31,11 +31,11 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import BUFFER, ELEMENT, SPREAD
+from tadc.passes.terms.costs import BUFFER, ELEMENT, FEW_ELEMENTS, SPREAD
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
-LEAST_ELEMENTS = 1 << 12
+LEAST_ELEMENTS = FEW_ELEMENTS
 """Fewer elements are not worth a buffer that is 0 first."""
 
 SEARCHED = 3

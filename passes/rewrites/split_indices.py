@@ -29,7 +29,7 @@ from tadc.frontend.terms import Reduce, Term, Terms, bottom_up, index_forms, rea
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, equals_zero
 from tadc.lattice.polyhedron import without_floor
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import ELEMENT, Costs
+from tadc.passes.terms.costs import ELEMENT, WRITTEN_OUT, Costs
 from tadc.passes.terms.index_ranges import Range
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
@@ -39,9 +39,6 @@ HEAVY = 64
 
 WORTH = 1 << 22
 """So many operations in all are worth compiling a tensor for each residue."""
-
-MOST_RESIDUES = 4
-"""The most tensors for residues."""
 
 
 def split_divided_indices(program: Program, limit: int | None = None) -> Program:
@@ -71,7 +68,7 @@ def _computed(
     if (found := _divided(definition)) is not None:
         return tuple(_split(program, names, definition, *found))
     steps = _strided(definition)
-    if steps and math.prod(steps.values()) <= MOST_RESIDUES and heavy * elements >= WORTH:
+    if steps and math.prod(steps.values()) <= WRITTEN_OUT and heavy * elements >= WORTH:
         return tuple(_by_residue(program, names, definition, steps))
     return (definition,)
 

@@ -29,18 +29,12 @@ from tadc.frontend.terms import Read, Reduce, Term, is_bound, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import own_reads
-from tadc.passes.terms.costs import ELEMENT, LINE
+from tadc.passes.terms.costs import ELEMENT, LANES, LINE, UNKNOWN
 from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
 
-LANES = 8
-"""So many elements that do not depend on each other fill a vector: more are not looked for."""
-
-UNKNOWN = 1 << 10
-"""The number of values of an index whose extent is not known."""
-
-ROW = 512
+ROW = 8 * LINE
 """Rows of a multiple of so many bytes are a line of the cache longer: elements of a column are then in more
 of its sets."""
 

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Tensor
+from tadc.passes.terms.costs import FIBRE
 from tadc.passes.terms.inspected_arrays import ends_match
-
-USUAL = 12
-"""So many steps, about, if nothing is known of the array."""
 
 
 def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tensor]) -> int | None:
@@ -30,14 +28,14 @@ def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tens
     arrays = {lookup.array for form in upper or bounds for lookup in form.lookups()}
     if any(map(ends_match, arrays)):
         return 1
-    return min(together or [_average(tensors.get(array)) for array in arrays], default=USUAL)
+    return min(together or [_average(tensors.get(array)) for array in arrays], default=FIBRE)
 
 
 def _average(array: Tensor | None) -> int:
     """How far it is on average from one element of an array to the next, where they increase."""
     if array is None:
-        return USUAL
+        return FIBRE
     places = math.prod(size.constant if size.is_constant else 0 for size in array.shape)
     if not array.increasing or array.below is None or not array.below.is_constant or places < 2:
-        return USUAL
+        return FIBRE
     return -(-array.below.constant // (places - 1))

@@ -16,12 +16,10 @@ from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import Panels
+from tadc.passes.terms.costs import ORDERED
 
 GAIN = 0.75
 """What part of the lines another order may need at most to be preferred to that of the indices."""
-
-MOST_INDICES = 5
-"""Of more indices the order stays."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def loop_order(
     plain = _in_groups(accesses.names, packed)
     ranges = [accesses.ranges[name] for name in accesses.names]
     known = all(found is not None and found.extent.is_constant for found in ranges)
-    if not known or not 1 < len(plain) <= MOST_INDICES:
+    if not known or not 1 < len(plain) <= ORDERED:
         return plain
     nest = _TileLoops(accesses, candidate, packed, machine)
     kept = [name for name in plain if name in fixed]

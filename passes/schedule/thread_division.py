@@ -13,6 +13,7 @@ from dataclasses import replace
 from tadc.lattice.affine import Affine
 from tadc.passes.schedule.packing import Panels
 from tadc.passes.schedule.tiling import Tiling
+from tadc.passes.terms.costs import LINE
 
 FEW = 32
 """An index of fewer values is divided only if there is no better one."""
@@ -20,7 +21,7 @@ FEW = 32
 MANY = 1024
 """An index after one of unknown extent may be divided, if it has so many values, or unknown many."""
 
-MULTIPLE = 64
+MULTIPLE = LINE
 """Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared. Where
 an element takes so many operations, as a sum does, a line that two threads write costs little beside them."""
 

@@ -17,12 +17,14 @@ from tadc.lattice.polyhedron import implied, irredundant, is_empty
 from tadc.lattice.residues import Residue, residue_of
 from tadc.lattice.solve import solve
 from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.costs import LONGEST
 from tadc.passes.terms.occupied import occupied
+from tadc.passes.terms.operation_counts import COUNTED
 
 #: A tensor with more sets is taken to be full.
-MOST = 48
+MOST = 2 * LONGEST
 #: Entries of tableaus that may change for the sets of a tensor, or for the boxes around them: some seconds.
-EFFORT = 1_000_000
+EFFORT = COUNTED // 2
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.polyhedron import implied
 from tadc.lattice.residues import residue_of
 from tadc.passes.supports.sets import EFFORT, Piece
+from tadc.passes.terms.costs import UNKNOWN
 
-#: About how large sizes are, and those that are taken from others: windows.
-LARGE, SMALL = 1000, 8
+#: About how large sizes are that are taken from others: windows.
+SMALL = 8
 #: A box that several sets share has at most so many times the elements of boxes of their own.
 LOOSE = 4
 
@@ -81,7 +82,7 @@ class Sizes:
     @staticmethod
     def of(program: Program) -> Sizes:
         """Those of a program; sizes are large, but for those that extents are shorter by."""
-        values = dict.fromkeys(program.sizes, LARGE)
+        values = dict.fromkeys(program.sizes, UNKNOWN)
         for shape in program.shapes().values():
             for size in shape:
                 terms = () if isinstance(size, int) else size.terms

@@ -13,8 +13,9 @@ from collections.abc import Callable, Hashable, Mapping
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, Terms, reachable
+from tadc.passes.terms.costs import COMPARED
 
-FEW = 8
+FEW = COMPARED
 """In programs of fewer definitions none are compared."""
 
 Rewrite = Callable[[Definition], Term]

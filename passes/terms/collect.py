@@ -21,9 +21,6 @@ from tadc.lattice.polyhedron import implied, irredundant
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import COMPARED
 
-#: Fewer cases than this are tested one after the other.
-FEWEST_CASES = 8
-
 
 @dataclass(frozen=True)
 class Part:
@@ -93,7 +90,7 @@ def _cases_of(parts: Sequence[Part], known: frozenset[Constraint]) -> Affine | N
                 form, value = _solved(row)
                 values.setdefault(form, set()).add(value)
     best = max(values, key=lambda form: len(values[form]), default=None)
-    return best if best is not None and len(values[best]) >= FEWEST_CASES else None
+    return best if best is not None and len(values[best]) >= COMPARED else None
 
 
 def _solved(row: Constraint) -> tuple[Affine, int]:

@@ -30,27 +30,45 @@ ACCESS = 1
 SCATTERED = 4
 WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
-EXPENSIVE = 4
+EXPENSIVE = WEIGHTS["div"]
 #: Bytes of an element.
 ELEMENT = {"f32": 4, "f64": 8, "i32": 4}
 #: The weight of a power with an integer exponent, where this is not known.
-POWER = 4
+POWER = EXPENSIVE
 #: The bytes of a line of the cache.
 LINE = 64
-#: The bytes of the second cache: a tensor of more is in none near when it is read again.
-NEAR = 2 << 20
+#: The bytes of the first and the second cache: a tensor of more is in none near when it is read again.
+FIRST, SECOND = 32 << 10, 2 << 20
 #: Pairs of elements are many that have a place, if there are but so many times more.
 SPARSE = 8
 #: The most bytes of a buffer for a row of a sparse product, which is on the stack and in a cache near.
-BUFFER = 1 << 18
+BUFFER = SECOND // 8
 #: The most columns of a row that is spread, each with a number and the row that it is of.
 SPREAD = BUFFER // 8
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
-CACHED_BYTES = 4 << 20
+CACHED_BYTES = 2 * SECOND
 #: Of more guards, cases or summands none is compared with all others: there may be one for each element.
 COMPARED = 8
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
 LARGE = 64
+#: So many values are taken for an index or a size of which nothing is known, beside those that are.
+UNKNOWN = 1 << 10
+#: Of fewer elements, one more loop takes longer than what it saves.
+FEW_ELEMENTS = 1 << 12
+#: What saves less than this part of all operations is not worth more code.
+WORTH_CODE = 32
+#: So many terms, factors or tensors may be written out in the place of one.
+WRITTEN_OUT = 4
+#: So many elements that do not depend on each other fill a vector.
+LANES = 8
+#: So many elements are taken for a fibre of an index array, where its sizes are not known.
+FIBRE = 8
+#: So many nodes of a program are looked at by what may look at each of them often.
+NODES = 4000
+#: Of more indices not all orders are tried.
+ORDERED = 5
+#: Sums, products and cases that are longer stay as they are: what is done with each part would take long.
+LONGEST = 24
 
 
 def bytes_of(shape: Shape, type: str | None) -> int:

@@ -15,15 +15,13 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import Term, Terms, bottom_up, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
+from tadc.passes.terms.costs import FIBRE
 from tadc.passes.terms.inspected_arrays import ends_match
-
-FEW = 8
-"""So many elements are taken for a fibre, where the sizes of its array are not known."""
 
 
 @dataclass
 class EvenLookups:
-    """Terms with forms in the place of lookups; in fibres of arrays that are not told are `FEW` elements.
+    """Terms with forms in the place of lookups; in fibres of arrays that are not told are `FIBRE` elements.
 
     `known` has what was made of terms by their numbers.
     """
@@ -62,7 +60,7 @@ def _evenly(at: tuple[Affine, ...], below: Affine, array: Argument | None) -> Af
     if not at:
         return ZERO
     if array is None:
-        return at[-1] * FEW
+        return at[-1] * FIBRE
     shape = shape_at(array.shape, {})
     place = ZERO
     for form, size in zip(at, shape, strict=True):

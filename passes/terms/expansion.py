@@ -32,12 +32,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.algebra import Algebra
-
-MOST_PRODUCTS = 24
-"""A sum of more products is an atom."""
-
-MOST_NODES = 4000
-"""So many terms are multiplied out for a program; all further ones are atoms."""
+from tadc.passes.terms.costs import LONGEST, NODES
 
 Powers = tuple[tuple[int, int], ...]
 """Atoms by number with their exponents, none of them 0, in the order of the numbers."""
@@ -65,7 +60,7 @@ class Expander:
     hints: dict[str, str] = field(default_factory=dict[str, str])
     """What open indices are called where sums are printed."""
     depth: int = 0
-    left: int = MOST_NODES
+    left: int = NODES
 
     def __post_init__(self) -> None:
         self.terms = self.program.terms
@@ -258,7 +253,7 @@ def _groups(names: Sequence[str], free: Iterable[frozenset[str]], domain: Domain
 
 
 def _cleared(found: dict[Powers, Fraction]) -> Expansion:
-    if len(found) > MOST_PRODUCTS:
+    if len(found) > LONGEST:
         raise TooLong
     return {powers: scale for powers, scale in found.items() if scale}
 
@@ -276,7 +271,7 @@ def _scaled(x: Expansion, scale: Fraction) -> Expansion:
 
 
 def _multiplied(x: Expansion, y: Expansion) -> Expansion:
-    if len(x) * len(y) > MOST_PRODUCTS:
+    if len(x) * len(y) > LONGEST:
         raise TooLong
     return _added({_joined(p, q): a * b} for p, a in x.items() for q, b in y.items())
 
@@ -292,7 +287,7 @@ def _power(x: Expansion, n: int) -> Expansion:
     if len(x) == 1:
         ((powers, scale),) = x.items()
         return {tuple((atom, k * n) for atom, k in powers): scale**n}
-    if n > MOST_PRODUCTS:
+    if n > LONGEST:
         raise TooLong
     found: Expansion = {ONE: Fraction(1)}
     for _ in range(n):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-LEAST_ROW = 256
+from tadc.passes.terms.costs import LINE, SECOND
+
+LEAST_ROW = 4 * LINE
 """Steps of fewer bytes are loops of a few elements, which keep them in registers from step to step."""
 
-LEAST_SWEPT = 1 << 20
+LEAST_SWEPT = SECOND // 2
 """Steps that take fewer bytes in all stay in the second-level cache, where maps run one after the other."""
 
-LARGE_BYTES = 64 << 20
+LARGE_BYTES = 32 * SECOND
 """Steps that take so many bytes in all are in no cache. Threads divide the batch of a recurrence, not where
 other maps run along with it: that has to be worth so much."""
 

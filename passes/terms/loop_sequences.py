@@ -14,9 +14,7 @@ from itertools import permutations, product
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-
-MOST_INDICES = 5
-"""Of more indices not all sequences are tried."""
+from tadc.passes.terms.costs import ORDERED
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ def lexicographic(
     indices: Sequence[str], reads: Sequence[OwnRead]
 ) -> tuple[tuple[str, ...], frozenset[str]] | None:
     """The fewest loops in which each read is lexicographically before, and those of them that run down."""
-    for count in range(len(indices) + 1) if len(indices) <= MOST_INDICES else ():
+    for count in range(len(indices) + 1) if len(indices) <= ORDERED else ():
         for chosen in permutations(indices, count):
             for signs in product((1, -1), repeat=count):
                 if _is_legal(reads, chosen, signs):

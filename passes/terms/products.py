@@ -8,9 +8,7 @@ from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, Term
 from tadc.passes.terms.algebra import Algebra
-
-#: A longer product stays as it is: rewriting every part of a long one would take quadratic time.
-LONGEST = 24
+from tadc.passes.terms.costs import LONGEST
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied, is_empty, negation
+from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.value_intervals import ANY, BINARY, FINITE, NONNEGATIVE, UNARY, Values, exactly, power
 
@@ -29,9 +30,6 @@ _KEPT = (
     Values(0, math.inf, nonzero=True),
     NONNEGATIVE,
 )
-
-#: Of more addends, or in more ways, no conditions of a sum are tried to fail.
-MOST_ADDENDS, MOST_WAYS = 8, 16
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,7 @@ class _Walk:
     def is_never_left_out(self, node: Apply, facts: Domain) -> bool:
         """Whether of numbers that are added where conditions hold, and are positive there, one always is."""
         parts = _added(node)
-        if not 1 < len(parts) <= MOST_ADDENDS or not all(
+        if not 1 < len(parts) <= COMPARED or not all(
             self.visit(part, facts).is_nonnegative for part in parts
         ):
             return False
@@ -174,7 +172,7 @@ class _Walk:
             if isinstance(part, Guard) and self.visit(part.then, facts + part.conditions).is_positive
         ]
         ways = math.prod(map(len, fail))
-        return 0 < len(fail) and ways <= MOST_WAYS and all(is_empty((*facts, *f)) for f in product(*fail))
+        return 0 < len(fail) and ways <= 2 * COMPARED and all(is_empty((*facts, *f)) for f in product(*fail))
 
     def number(self, form: Affine, facts: Domain) -> Values:
         """The values of an index form."""
@@ -216,7 +214,7 @@ class _Walk:
 def _added(term: Term) -> list[Term]:
     """What a chain of additions adds up, if that is not more than is looked at."""
     parts, stack = list[Term](), [term]
-    while stack and len(parts) <= MOST_ADDENDS:
+    while stack and len(parts) <= COMPARED:
         node = stack.pop()
         if isinstance(node, Apply) and node.function == "add":
             stack += node.operands

@@ -30,9 +30,6 @@ from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.sums import Amount
 from tadc.passes.terms.costs import ELEMENT, TRANSCENDENTAL, weight
 
-#: What looking at a node is charged, as `effort` counts.
-NODE = 1
-
 
 @dataclass(frozen=True)
 class Work:
@@ -140,7 +137,7 @@ class Regions:
             if node.number in seen:
                 continue
             seen.add(node.number)
-            spend(NODE)
+            spend(1)
             match node:
                 case Guard():
                     guards.append(node)

@@ -10,8 +10,9 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.read_maps import read_maps
-from tadc.passes.maps.recurrence import MOST_CASES, own_reads, recurrence_of
+from tadc.passes.maps.recurrence import own_reads, recurrence_of
 from tadc.passes.terms import checked_reads as ranges
+from tadc.passes.terms.costs import LONGEST
 from tests.dialect.support import program, written
 
 
@@ -62,7 +63,7 @@ def test_of_many_cases_what_is_known_is_less_but_true() -> None:
     text = f"x: f64[6]\nscan{{i}} h[i: 40, j: 9] = if {{i = 0}} then (1) else ({body})"
     item = recurrence(text)
     assert len(item.indices) == 2
-    assert len(own_reads(item)) <= 14 * MOST_CASES
+    assert len(own_reads(item)) <= 14 * LONGEST
     found = recurrence_of(item)
     assert found is not None
     assert found.ordered == ("i",)
