@@ -161,13 +161,15 @@ def test_passes_say_what_they_take() -> None:
 
 def test_numbers_of_passes_are_few() -> None:
     """Facts of a machine are in its tables; what else is a number says why, and is one of few."""
-    number = re.compile(r"^_?[A-Z][A-Z_]*(?:, _?[A-Z][A-Z_]*)* = [-\d_.e()*/+<> ,]+(?:  #.*)?$", re.MULTILINE)
+    number = re.compile(
+        r"^_?[A-Z][A-Z_]*(?:, _?[A-Z][A-Z_]*)* = (?=.*\d)[-\d_.e()*/+<> ,]+(?:  #.*)?$", re.MULTILINE
+    )
     found = {
         str(path.relative_to(ROOT)): len(number.findall(path.read_text(encoding="utf-8")))
         for path in SOURCES
         if path.is_relative_to(ROOT / "passes")
     }
-    assert sum(found.values()) <= 154, sorted(found.items(), key=lambda item: -item[1])[:10]
+    assert sum(found.values()) <= 119, sorted(found.items(), key=lambda item: -item[1])[:10]
 
 
 #: The folders of backends.
@@ -245,16 +247,16 @@ LIMITS = {
     "lattice": 4_060,
     "frontend": 10_478,
     "dialect": 3_560,
-    "passes": 45_445,
+    "passes": 45_435,
     "passes/cpu": 1_540,
     "passes/derivatives": 5_040,
     "passes/gpu": 4_128,
     "passes/maps": 6_455,
     "passes/nest": 8_970,
-    "passes/rewrites": 7_150,
+    "passes/rewrites": 7_137,
     "passes/schedule": 4_415,
     "passes/supports": 2_118,
-    "passes/terms": 4_162,
+    "passes/terms": 4_165,
     "backend": 16_020,
     "tadc": 28_520,
 }

@@ -7,6 +7,7 @@ import heapq
 from tadc.frontend.terms import Apply, Const, IndexValue, Read, Term, in_text_order
 from tadc.passes.derivatives.derivative_table import cotangents
 from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.costs import COMPARED
 
 
 def leaves(root: Term) -> tuple[Term, ...]:
@@ -15,20 +16,16 @@ def leaves(root: Term) -> tuple[Term, ...]:
     return tuple(node for node in nodes if not isinstance(node, Apply))
 
 
-MOST = 6
-"""The most functions and operations of a short formula."""
-
-
 def is_short(root: Term) -> bool:
     """Whether a term is a short formula of reads and numbers."""
     count, stack = 0, [root]
-    while stack and count <= MOST:
+    while stack and count <= COMPARED:
         node = stack.pop()
         count += isinstance(node, Apply)
         stack += node.below
         if not isinstance(node, Apply | Read | Const | IndexValue):
             return False
-    return count <= MOST
+    return count <= COMPARED
 
 
 def formula_slopes(a: Algebra, root: Apply) -> dict[int, Term]:

@@ -11,10 +11,8 @@ from __future__ import annotations
 from tadc.frontend.terms import Select, Term
 from tadc.passes.derivatives.coefficients import are_near, number
 from tadc.passes.derivatives.series import Apart, Expansion, Partials, Series
+from tadc.passes.derivatives.slope_ends import ORDERS
 from tadc.passes.terms.algebra import Algebra, is_const
-
-ORDERS = 3
-"""So many derivatives are right."""
 
 
 def continued(a: Algebra, partials: Partials, node: Select, is_bent: bool) -> tuple[Term, Term]:

@@ -32,16 +32,18 @@ from tadc.lattice.affine import Affine
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.choice_algebra import is_power
 from tadc.passes.derivatives.derivative_table import STEEP, partials
-from tadc.passes.derivatives.formula_slopes import MOST, leaves
+from tadc.passes.derivatives.formula_slopes import leaves
 from tadc.passes.derivatives.powers_of_roots import PowersOfRoots
 from tadc.passes.derivatives.series import Expansion, Series
 from tadc.passes.derivatives.sharing import Sharing
+from tadc.passes.derivatives.slope_ends import ORDERS
 from tadc.passes.derivatives.slopes import CotangentAlgebra
 from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.value_ranges import ValueRanges
 
-POWERS = 4
+POWERS = ORDERS + 1
 """So many powers of what is read tell whether a formula is linear in it."""
 
 
@@ -223,7 +225,7 @@ class _Opened:
             return False
         formula: list[Apply] = []
         stack: list[Term] = [body]
-        while stack and len(formula) <= MOST:
+        while stack and len(formula) <= COMPARED:
             node = stack.pop()
             if isinstance(node, Apply):
                 formula.append(node)
@@ -231,7 +233,7 @@ class _Opened:
         steep = [t for t in formula if t.function in STEEP and self.algebra.is_steep(t)]
         if all(self.algebra.values.of(slope).finite for t in steep for slope in partials(self.algebra, t)):
             self.zeros.add(definition.name)
-        return len(formula) <= MOST and bool(steep)
+        return len(formula) <= COMPARED and bool(steep)
 
     def _tensor(self, definition: Definition, leaf: Term) -> Definition:
         return Definition(

@@ -15,10 +15,13 @@ from functools import reduce
 from tadc.frontend.terms import Apply, Const, Term
 from tadc.passes.terms.algebra import Algebra
 
+ORDERS = 3
+"""So many derivatives are right."""
+
 LENGTH = 16
 """Coefficients of the series of an inverse function."""
 
-KNOWN = 2
+KNOWN = ORDERS - 1
 """Derivatives of a product that its first terms have right, besides the product itself."""
 
 

@@ -29,11 +29,12 @@ from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.rewriting import loops_in
 from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Reorder, Step, Steps, When
 from tadc.passes.schedule.accesses import Accesses, Loop
+from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
 
-MOST_OF_BLOCK = 1 << 12
+MOST_OF_BLOCK = FEW_ELEMENTS
 """Steps of more operations are divided among all multiprocessors: they take a block longer than a launch."""
 
-WORTH_LAUNCHES = 256
+WORTH_LAUNCHES = MUCH_CODE
 """Sums of so many elements take a thread longer than a launch."""
 
 Tests = tuple[Condition, ...]

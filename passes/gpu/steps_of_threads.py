@@ -27,9 +27,7 @@ from tadc.passes.nest.steps import (
     When,
 )
 from tadc.passes.schedule.orders import with_needed_orders
-
-UNROLLED = 256
-"""The most operations of the body of an innermost loop."""
+from tadc.passes.terms.costs import MUCH_CODE
 
 
 def steps_of_variant(item: Map, function: MapFunction, variant: Variant, warp: int) -> Steps:
@@ -158,7 +156,7 @@ def _written_out(item: Map, plan: TilePlan, fold: Fold, count: int) -> int:
     tile = (plan.along(n) for n, index in enumerate(item.indices) if index in moving)
     copies = math.prod(along.copies for along in tile)
     inside = math.prod(values for _, values in spans_inside(fold.body).values())
-    most = max(1, UNROLLED // max(copies * len(fold.body.gives) * 2 * inside, 1))
+    most = max(1, MUCH_CODE // max(copies * len(fold.body.gives) * 2 * inside, 1))
     return max(n for n in range(1, count + 1) if count % n == 0 and n <= most)
 
 

@@ -13,11 +13,12 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.schedule.accesses import GUARD, Accesses, Read
+from tadc.passes.schedule.search import VECTORS
+from tadc.passes.terms.costs import WRITTEN_OUT
 
 COPIES = (1, 2, 4, 8)
-VECTORS = (1, 2, 4)
 
-FEW_COPIES = 4
+FEW_COPIES = WRITTEN_OUT
 """The most elements of a thread along an index where it only shares what it reads, and adds nothing up."""
 
 MOST_COPIES = 16

@@ -18,14 +18,15 @@ from tadc.passes.gpu.thread_costs import BodyCosts, warp_over
 from tadc.passes.gpu.tile_choice import extent_or_open
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Read
+from tadc.passes.terms.costs import LANES
 
 TILE = 32
 """The elements of a tile along each of its indices."""
 
-SLOW = 8
+SLOW = TILE // 4
 """The threads of a block along the second one."""
 
-LEAST = 8
+LEAST = LANES
 """An index of fewer values is not worth a tile."""
 
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.chains import LEAST_SHARE
 from tadc.passes.maps.gather_rows import gathered, gathered_in_sums
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction, Marks
@@ -30,7 +31,7 @@ from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRow
 WORTH_GATHERING = 32
 """So many rows at least read what is gathered for them in a launch of its own."""
 
-LEAST_ROWS = 8
+LEAST_ROWS = 2 * LEAST_SHARE
 """Parts of sums are of so many rows at least: they are few beside what they are sums of."""
 
 

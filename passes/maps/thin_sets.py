@@ -20,9 +20,9 @@ from dataclasses import replace
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, numbered, uses, without_unused
 from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Number
-from tadc.passes.terms.costs import LARGE
+from tadc.passes.terms.costs import LARGE, WORTH_CODE
 
-THIN = 32
+THIN = WORTH_CODE
 """A set is thin that has one of so many elements, or fewer."""
 
 

@@ -22,11 +22,12 @@ from tadc.lattice.polyhedron import follows, implied
 from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
 from tadc.passes.terms.checked_reads import negations
+from tadc.passes.terms.costs import NODES
 
-MOST_CASES = 500
+MOST_CASES = NODES // 8
 """A proof that splits into more is given up."""
 
-MOST_VALUES = 2000
+MOST_VALUES = NODES // 2
 """The most values that are tried to find a point where something does not hold."""
 
 TURN = "'"

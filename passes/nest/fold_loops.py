@@ -32,6 +32,7 @@ from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.moving_bounds import Shift, shift_of
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
+from tadc.passes.terms.costs import WRITTEN_OUT
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
@@ -39,7 +40,7 @@ MOST_TERMS = 32
 MUCH = 16
 """So many values of a body take much longer than masks."""
 
-FEW = 4
+FEW = WRITTEN_OUT
 """So few steps of a loop have no middle to speak of."""
 
 #: A result with one more element, a value of the block: of that element, the result so far and the copy.

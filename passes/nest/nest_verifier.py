@@ -38,8 +38,9 @@ from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import At, Body, Bound, Call, Compute, For, If, Know, Nest, Stage, Statement, Store
 from tadc.passes.nest.nest_reader import ReadNest, read_nests
 from tadc.passes.nest.nest_text import nest_text
+from tadc.passes.terms.costs import NODES
 
-MOST_ACCESSES = 200_000
+MOST_ACCESSES = 50 * NODES
 """Of one tensor, where a nest is tried."""
 
 NARROW = "narrow the loops, put it in an `if`, or write what is `known` of sizes"

@@ -12,8 +12,9 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Store
 from tadc.passes.nest.point_loops import loops_in_order
+from tadc.passes.terms.costs import WRITTEN_OUT
 
-MOST_NAMED = 4
+MOST_NAMED = WRITTEN_OUT
 """A nest has the names of no more of its tensors."""
 
 

@@ -19,13 +19,10 @@ from tadc.lattice.affine import Affine, Constraint, equals_zero
 from tadc.passes.rewrites.places import Place, Places
 from tadc.passes.rewrites.short_sums import terms_of_sum
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import weight
+from tadc.passes.terms.costs import MUCH_CODE, weight
 
 GREATEST = 31
 """The greatest exponent: of more factors the error is larger than most can bear."""
-
-MOST_OPERATIONS = 256
-"""The most operations of a sum that is written out."""
 
 
 def powers_as_products(program: Program) -> Program:
@@ -81,7 +78,7 @@ class _Walk:
         if not any(name in form.variables for form in powers for name in term.binders):
             return None
         operations = sum(map(weight, reachable([term.body])))
-        summands = terms_of_sum(self.program.terms, term, min(GREATEST + 1, MOST_OPERATIONS // operations))
+        summands = terms_of_sum(self.program.terms, term, min(GREATEST + 1, MUCH_CODE // operations))
         if summands is None:
             return None
         made = [self.visit(at, summand) for summand in summands]

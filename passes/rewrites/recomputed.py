@@ -31,13 +31,10 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.row_products import short_indices
-from tadc.passes.terms.costs import CACHED_BYTES, ELEMENT, Costs, about, elements, points
+from tadc.passes.terms.costs import CACHED_BYTES, ELEMENT, LARGER, Costs, about, elements, points
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
 from tadc.passes.where import LEAVE_OUT, Inline, Store, Where
-
-LARGER = 4
-"""A tensor is large that has so many times the elements of any argument or result."""
 
 TRAFFIC = 16
 """The cost of an element that goes to memory, or comes from it: of so many operations in a vector."""

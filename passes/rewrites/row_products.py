@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Term, Terms, holds_reduction, operands
 from tadc.passes.terms.algebra import Algebra, is_product
+from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.products import Product, product_of
-
-MOST = 7
-"""The longest row: with more sums at once results do not fit in registers."""
 
 
 def with_row_products(program: Program) -> Program:
@@ -33,7 +31,7 @@ def with_row_products(program: Program) -> Program:
 def short_indices(definition: Definition) -> list[str]:
     """The indices of a definition along which rows are short."""
     sizes = zip(definition.indices, definition.shape, strict=True)
-    return [index for index, size in sizes if isinstance(size, int) and 1 < size <= MOST]
+    return [index for index, size in sizes if isinstance(size, int) and 1 < size <= COMPARED]
 
 
 @dataclass

@@ -27,13 +27,13 @@ from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.rewrites.short_sums import write_out_short_sums
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.costs import Costs, is_candidate, points
+from tadc.passes.terms.costs import MUCH_CODE, Costs, is_candidate, points
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import Product, product_of
 from tadc.passes.terms.simplify import Simplifier
 
-WORTH = 256
+WORTH = MUCH_CODE
 """So many operations at least are saved for each row,"""
 
 WORTH_IN_ALL = 1 << 17

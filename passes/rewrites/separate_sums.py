@@ -20,7 +20,7 @@ from dataclasses import replace
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, in_text_order, operands, reachable
 from tadc.lattice.affine import Affine
-from tadc.passes.terms.costs import ELEMENT, LARGE, extent
+from tadc.passes.terms.costs import BUFFER, ELEMENT, LARGE, LINE, extent
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import product_of
@@ -28,8 +28,9 @@ from tadc.passes.terms.products import product_of
 LEAST_STEPS = 16
 """A shorter sum takes no longer than its store and load."""
 
-LONG = 1024
-"""Panels of so many steps take all that they may of the second cache (`passes/schedule/packing.py`)."""
+LONG = BUFFER // (4 * LINE)
+"""Panels of so many steps take all that they may of the second cache (`passes/schedule/packing.py`): each is
+as long as four vectors."""
 
 
 def separate_contractions(program: Program, limit: int | None = None) -> Program:

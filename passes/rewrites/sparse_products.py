@@ -31,7 +31,7 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import BUFFER, ELEMENT, FEW_ELEMENTS, SPREAD
+from tadc.passes.terms.costs import BUFFER, ELEMENT, FEW_ELEMENTS, LARGER, SPREAD
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
 
@@ -40,9 +40,6 @@ LEAST_ELEMENTS = FEW_ELEMENTS
 
 SEARCHED = 3
 """What looking for an element takes, in the time to add a product."""
-
-MOST_PARTS = 4
-"""Rows are not cut where they have, all together, so many times more parts than there are elements."""
 
 
 def with_sparse_products(program: Program, limit: int | None = None) -> Program:
@@ -230,7 +227,7 @@ class _Sizes:
         if self.elements < LEAST_ELEMENTS or added > searched:
             return False
         parts = self.parts * (self.rows + self.shared)
-        return self.parts == 1 or parts <= MOST_PARTS * (self.elements + self.looked_in)
+        return self.parts == 1 or parts <= LARGER * (self.elements + self.looked_in)
 
     def pays_to_spread(self) -> bool:
         """Whether so many elements are looked for that it is less to have each row in a buffer for that."""

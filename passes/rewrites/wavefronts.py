@@ -29,7 +29,7 @@ from tadc.frontend.terms import Read, Reduce, Term, is_bound, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import own_reads
-from tadc.passes.terms.costs import ELEMENT, LANES, LINE, UNKNOWN
+from tadc.passes.terms.costs import ELEMENT, LANES, LARGER, LINE, UNKNOWN
 from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
@@ -37,9 +37,6 @@ from tadc.passes.terms.simplify import Simplifier
 ROW = 8 * LINE
 """Rows of a multiple of so many bytes are a line of the cache longer: elements of a column are then in more
 of its sets."""
-
-MOST_MEMORY = 3
-"""A tensor by wavefronts has at most so many times the elements."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +141,7 @@ def _skewed(program: Program, names: Names, definition: Definition, limit: int |
     # The longest goes: what stays in its place is longer still.
     last = max(gone, key=lambda name: (counts[name], definition.indices.index(name)))
     elements = math.prod(counts[name] for name in along)
-    if elements // steps < LANES or steps > MOST_MEMORY * counts[last]:
+    if elements // steps < LANES or steps > LARGER * counts[last]:
         return None
     others = math.prod(counts.values()) // counts[last]
     if limit is not None and steps * others * ELEMENT[definition.type] > limit:

@@ -9,8 +9,9 @@ from itertools import product
 from tadc.passes.schedule.accesses import Accesses, Read, shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.terms.costs import MUCH_CODE
 
-MOST_PLACES = 256
+MOST_PLACES = MUCH_CODE
 """A tile that reads vectors at more places runs loops: what it reads again is long gone."""
 
 

@@ -26,11 +26,11 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.splits import WHOLE, Parts
 from tadc.passes.terms.index_ranges import span_of
 
-FEWEST_ROWS = 64
-"""So many rows at least are packed at a time."""
-
 LEAST_STEPS = 64
 """So many steps at least has a reduction between two packings: results are loaded and stored for each."""
+
+FEWEST_ROWS = LEAST_STEPS
+"""So many rows at least are packed at a time."""
 
 LEAST_REUSE = 3
 """So often at least a panel is to be read."""

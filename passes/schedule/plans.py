@@ -21,6 +21,7 @@ from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import MULTIPLE, Division
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP
+from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
 
 TYPICAL = 32
 """A body of more operations than this takes longer to compile, and gets vectors for more work only."""
@@ -32,11 +33,10 @@ TINY = 16
 """Of fewer than the least work over this, it is compiled for the size of its code: that takes 20 ms less, and
 up to a fifth more time, which is some microseconds for more operations."""
 
-LEAST_CODE = 256
-MOST_CODE = 1 << 12
-"""Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
+MOST_CODE = FEW_ELEMENTS
+"""Code of more than MUCH_CODE operations is worth compiling for so many operations of work, each."""
 
-LEAST_INTERLEAVED = 2 * LEAST_CODE
+LEAST_INTERLEAVED = 2 * MUCH_CODE
 """Where so much code is worth compiling, vectors are interleaved."""
 
 SLACK = 1.05
@@ -111,7 +111,7 @@ def is_worth(code: int, work: int | None) -> bool:
 
 def _worthwhile(work: int) -> int:
     """So many operations of code are worth compiling for this work."""
-    return max(LEAST_CODE, work // MOST_CODE)
+    return max(MUCH_CODE, work // MOST_CODE)
 
 
 def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | None = None) -> Plan:

@@ -20,11 +20,9 @@ from tadc.passes.maps.map import Block, Fold, Load, Map, MapFunction
 from tadc.passes.nest.steps import Ahead
 from tadc.passes.schedule.accesses import blocks_of, shape_bytes
 from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.packing import LEAST_STEPS
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.terms.costs import ELEMENT
-
-LEAST_STEPS = 64
-"""Loops of fewer steps are not worth it."""
 
 LEAST_COPIES = 16
 """Nor are bodies of fewer copies."""

@@ -16,12 +16,10 @@ from itertools import product
 
 from tadc.lattice.affine import Affine, Floor
 from tadc.passes.maps.map import Block, Choice, Fold, Load, Map
+from tadc.passes.nest.fold_loops import MOST_TERMS
 
 LARGEST_FACTOR = 8
 """The largest c; beyond, copies cost more than tests."""
-
-MOST_TERMS = 32
-"""The most terms of a sum whose bounds are worth a full part of their own."""
 
 MOST_COPIES = 24
 """The most copies of a body, over all of its indices."""

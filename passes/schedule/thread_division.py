@@ -13,12 +13,12 @@ from dataclasses import replace
 from tadc.lattice.affine import Affine
 from tadc.passes.schedule.packing import Panels
 from tadc.passes.schedule.tiling import Tiling
-from tadc.passes.terms.costs import LINE
+from tadc.passes.terms.costs import LINE, UNKNOWN
 
 FEW = 32
 """An index of fewer values is divided only if there is no better one."""
 
-MANY = 1024
+MANY = UNKNOWN
 """An index after one of unknown extent may be divided, if it has so many values, or unknown many."""
 
 MULTIPLE = LINE

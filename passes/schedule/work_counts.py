@@ -17,7 +17,7 @@ from tadc.passes.terms.costs import ACCESS, LARGE, POWER, WEIGHTS
 LEAST = 1 << 15
 """A map of fewer operations is not worth a dispatch to threads, as in `backend/cpu/pool.ll`."""
 
-LEAST_STEP = 1 << 14
+LEAST_STEP = LEAST // 2
 """Nor is a step of a recurrence, after which threads wait for each other: it is to have two parts of
 `LEAST_PART` in `backend/splitting.py`."""
 

@@ -15,9 +15,10 @@ from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_windows import Window, floors_of, outside_lookups, windows, with_quotient
 from tadc.passes.supports.joined_places import are_joined
 from tadc.passes.supports.listed_program import Listed, NotListed
+from tadc.passes.terms.costs import NODES
 
 #: So many steps tell all indices of any program that a person writes.
-STEPS = 1000
+STEPS = NODES // 4
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,10 @@ from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.polyhedron import implied
 from tadc.lattice.residues import residue_of
 from tadc.passes.supports.sets import EFFORT, Piece
-from tadc.passes.terms.costs import UNKNOWN
+from tadc.passes.terms.costs import LARGER, UNKNOWN
 
 #: About how large sizes are that are taken from others: windows.
 SMALL = 8
-#: A box that several sets share has at most so many times the elements of boxes of their own.
-LOOSE = 4
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def boxes_around(
 ) -> list[Box]:
     """Boxes that together hold all pieces, for a program of these sizes.
 
-    They have at most `LOOSE` times the elements of the best box of each piece, or are the whole tensor.
+    They have at most `LARGER` times the elements of the best box of each piece, or are the whole tensor.
     """
     try:
         with limited(EFFORT):
@@ -120,7 +118,7 @@ def _boxes(pieces: Sequence[Piece], names: Sequence[str], shape: Sequence[Extent
         own = _box([one], names, shape, sizes)
         for n, (members, _, least) in enumerate(groups):
             joined = _box([*members, one], names, shape, sizes)
-            if sizes.about(joined.shape) <= LOOSE * (least + sizes.about(own.shape)):
+            if sizes.about(joined.shape) <= LARGER * (least + sizes.about(own.shape)):
                 groups[n] = ([*members, one], joined, least + sizes.about(own.shape))
                 break
         else:

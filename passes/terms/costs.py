@@ -63,6 +63,10 @@ WRITTEN_OUT = 4
 LANES = 8
 #: So many elements are taken for a fibre of an index array, where its sizes are not known.
 FIBRE = 8
+#: So many operations are much code for the body of a loop.
+MUCH_CODE = 256
+#: A tensor is large that has so many times the elements of what it is made of, or is to stand for.
+LARGER = 4
 #: So many nodes of a program are looked at by what may look at each of them often.
 NODES = 4000
 #: Of more indices not all orders are tried.

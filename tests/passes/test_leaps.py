@@ -68,7 +68,7 @@ def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(search, "cost", cost)
     monkeypatch.setattr(search, "MOST_WORK", 1 << 20)
-    monkeypatch.setattr(plans, "LEAST_CODE", 1 << 20)
+    monkeypatch.setattr(plans, "MUCH_CODE", 1 << 20)
     for steps, tiles in ((2, (1, 3)), (4, (2, 4))):
         monkeypatch.setattr(leaps, "STEPS", (steps,))
         found: dict[str, set[bytes]] = {}

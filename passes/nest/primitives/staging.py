@@ -35,13 +35,12 @@ from tadc.passes.nest.primitives.memory_use import share
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Stage as Step
 
-SCATTERED = 8
-"""The most lanes that are gathered at a time: those far apart may share one set of the cache."""
-
-
 STEPS = 8
 """So many steps of a reduction are packed at a time for the rows of a tile: as many as a set of a cache has
 lines."""
+
+SCATTERED = STEPS
+"""The most lanes that are gathered at a time: those far apart may share one set of the cache."""
 
 
 @dataclass(frozen=True)
