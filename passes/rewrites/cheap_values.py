@@ -31,7 +31,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.moves import Key, Mover, in_order
-from tadc.passes.rewrites.places import Place, Places
+from tadc.passes.rewrites.places import Place, Places, PlaceWalk
 from tadc.passes.terms.costs import (
     ACCESS,
     CACHED_BYTES,
@@ -266,32 +266,20 @@ class Sharing:
         made: list[Definition] = []
         for number, definition in enumerate(self.program.definitions):
             new: list[Definition] = []
-            body = _Walk(self, number, definition, worth, new).visit(0, definition.body)
+            body = _Walk(self.places[number], self, number, definition, worth, new).visit(0, definition.body)
             made += [*new, definition if body is definition.body else replace(definition, body=body)]
         return self.arrays.in_program(replace(self.program, definitions=tuple(in_order(made))))
 
 
 @dataclass
-class _Walk:
-    """One walk over a definition, from the root down."""
+class _Walk(PlaceWalk):
+    """One walk over a definition."""
 
     sharing: Sharing
     number: int
     definition: Definition
     worth: set[Key]
     new: list[Definition]
-    memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
-
-    def visit(self, at: int, term: Term) -> Term:
-        """The term with reads in the place of what is worth a tensor."""
-        if (at, term.number) not in self.memo:
-            self.memo[at, term.number] = self.moved(at, term) or self.rebuilt(at, term)
-        return self.memo[at, term.number]
-
-    def rebuilt(self, at: int, term: Term) -> Term:
-        """The term over operands that have been visited."""
-        places = self.sharing.places[self.number]
-        return places.rebuilt(at, term, [self.visit(inside, t) for inside, t in places.below(at, term)])
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
@@ -300,5 +288,4 @@ class _Walk:
         of_elements = next(ways, None)
         if of_elements is None:
             return None
-        place = sharing.places[self.number].places[at]
-        return sharing.mover.move(term, place, name, self.new, 0, of_elements=of_elements)
+        return sharing.mover.move(term, self.places.places[at], name, self.new, 0, of_elements=of_elements)

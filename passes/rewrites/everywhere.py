@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.terms import Domain, Reduce, Term
-from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
+from tadc.lattice.affine import ZERO, Affine, Lookup
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.terms.element_terms import OfElement
@@ -29,18 +29,14 @@ def is_everywhere(found: OfElement, place: Place, shape: Shape, size_facts: Doma
     for name, size in zip((*names, *told), sizes, strict=True):
         if not isinstance(name, str) or place.ranges.get(name) != Range(ZERO, as_form(size) - 1):
             return False
-    facts = [*size_facts]
-    for name, found_range in place.ranges.items():
-        if found_range is not None:
-            low, high = Affine.var(name) - found_range.low, found_range.high - Affine.var(name)
-            facts += [Constraint(low), Constraint(high)]
+    facts = (*size_facts, *place.in_ranges)
     return all(isinstance(choice, Rows) and _holds(choice, told, facts) for choice in place.around)
 
 
-def _holds(choice: Rows, told: Sequence[str], facts: Sequence[Constraint]) -> bool:
+def _holds(choice: Rows, told: Sequence[str], facts: Domain) -> bool:
     """Whether rows say no more than which index is an element, or what holds anyway."""
     rest = [row for row in choice.rows if not (row.equality and any(row.form.coefficient(i) for i in told))]
-    return choice.holds and all(implied(form, tuple(facts)) for row in rest for form in row.inequalities)
+    return choice.holds and all(implied(form, facts) for row in rest for form in row.inequalities)
 
 
 def _is_of(term: Term, lookup: Lookup) -> bool:

@@ -11,12 +11,13 @@ A product of n factors errs by less than n units in the last place, as `x**n` wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import reduce
 
-from tadc.frontend.program import Definition, Program
+from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term, bottom_up, reachable
 from tadc.lattice.affine import Affine, Constraint, equals_zero
-from tadc.passes.rewrites.places import Place, Places
+from tadc.passes.rewrites.places import Place, Places, PlaceWalk
 from tadc.passes.rewrites.short_sums import terms_of_sum
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import MUCH_CODE, weight
@@ -31,7 +32,8 @@ def powers_as_products(program: Program) -> Program:
     bodies: list[Term] = []
     for definition in program.definitions:
         holds = bottom_up(definition.body, known, lambda node, below: any(below) or _form(node) is not None)
-        bodies.append(_Walk(program, definition).visit(0, definition.body) if holds else definition.body)
+        walk = _Walk(Places(program, definition), program)
+        bodies.append(walk.visit(0, definition.body) if holds else definition.body)
     return program.with_bodies(bodies)
 
 
@@ -54,26 +56,18 @@ def _integer(term: Term) -> Affine | None:
 
 
 @dataclass
-class _Walk:
-    """One walk over a definition, from the root down."""
+class _Walk(PlaceWalk):
+    """One walk over a definition."""
 
     program: Program
-    definition: Definition
-    memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
 
     def __post_init__(self) -> None:
-        self.places = Places(self.program, self.definition)
         self.algebra = Algebra(self.program.terms)
 
-    def visit(self, at: int, term: Term) -> Term:
-        """A term with products for its powers."""
-        if (at, term.number) not in self.memo:
-            written = self.written_out(at, term) if isinstance(term, Reduce) else None
-            self.memo[at, term.number] = written or self.rebuilt(at, term)
-        return self.memo[at, term.number]
-
-    def written_out(self, at: int, term: Reduce) -> Term | None:
+    def moved(self, at: int, term: Term) -> Term | None:
         """The terms of a short sum with such powers, added up."""
+        if not isinstance(term, Reduce):
+            return None
         powers = [form for node in reachable([term.body]) if (form := _form(node)) is not None]
         if not any(name in form.variables for form in powers for name in term.binders):
             return None
@@ -82,17 +76,15 @@ class _Walk:
         if summands is None:
             return None
         made = [self.visit(at, summand) for summand in summands]
-        total = made[0]
-        for other in made[1:]:
-            total = self.algebra.apply("add", total, other)
-        return total
+        return reduce(lambda x, y: self.algebra.apply("add", x, y), made)
 
     def rebuilt(self, at: int, term: Term) -> Term:
         """A term over operands without such powers."""
-        below = [self.visit(place, operand) for place, operand in self.places.below(at, term)]
         form = _form(term)
-        product = None if form is None else self.product(below[0], form, self.places.places[at])
-        return product or self.places.rebuilt(at, term, below)
+        if form is None:
+            return super().rebuilt(at, term)
+        product = self.product(self.visit(at, term.below[0]), form, self.places.places[at])
+        return product or super().rebuilt(at, term)
 
     def product(self, base: Term, form: Affine, place: Place) -> Term | None:
         """A power as a product; None where the exponent may be too great."""

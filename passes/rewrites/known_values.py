@@ -15,7 +15,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.rewrites.places import Place, Rows
+from tadc.passes.rewrites.places import Place
 from tadc.passes.terms.costs import is_candidate
 from tadc.passes.terms.element_terms import forms_of, over_elements
 
@@ -67,7 +67,8 @@ class KnownValues:
             number, at = self.numbered(term)
             forms = [elements.get(name, Affine.var(name)) + shift for name, shift in at]
             found = self.held.get(number, ())
-            reads = (self.read(h, forms, self.facts(place)) for h in found if h.definition.type == type)
+            facts = (*self.size_facts, *place.in_ranges, *place.rows)
+            reads = (self.read(h, forms, facts) for h in found if h.definition.type == type)
             read = next((read for read in reads if read is not None), None)
             inside = None
             if read is None and self.has_lookups:
@@ -88,17 +89,6 @@ class KnownValues:
         if not all(implied(side, facts) for side in sides):
             return None
         return self.terms.read(d.name, [index[i] for i in d.indices], d.type)
-
-    def facts(self, place: Place) -> Domain:
-        """What holds at a place."""
-        rows: list[Constraint] = list(self.size_facts)
-        for name, found in place.ranges.items():
-            if found is not None:
-                rows += [Constraint(Affine.var(name) - found.low), Constraint(found.high - Affine.var(name))]
-        for choice in place.around:
-            if isinstance(choice, Rows) and choice.holds:
-                rows += choice.rows
-        return tuple(dict.fromkeys(rows))
 
     def numbered(self, term: Term) -> tuple[int, tuple[tuple[str, int], ...]]:
         """A number that is equal for terms that are equal up to names and shifts of their indices.

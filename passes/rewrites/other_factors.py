@@ -30,7 +30,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import ElementType, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites.distinct_places import DistinctPlaces, Others, put
-from tadc.passes.rewrites.places import Place, Places
+from tadc.passes.rewrites.places import Place, Places, PlaceWalk
 from tadc.passes.rewrites.told_indices import owner_of
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.checked_reads import all_proven
@@ -84,26 +84,7 @@ class _Others:
 
     def rewritten(self, definition: Definition) -> Term:
         """The body of a definition with its products of others as two."""
-        places = Places(self.program, definition)
-        memo: dict[tuple[int, int], Term] = {}
-
-        def visit(at: int, term: Term) -> Term:
-            if (at, term.number) not in memo:
-                made = None
-                if isinstance(term, Reduce) and term.kind in ("sum", "prod"):
-                    place = places.places[at]
-                    found = self.places.found(self.over_places(term, place))
-                    made = None if found is None else self.split(found, term, place, definition)
-                memo[at, term.number] = made or over(at, term)
-            return memo[at, term.number]
-
-        def over(at: int, term: Term) -> Term:
-            old = list(places.below(at, term))
-            below = [visit(p, t) for p, t in old]
-            same = all(new is before for new, (_, before) in zip(below, old, strict=True))
-            return term if same else places.rebuilt(at, term, below)
-
-        return visit(0, definition.body)
+        return _Walk(Places(self.program, definition), self, definition).visit(0, definition.body)
 
     def over_places(self, term: Reduce, place: Place) -> Reduce:
         """A reduction with elements in the place of indices that say in which fibre these are."""
@@ -208,3 +189,19 @@ class _Others:
         for hint in hints:
             chosen.append(self.names.index(hint or "q", chosen))
         return chosen
+
+
+@dataclass
+class _Walk(PlaceWalk):
+    """One walk over a definition."""
+
+    others: _Others
+    definition: Definition
+
+    def moved(self, at: int, term: Term) -> Term | None:
+        """Two products in the place of one of others."""
+        if not isinstance(term, Reduce) or term.kind not in ("sum", "prod"):
+            return None
+        place = self.places.places[at]
+        found = self.others.places.found(self.others.over_places(term, place))
+        return None if found is None else self.others.split(found, term, place, self.definition)

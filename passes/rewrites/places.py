@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -71,6 +72,17 @@ class Place:
     )
 
     @cached_property
+    def rows(self) -> Domain:
+        """What choices around say."""
+        return tuple(row for c in self.around if isinstance(c, Rows) and c.holds for row in c.rows)
+
+    @cached_property
+    def in_ranges(self) -> Domain:
+        """That indices are in their ranges."""
+        found = [within.rows(name) for name, within in self.ranges.items() if within is not None]
+        return tuple(row for rows in found for row in rows)
+
+    @cached_property
     def told(self) -> dict[str, Told]:
         """Indices that others tell here; those of which others are told last.
 
@@ -78,9 +90,9 @@ class Place:
         are as many points as values of e. In one over those from `ptr[n]` to `ptr[n + 1] - 1`, n is the row
         of e, for rows have no element in common.
         """
-        rows = tuple(row for c in self.around if isinstance(c, Rows) and c.holds for row in c.rows)
         found: dict[str, Told] = {}
-        for index, told in (*_by_forms(self.indices, rows), *_by_rows(self.indices, rows, self.increasing)):
+        by_rows = _by_rows(self.indices, self.rows, self.increasing)
+        for index, told in (*_by_forms(self.indices, self.rows), *by_rows):
             if index not in found and not _depends(told, index, found):
                 found[index] = told
         return found
@@ -106,10 +118,7 @@ class Place:
 
     def narrowed(self, ranges: Ranges) -> Ranges:
         """Ranges of numbers, with the bounds that conditions say."""
-        rows = [
-            row for choice in self.around if isinstance(choice, Rows) and choice.holds for row in choice.rows
-        ]
-        forms = [form for row in rows for form in row.inequalities if len(form.terms) == 1]
+        forms = [form for row in self.rows for form in row.inequalities if len(form.terms) == 1]
         return {name: _narrowed(name, within, forms) for name, within in ranges.items()}
 
     def under(self, choice: Rows | Test) -> Place:
@@ -224,3 +233,27 @@ class Places:
                 yield self.choose(at, "otherwise", term.number, Test(term, holds=False)), term.otherwise
             case _:
                 yield from ((at, operand) for operand in operands(term))
+
+
+@dataclass
+class PlaceWalk(ABC):
+    """Rewrites a definition from the root down, each term once a place."""
+
+    places: Places
+    memo: dict[tuple[int, int], Term] = field(
+        default_factory=dict[tuple[int, int], Term], init=False, repr=False
+    )
+
+    @abstractmethod
+    def moved(self, at: int, term: Term) -> Term | None:
+        """What stands for a term; None where its operands are to be looked at."""
+
+    def visit(self, at: int, term: Term) -> Term:
+        """What a term becomes at a place."""
+        if (at, term.number) not in self.memo:
+            self.memo[at, term.number] = self.moved(at, term) or self.rebuilt(at, term)
+        return self.memo[at, term.number]
+
+    def rebuilt(self, at: int, term: Term) -> Term:
+        """The term over operands that have been visited."""
+        return self.places.rebuilt(at, term, [self.visit(p, t) for p, t in self.places.below(at, term)])

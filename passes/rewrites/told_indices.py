@@ -60,8 +60,7 @@ class TermAt:
         `wanted` for it depends on some; if not `everywhere`, where some of these have such an element.
         """
         known = wanted(self.term, self.place) | self.sizes
-        rows = (r for c in self.place.around if isinstance(c, Rows) and c.holds for r in c.rows)
-        found = (a for row in rows for a in row.form.lookups() if a.at and a.variables <= known)
+        found = (a for row in self.place.rows for a in row.form.lookups() if a.at and a.variables <= known)
         for element in dict.fromkeys(found):
             made, name = self.with_index(element)
             left = wanted(made.term, made.place) - {name}
@@ -111,18 +110,10 @@ class TermAt:
         names, rows = [name for name in self.place.indices if name in gone], list[Constraint]()
         for name in names:
             if (within := self.place.ranges[name]) is not None:
-                rows += [
-                    Constraint(Affine.var(name) - within.low),
-                    Constraint(within.high - Affine.var(name)),
-                ]
+                rows += within.rows(name)
         known = term.free | gone | self.sizes
-        for choice in self.place.around:
-            if isinstance(choice, Rows) and choice.holds:
-                rows += (
-                    r
-                    for r in choice.rows
-                    if r.form.variables <= known and not r.form.variables.isdisjoint(gone)
-                )
+        own = [r for r in self.place.rows if r.form.variables <= known]
+        rows += (r for r in own if not r.form.variables.isdisjoint(gone))
         one, zero = self.terms.const(1), self.terms.const(0)
         count = self.terms.reduce(names, rows, one, hints=[""] * len(names))
         return self.terms.select(">", count, zero, term, zero)
@@ -140,7 +131,7 @@ def put_told(
     while waiting:
         index = next(i for i, t in waiting.items() if t.by.isdisjoint(waiting))
         known, within = waiting.pop(index), place.ranges[index]
-        rows = [] if within is None else [Affine.var(index) - within.low, within.high - Affine.var(index)]
+        rows = () if within is None else within.rows(index)
         form = known.form
         if known.fibre is not None and inspected is not None:
             form = owner_of(index, known.fibre, inspected)
@@ -151,7 +142,7 @@ def put_told(
             shift[index] = Affine.var(name)
             found.names.append(name)
             found.hints.append(place.hints[place.indices.index(index)])
-        bounds = tuple(Constraint(form.substitute(shift)) for form in rows)
+        bounds = tuple(row.substitute(shift) for row in rows)
         between = () if known.fibre is None else tuple(r.substitute(shift) for r in known.fibre.rows)
         found.facts += (*bounds, *between)
         found.within += tuple(row for row in bounds if not implied(row.form, ()))

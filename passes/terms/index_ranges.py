@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.fibre import Fibre, over
 from tadc.lattice.polyhedron import implied
@@ -30,6 +31,10 @@ class Range:
     def extent(self) -> Affine:
         """How many values that are; below 1 where there are none."""
         return self.high - self.low + 1
+
+    def rows(self, index: str) -> Domain:
+        """That an index is in it."""
+        return Constraint(Affine.var(index) - self.low), Constraint(self.high - Affine.var(index))
 
 
 Ranges = Mapping[str, Range | None]
