@@ -9,7 +9,7 @@ from itertools import chain
 
 from tadc.frontend.source import Source, Span
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.gpu.given_teams import last_of, problems_of_steps, problems_of_teams
+from tadc.passes.gpu.given_teams import last_of, problems_of_steps, problems_of_teams, sharing_of
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.gpu.recurrence_steps import ways_of_recurrence
@@ -25,7 +25,6 @@ from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops
 from tadc.passes.nest.steps import (
     Bind,
     Flatten,
-    FoldThreads,
     InBlocks,
     Points,
     Reorder,
@@ -41,7 +40,7 @@ from tadc.passes.schedule.reader import ReadMap
 from tadc.passes.schedule.text import step_text
 from tadc.passes.terms.costs import ELEMENT
 
-TAKEN = Split, Reorder, Bind, InBlocks, FoldThreads, Stage, Points, Flatten, When
+TAKEN = Split, Reorder, Bind, InBlocks, Stage, Points, Flatten, When
 """The steps that kernels take."""
 
 TAILS = "exact", "overlap", "guard", "branch"
@@ -111,7 +110,7 @@ def _check(
         raise refused((last_of(steps, Stage), str(error), "leave this read out")) from None
     if used > of.gpu.static_shared:
         text = f"a block would share {used} bytes of memory, and has {of.gpu.static_shared}"
-        number = last_of(steps, (Stage, FoldThreads, Room))
+        number = last_of(steps, (Stage, Bind, Room))
         raise refused((number, text, "take fewer steps or threads, or smaller tiles"))
 
 
@@ -135,7 +134,7 @@ def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Itera
                 yield refused(text, f"write `in_blocks {8 * gpu.warp}`")
             case InBlocks() if any(isinstance(other, InBlocks) for other in steps[:number]):
                 yield refused("it stands above already", "leave the step out")
-            case FoldThreads(warp=warp) if warp not in (1, gpu.warp):
+            case Bind(warp=warp) if warp not in (0, gpu.warp):
                 yield refused(f"a warp has {gpu.warp} threads", f"write `warp {gpu.warp}`, or leave it out")
             case _:
                 pass
@@ -233,15 +232,15 @@ def _of_meeting(
 ) -> Iterator[Problem]:
     """What keeps threads that wait for each other from coming to the same place."""
     shares = [n for n, step in enumerate(steps) if isinstance(step, Stage)]
-    folds = [n for n, step in enumerate(steps) if isinstance(step, FoldThreads)]
-    for number in (*shares, *folds):
+    folds = [(sharing_of(steps, fold), fold) for fold in shared_folds(inside)]
+    for number in (*shares, *(number for number, _ in folds)):
         refused = partial(_problem, number)
         if not all(map(_is_met, inside)):
             yield refused("not all threads come here equally often", "tiles end by `guard`, if at all")
         if any(loop.kind == "lane" for loop in loops_in(nest.body)):
             yield refused("threads that share have no vectors", "leave `lane` out")
     top = [let for compute in computes_in(inside) for let in compute.block.lets]
-    own = {name for let in top for name in let.names}
+    own = [let.value for let in top]
     reduced = {index for let in top if isinstance(let.value, Fold) for index in let.value.indices}
     for number in shares:
         step = steps[number]
@@ -251,18 +250,15 @@ def _of_meeting(
             yield number, "no loop is divided among the threads of a block", help
         if step.inside and step.inside not in reduced:
             yield number, "not all threads come to this reduction", "stage what an outer one reads"
-    for number in folds:
-        step = steps[number]
-        assert isinstance(step, FoldThreads)
-        together = math.prod(step.threads)
+    for number, fold in folds:
         if kind not in ("", "grid"):
             yield number, "loops are divided among the threads of a block already", "divide them by `grid`"
-        elif step.warp == 1 and (nest.block % together or step.fold not in own):
+        elif fold.warp == 1 and (nest.block % fold.count or fold not in own):
             help = "their number divides that of a block, and the reduction is in no other"
             yield number, "not all of these threads meet", help
-        elif step.warp > 1 and together not in (step.warp, nest.block):
-            text = f"{together} threads are neither a warp nor a block"
-            yield number, text, f"share it among {step.warp} or {nest.block}"
+        elif fold.warp > 1 and fold.count not in (fold.warp, nest.block):
+            text = f"{fold.count} threads are neither a warp nor a block"
+            yield number, text, f"share it among {fold.warp} or {nest.block}"
         elif any(_has_shared_inside(compute) for compute in computes_in(inside)):
             yield number, "threads that share the reduction around it do not meet here", "leave one out"
 

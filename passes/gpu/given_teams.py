@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tadc.passes.gpu.thread_loops import nested
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Map
+from tadc.passes.maps.map import Fold, Map
 from tadc.passes.nest.loop_bounds import turns_of
 from tadc.passes.nest.nest import DIVIDED, Body, Compute, For, Nest, Stage
 from tadc.passes.nest.primitives.rewriting import (
@@ -16,10 +16,10 @@ from tadc.passes.nest.primitives.rewriting import (
     shared_folds,
     statements_in,
 )
-from tadc.passes.nest.steps import Bind, Cut, FoldThreads, InBlocks, MergeLoops, Room, Split, Step, Steps
+from tadc.passes.nest.steps import Bind, Cut, InBlocks, MergeLoops, Room, Split, Step, Steps
 from tadc.passes.schedule.given import Problem
 
-TAKEN = Split, Bind, InBlocks, FoldThreads, MergeLoops, Room, Cut
+TAKEN = Split, Bind, InBlocks, MergeLoops, Room, Cut
 """The steps that chains take."""
 
 
@@ -103,17 +103,21 @@ def _in_team(body: Body, threads: int, steps: Steps, nest: Nest, gpu: Gpu) -> It
 
 def _of_sums(compute: Compute, threads: int, steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
     """What keeps the threads of a team from sharing reductions."""
+    own = [let.value for let in compute.block.lets]
     for fold in shared_folds((compute,)):
+        number = sharing_of(steps, fold)
         if fold.count != threads or fold.warp != gpu.warp or threads not in (gpu.warp, nest.block):
             text = f"{fold.count} threads share a reduction where {threads} come, of a block of {nest.block}"
             help = f"let a row have {gpu.warp} threads or {nest.block}, who share it, `warp {gpu.warp}`"
-            yield last_of(steps, FoldThreads), text, help
-    own = {let.names for let in compute.block.lets}
-    if any(
-        getattr(let.value, "loop", "") == "thread" and let.names not in own
-        for let in compute.block.all_lets()
-    ):
-        yield last_of(steps, FoldThreads), "not all threads come to this reduction", "share an outer one"
+            yield number, text, help
+        elif fold not in own:
+            yield number, "not all threads come to this reduction", "share an outer one"
+
+
+def sharing_of(steps: Steps, fold: Fold) -> int:
+    """The number of the step by which threads share a reduction."""
+    bound = (n for n, step in enumerate(steps) if {*fold.indices} <= {*getattr(step, "indices", ())})
+    return max(bound, default=len(steps) - 1)
 
 
 def last_of(steps: Steps, kinds: type[Step] | tuple[type[Step], ...], kind: str = "") -> int:

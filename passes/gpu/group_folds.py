@@ -55,7 +55,9 @@ class Group:
         """For each value that of all threads together, in each of them: the same bits everywhere."""
         if self.column is not None:
             place = [self.low.affine([form], point) for form in (self.number, self.column)]
-            buffer = self.shared([len(values), self.fold.count, self.columns], values[0].type)
+            buffer = shared_buffer(
+                self.function, [len(values), self.fold.count, self.columns], values[0].type
+            )
             self.store(values, buffer, place, point)
             return self.in_order(buffer, place[1:], values, self.fold.count, join, point)
         values = [self.of_warp(value, join, point) for value in values]
@@ -87,7 +89,7 @@ class Group:
     ) -> list[ir.Value]:
         """The values of warps in one, in their order."""
         low, warp = self.low, self.fold.warp
-        buffer = self.shared([len(values), warps], values[0].type)
+        buffer = shared_buffer(self.function, [len(values), warps], values[0].type)
         own = low.affine([self.number.floordiv(warp)], point)
         first = low.holds((equals_zero(self.number.mod(warp)),), point)
 
@@ -97,10 +99,6 @@ class Group:
 
         low.choose(first, [], keep, None, point)
         return self.in_order(buffer, (), values, warps, join, point)
-
-    def shared(self, shape: Sequence[int], element: ir.Type) -> ir.Value:
-        """Memory for values of the threads of a block."""
-        return shared_buffer(self.function, shape, element)
 
     def store(
         self,

@@ -18,16 +18,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.lattice.affine import Affine
+from tadc.passes.gpu.groups import sharing
 from tadc.passes.gpu.occupancy import block_of
 from tadc.passes.gpu.plan import BLOCK_SIZE
 from tadc.passes.gpu.schedule import LONG, shared_folds
+from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.rewriting import loops_in
-from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Reorder, Step, Steps, When
+from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Step, Steps, When
 from tadc.passes.schedule.accesses import Accesses, Loop
 from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
 
@@ -135,16 +137,17 @@ class _Ways:
         """A launch for each step: its elements are divided among threads, or warps that share these sums."""
         count = _count(self.extents(self.elements))
         block = BLOCK_SIZE if folds else block_of(self.gpu, count, BLOCK_SIZE)
-        shared = [FoldThreads(fold, threads, self.gpu.warp) for fold, threads in (folds or {}).items()]
+        names = names_in(self.item, self.function.sizes)
+        shared = sharing(self.item.body, folds or {}, self.gpu.warp, names)
         bound = Bind("launch", self.ordered), Bind("grid", self.elements)
         return self.steps((*self.ordered, *self.elements), block, *bound, *shared)
 
-    def steps(self, loops: Sequence[str], block: int, *more: Bind | FoldThreads) -> Steps:
+    def steps(self, loops: Sequence[str], block: int, *more: Step) -> Steps:
         """Loops in an order, those of kinds, in blocks of so many threads."""
         reorder: tuple[Step, ...] = (Reorder(tuple(loops)),) if len(loops) > 1 else ()
         return (
             *reorder,
-            *(step for step in more if isinstance(step, FoldThreads) or step.indices),
+            *(step for step in more if not isinstance(step, Bind) or step.indices),
             InBlocks(block),
         )
 

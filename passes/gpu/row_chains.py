@@ -2,12 +2,12 @@
 the steps that are chosen for them.
 
     for i = 0 to 64:                        split i 8 -> i0, i1; merge i0; block i0
-        m[i] = max k: x[i, k]               a team of threads takes a row: thread i1 teams 2,
+        m[i] = max m.k: x[i, m.k]           a team of threads takes a row: thread i1 teams 2,
     for i = 0 to 64:                        and divides its elements: thread y.k teams 32
-        for y.k = 0 to 256:                 fold_threads %1 32 warp 32
+        for y.k = 0 to 256:                 split m.k 32 -> m.k0, m.k1; thread m.k1 warp 32
             y[i, k] = x[i, k] - m[i]        stage m in shared inside i0
 
-All maps have one loop over rows of one name, `i`; each other loop has the name of its tensor too. Where rows
+All maps have one loop over rows of one name, `i`; each other index has the name of its tensor too. Where rows
 are long, all threads run all maps for one row after the other, `merge i1`: shared memory has a row of each
 tensor then, and registers have the sums over rows, which are `cut` for it.
 """
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.gpu.groups import lanes_along
+from tadc.passes.gpu.groups import lanes_along, sharing
 from tadc.passes.gpu.positions import row_major
 from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.blocks import Names, Renaming, indices_bound, values_of
@@ -31,7 +31,7 @@ from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.rewriting import rewrite_lets
-from tadc.passes.nest.steps import Bind, Cut, FoldThreads, InBlocks, MergeLoops, Room, Split, Step, Steps
+from tadc.passes.nest.steps import Bind, Cut, InBlocks, MergeLoops, Room, Split, Step, Steps
 from tadc.passes.schedule.accesses import Accesses
 
 
@@ -50,13 +50,14 @@ class Chain:
         names = Names({*function.tensors(), *(name for item in items for name in item.indices)})
         self.row = first[0] if self.depth == 1 else names.new("row")
         self.part, numbers = names.new("part"), itertools.count()
+        self.taken = names.taken
         # By the first tensor that a map computes: the names of its values and indices in the nest.
         self.values, self.forms = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
         for item in items:
             tensor, outer = item.tensors[0].name, (self.part,) if item.marks.steps else first[: self.depth]
             own = [*outer, *(f"{tensor}.{name}" for name in item.indices[len(outer) :])]
-            taken = {*own, *first, self.row, self.part}
-            self.forms[tensor] = {n: names.new(n) for n in indices_bound(item.body) if n in taken}
+            names.taken.update(own)
+            self.forms[tensor] = {name: names.new(f"{tensor}.{name}") for name in indices_bound(item.body)}
             self.forms[tensor] |= zip(item.indices, own, strict=True)
             self.values[tensor] = {name: f"%{next(numbers)}" for name in values_of(item.body)}
 
@@ -126,6 +127,7 @@ class Chain:
         outer, turn = (f"{self.row}0", f"{self.row}1") if rows > 1 else (self.row, "")
         blocks, cuts = self.part if parts else outer, [f"{turn}.{n}" for n in range(len(parts) * by_turns)]
         steps: list[Step] = [_split(self.row, math.prod(self.rows), rows)] if rows > 1 else []
+        steps += self.shared_sums(gpu, group)
         for item, name in zip(parts, cuts):
             ((let, fold),) = [
                 (let, let.value) for let in self.block(item).lets if isinstance(let.value, Fold)
@@ -136,7 +138,7 @@ class Chain:
             steps.append(MergeLoops((turn, *cuts)))
         elif rows > 1:
             steps.append(Bind("thread", (turn,), teams=block // group))
-        steps += [*self.shared_sums(gpu, group), *self.elements(group)]
+        steps += self.elements(group)
         for item in parts:
             (index,), count = self.own(item), math.prod(extent.constant for extent in item.extents[1:])
             if by_turns:
@@ -150,12 +152,14 @@ class Chain:
 
     def shared_sums(self, gpu: Gpu, group: int) -> Iterator[Step]:
         """The outermost sums of maps of one element a row, which the threads of a row share."""
+        fresh = Names({*self.taken})
         for item in self.items:
             if not item.marks.steps and len(item.indices) == self.depth:
-                accesses, names = Accesses(item, self.function), self.values[item.tensors[0].name]
-                for loop in accesses.body.inner:
-                    if loop.binders:
-                        yield FoldThreads(names[loop.fold], lanes_along(loop.trips, group), gpu.warp)
+                body, names = Accesses(item, self.function).body, self.values[item.tensors[0].name]
+                found = {
+                    names[each.fold]: lanes_along(each.trips, group) for each in body.inner if each.binders
+                }
+                yield from sharing(self.block(item), found, gpu.warp, fresh)
 
     def elements(self, group: int) -> Iterator[Step]:
         """The elements of a row, divided among its threads, in vectors where these are consecutive."""

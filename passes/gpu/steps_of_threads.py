@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from tadc.passes.gpu.boxes import spans_inside
+from tadc.passes.gpu.groups import sharing
 from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.maps.blocks import Names, forms_of, names_in
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
@@ -16,7 +17,6 @@ from tadc.passes.nest.primitives.visited_points import points
 from tadc.passes.nest.steps import (
     Bind,
     Flatten,
-    FoldThreads,
     InBlocks,
     Points,
     Reorder,
@@ -36,7 +36,7 @@ def steps_of_variant(item: Map, function: MapFunction, variant: Variant, warp: i
         case None:
             steps = steps_in_place(item, plain_nest(function, item), BLOCK_SIZE)
         case GroupPlan() as plan:
-            steps = steps_of_group_plan(item, plan, warp)
+            steps = steps_of_group_plan(item, function, plan, warp)
         case ThreadPlan() as plan:
             steps = steps_of_thread_plan(item, function, plan)
         case TilePlan() as plan:
@@ -54,16 +54,15 @@ def steps_in_place(item: Map, plain: Nest, block: int) -> tuple[Step, ...]:
     return (visit, *((Bind("grid", loops),) if loops else ()), InBlocks(block))
 
 
-def steps_of_group_plan(item: Map, plan: GroupPlan, warp: int) -> tuple[Step, ...]:
+def steps_of_group_plan(item: Map, function: MapFunction, plan: GroupPlan, warp: int) -> tuple[Step, ...]:
     """Groups of threads that share reductions, all elements along some indices each."""
     together = [n for n in range(len(item.indices)) if n in plan.copies]
     own = [n for n in range(len(item.indices)) if n not in plan.copies] if plan.order is None else plan.order
     grid, jam = (tuple(item.indices[n] for n in found) for found in (own, together))
     reorder = (Reorder((*grid, *jam)),) if len(item.indices) > 1 else ()
     bound = (bind for bind in (Bind("grid", grid), Bind("jam", jam)) if bind.indices)
-    shared = (
-        FoldThreads(fold, threads, warp if plan.order is None else 1) for fold, threads in plan.lanes.items()
-    )
+    names = names_in(item, function.sizes)
+    shared = sharing(item.body, plan.lanes, warp if plan.order is None else 0, names)
     return (*reorder, *bound, *shared, InBlocks(plan.block))
 
 

@@ -12,8 +12,8 @@ A schedule is a list of steps, applied in order to the plain nest of a map, whic
 
 Loops are named by their index, reads and reductions by the first name of their `Let` in the map. A step
 means all loops of a name: those before and after a full part too. No step changes the order in which the
-elements of a reduction are joined but `Cut`, `FoldThreads`, and, of indices of a reduction, `Reorder` and
-`Bind` to `jam` or `lane`; they depend on nothing that is known at run time alone, so results have the same
+elements of a reduction are joined but `Cut`, and, of indices of a reduction, `Reorder` and `Bind` to `jam`,
+`lane` or `thread`; they depend on nothing that is known at run time alone, so results have the same
 bits for every number of threads.
 """
 
@@ -141,16 +141,20 @@ class Bind:
     `factor`, which divides their number, so many are written out in a loop over the others. An
     index of a reduction may be `jam` or `lane`, where it has a known number of values from 0 on: each has a
     result of its own, and these are joined at the end, those of copies in order, those of lanes by halves.
+    So may some indices of one be `thread`: a thread of a GPU for each of their points, of the last one's
+    fastest. The results of `warp` consecutive threads at a time are joined by halves, those of warps in
+    order; without it the threads are apart, between them those that compute neighbouring elements.
 
     The threads that come to a loop are so many `teams`, which divide it; a loop directly in it is divided
     with it.
     """
 
-    TEXT = "{kind} {indices}[[ by {factor}]][[ teams {teams}]]"
+    TEXT = "{kind} {indices}[[ by {factor}]][[ teams {teams}]][[ warp {warp}]]"
     kind: BoundKind
     indices: tuple[str, ...]
     factor: int = 0
     teams: int = 0
+    warp: int = 0
 
 
 @dataclass(frozen=True)
@@ -195,21 +199,6 @@ class Scatter:
     index: str
     outer: str
     room: str = ""
-
-
-@dataclass(frozen=True)
-class FoldThreads:
-    """Some threads of a GPU share a reduction: so many along each of its indices, the last one's fastest.
-
-    Each takes every so many values. The results of `warp` consecutive threads at a time are joined by halves,
-    those of warps in order. With a `warp` of 1 the threads are apart: between them those that compute
-    neighbouring elements.
-    """
-
-    TEXT = "fold_threads {fold:value} {threads}[[ warp {warp}]]"
-    fold: str
-    threads: tuple[int, ...]
-    warp: int = 1
 
 
 @dataclass(frozen=True)
@@ -355,7 +344,7 @@ class Room:
 
 Step = (
     Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
-    FoldThreads | Stage | Transpose | Interleave | Stream | Prefetch | Threads |
+    Stage | Transpose | Interleave | Stream | Prefetch | Threads |
     Rows | Points | Fits | When | Flatten | MergeLoops | Room )  # fmt: skip
 
 Steps = tuple[Step, ...]

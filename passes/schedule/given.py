@@ -20,7 +20,6 @@ from tadc.passes.nest.steps import (
     Bind,
     Cut,
     Flatten,
-    FoldThreads,
     InBlocks,
     Join,
     MergeLoops,
@@ -40,7 +39,7 @@ from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 from tadc.passes.where import does_not_fit
 
-GPU_STEPS = When, Flatten, FoldThreads, InBlocks, MergeLoops, Room
+GPU_STEPS = When, Flatten, InBlocks, MergeLoops, Room
 """The steps that only kernels of a GPU take, but those that bind loops."""
 
 Given = Mapping[str, Steps]

@@ -31,7 +31,7 @@ PROGRAMS = (
 TAKEN = {"cpu": PROGRAMS, "emulated:sm_90": PROGRAMS[:-1]}
 WORDS = """
 split peel residues reorder reverse jam lane unroll grid block thread in_blocks cut steps
-fold_threads stage transpose interleave stream prefetch threads rows points fits when
+warp stage transpose interleave stream prefetch threads rows points fits when
 flatten register merge teams inside map for if else at know compute nest out in to step
 sum where [ ] { } ( ) = -> + - * // %0 %1 %3 i j k i0 x y c m 0 1 3 8 33 -1 99999999999999999999
 1e400 <= and true shared overlap guard""".split()

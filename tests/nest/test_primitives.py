@@ -25,7 +25,6 @@ from tadc.passes.nest.steps import (
     Bind,
     Cut,
     Fits,
-    FoldThreads,
     Interleave,
     Peel,
     Prefetch,
@@ -226,9 +225,12 @@ def test_threads_that_share_a_reduction_agree_to_rounding() -> None:
     tried = 0
     for seed in SEEDS:
         sample, rng = random_sample(seed, type="f64"), random.Random(seed)
-        name, fold = next(_folds(sample), ("%none", None))
-        threads = tuple(rng.choice([1, 2, 4]) for _ in (fold.indices if fold else ()))
-        made = _applied(sample, [FoldThreads(name, threads, rng.choice([1, math.prod(threads)]))])
+        indices = next((fold.indices for _, fold in _folds(sample)), ())
+        own = rng.sample(indices, rng.randint(1, len(indices))) if indices else ["none"]
+        threads = [rng.choice([1, 2, 4]) for _ in own]
+        splits = [Split(i, n, "clip", f"{i}.turn", f"{i}.own") for i, n in zip(own, threads, strict=True)]
+        share = Bind("thread", tuple(f"{i}.own" for i in own), warp=rng.choice([0, 1, math.prod(threads)]))
+        made = _applied(sample, [*splits, share])
         if made is not None:
             tried += 1
             assert_same(sample, made, bits=False)

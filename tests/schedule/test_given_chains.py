@@ -34,8 +34,9 @@ WHOLE = """map m, e, z, y
  merge i0
  block i0
  thread i1 teams 4
- fold_threads %0 32 warp 32
- fold_threads %6 32 warp 32
+ split m.j 32 -> m.j0, m.j1
+ split z.j 32 -> z.j0, z.j1
+ thread m.j1, z.j1 warp 32
  split y.j 4 -> y.j0, y.j1
  lane y.j1
  thread e.j, y.j0 teams 32
@@ -43,7 +44,8 @@ WHOLE = """map m, e, z, y
  in_blocks 128"""
 TURNS = (
     WHOLE.replace("thread i1 teams 4", "merge i1")
-    .replace(" 32 warp", " 128 warp")
+    .replace("m.j 32", "m.j 128")
+    .replace("z.j 32", "z.j 128")
     .replace("y.j0 teams 32", "y.j0 teams 128")
     .replace("inside i0", "inside i1")
 )
@@ -69,8 +71,16 @@ def another(chain: str, nests: str, choice: random.Random) -> str:
         text.append(f"cut {part[1]} {part[2]} 1 -> r inside part")
     text += [f"merge {'part, ' * bool(part)}i0", f"block {outer}"]
     text.append(f"merge i1{', r' * bool(part)}" if by_turns else f"thread i1 teams {block // group}")
-    text += [f"{line.split(' 32')[0]} {group} warp 32" for line in lines if line.startswith("fold_threads")]
-    (all,) = (line[7:].split(" teams")[0] for line in lines if line.startswith("thread") and "j0" in line)
+    shared = {match[1]: match[0] for line in lines if (match := re.match(r"thread (\S+) warp 32", line))}
+    for line in lines:
+        match = re.match(r"split (\S+) \d+ clip -> (\S+), (\S+)", line)
+        if match and match[3] in shared:
+            text += [f"split {match[1]} {group} clip -> {match[2]}, {match[3]}", shared[match[3]]]
+    (all,) = (
+        line[7:].split(" teams")[0]
+        for line in lines
+        if line.startswith("thread") and "teams" in line and "j0" in line
+    )
     for name in all.split(", "):
         if name.endswith("0") and choice.random() < 0.5:
             text += [f"split {name[:-1]} 2 -> {name}, {name[:-1]}1", f"lane {name[:-1]}1"]
@@ -139,7 +149,7 @@ PARTS = """map s, y, c
  in_blocks 64"""
 PARTS_BY_TURNS = """map s, y, c
  split i 8 clip -> i0, i1
- cut %5 i_2 1 -> r inside part
+ cut %5 c.i 1 -> r inside part
  merge part, i0
  block part
  merge i1, r
@@ -191,11 +201,12 @@ def test_each_step_changes_the_nest(text: str) -> None:
         (WHOLE + " grid e.j", "grid", "stands above already"),
         (WHOLE.replace("stage", "split e.j 4 -> e.j0, e.j1 stage"), "split", "has its kind"),
         (WHOLE + "\nmap e in_blocks 64", "map e", "`m` has steps above"),
-        (WHOLE.replace("%6 32", "%6 64"), "fold_threads", "as many threads"),
-        (WHOLE.replace("32 warp", "64 warp"), "fold_threads", "64 threads share"),
-        (WHOLE.replace("%6 32", "%2 32"), "fold_threads", "no reduction"),
+        (WHOLE.replace("z.j 32", "z.j 64"), "thread m.j1", "as many threads"),
+        (WHOLE.replace("m.j 32", "m.j 64").replace("z.j 32", "z.j 64"), "thread m.j1", "64 threads share"),
+        (WHOLE.replace("thread m.j1", "thread e.j1"), "thread e.j1", "no loop `e.j1`"),
+        (WHOLE.replace("teams 32", "teams 32 warp 32"), "thread e.j", "warps join"),
         (WHOLE.replace("teams 4", "teams 3"), "thread", "not divided among teams of 128"),
-        (WHOLE.replace("teams 4", "teams 2"), "fold_threads", "where 64 come"),
+        (WHOLE.replace("teams 4", "teams 2"), "thread m.j1", "where 64 come"),
         (WHOLE.replace("thread i1", "merge i1 thread i1"), "thread", "do not wait"),
         (WHOLE.replace("split i 4", "split i 5"), "split i 5", "5 does not divide"),
         (WHOLE.replace("merge i0", "merge i0, e.j"), "merge", "`e.j`"),
@@ -203,7 +214,7 @@ def test_each_step_changes_the_nest(text: str) -> None:
         (WHOLE.replace("stage m, e, z", "stage m, x"), "stage", "no `x`"),
         (WHOLE.replace("split i 4", "split i 24").replace("128]", "512]"), "stage", "would share"),
         (WHOLE.replace("y.j 4", "y.j 8"), "lane", "of 16 bytes"),
-        (WHOLE.replace("lane y.j1", "lane m.j1"), "lane", "no loop `m.j1`"),
+        (WHOLE.replace("lane y.j1", "lane m.j"), "lane", "no loop `m.j`"),
         (WHOLE.replace("inside i0", "inside q"), "stage", "no loop `q`"),
         (WHOLE.replace("inside i0", "inside i1"), "stage", "`i1` computes no `m`"),
         ("map y when 3 >= 2\n" + WHOLE.split("\n", 1)[1], "when", "no such step"),

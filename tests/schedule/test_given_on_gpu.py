@@ -87,8 +87,8 @@ GIVEN = {
     "tiles": (MATMUL, f"map c {TILES}"),
     "tiles, one read shared": (MATMUL, f"map c {TILES} {SHARED}"),
     "vectors moved back": (MATMUL, "map c split j 4 overlap -> j0, j1 grid i, j0 lane j1 in_blocks 32"),
-    "warps": (ROWS, "map y grid i fold_threads %1 32 warp 32 in_blocks 64"),
-    "columns": (ROWS, "map y grid i fold_threads %1 4 in_blocks 32"),
+    "warps": (ROWS, "map y grid i split j 32 clip -> j0, j1 thread j1 warp 32 in_blocks 64"),
+    "columns": (ROWS, "map y grid i split j 4 clip -> j0, j1 thread j1 in_blocks 32"),
     "sizes": (EXP, "map y when (M % 4) = 0 flatten n grid n in_blocks 32\nmap y grid i, j in_blocks 64"),
 }
 ARGUMENTS = {MATMUL: ((20, 24), (24, 40)), ROWS: ((20, 640),), EXP: ((5, 12),), STEPS: ((40,),)}
@@ -157,8 +157,18 @@ def test_sums_whose_ends_are_in_a_block_that_is_shared(row: str) -> None:
         (MATMUL, f"map c {TILES} stage %1 inside i0 by threads", "stage", "no index of a reduction"),
         (MATMUL, f"map c {TILES} {SHARED.replace('by', 'over i2 by')}", "stage", "leave `over`"),
         (MATMUL, f"map c {TILES} stage %1 inside j0 over k, j1", "stage", "only threads copy"),
-        (MATMUL, "map c grid i, j fold_threads %3 8 warp 8 in_blocks 32", "fold_threads", "warp has 32"),
-        (MATMUL, "map c grid i, j fold_threads %3 64 warp 32 in_blocks 256", "fold", "neither a warp"),
+        (
+            MATMUL,
+            "map c grid i, j split k 8 clip -> k0, k1 thread k1 warp 8 in_blocks 32",
+            "thread",
+            "warp has 32",
+        ),
+        (
+            MATMUL,
+            "map c grid i, j split k 64 clip -> k0, k1 thread k1 warp 32 in_blocks 256",
+            "thread",
+            "neither a warp",
+        ),
         (MATMUL, "map c flatten n in_blocks 32", "flatten", "others than those at its place"),
         (MATMUL, "map c in_blocks 32 when 4 >= 2", "when", "before all others"),
         (HEAT, "map u grid i in_blocks 32", "in_blocks", "in another order, or read before"),

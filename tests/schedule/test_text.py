@@ -29,8 +29,7 @@ map c, d.2
     threads i 6, j 1
     rows i 8
     residues i 2 -> i0, i1
-    fold_threads %5 4, 8 warp 32
-    fold_threads %6 16
+    thread k2, l1 warp 32
     split i 6 overlap -> i2, i3
     split j 205 clip -> j0, j1
     split j1 5 rest -> j2, j3

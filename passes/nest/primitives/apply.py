@@ -45,7 +45,6 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.When: divided_ranges.when,
     Cut: reductions.cut,
     st.Scatter: scattered.scatter,
-    st.FoldThreads: reductions.fold_threads,
     st.Stage: staging.stage,
     st.MergeLoops: merged_loops.merge,
     st.Room: merged_loops.room,

@@ -9,8 +9,8 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.loop_bounds import bound_forms, form_of, most_values, parts_of, value_count
 from tadc.passes.nest.nest import ON_GPU, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
+from tadc.passes.nest.primitives import reductions
 from tadc.passes.nest.primitives import rewriting as rw
-from tadc.passes.nest.primitives.reductions import bind_fold, reorder_fold, split_fold, unroll_fold
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
 
@@ -26,7 +26,7 @@ def split(nest: Nest, step: Split, unit: int = 1, *, is_even: bool = False) -> N
     """
     rw.check_new(nest, step.outer, step.inner)
     if rw.is_of_fold(nest, step.index):
-        return split_fold(nest, step)
+        return reductions.split_fold(nest, step)
     if step.tail == "again":
         return _split_again(nest, step)
     return rw.with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
@@ -320,7 +320,7 @@ def reorder(nest: Nest, step: Reorder) -> Nest:
     """Loops in another order: one that is to be inside of another sinks into it, wherever that stands. Or the
     indices of a reduction."""
     if all(rw.is_of_fold(nest, index) for index in step.indices):
-        return reorder_fold(nest, step)
+        return reductions.reorder_fold(nest, step)
     place = {index: number for number, index in enumerate(step.indices)}
     rw.check_loops(nest, place)
     return replace(nest, body=_arranged(nest.body, place))
@@ -414,9 +414,13 @@ def bind(nest: Nest, step: Bind) -> Nest:
     if loops and step.factor:
         raise DoesNotFit(f"`{loops[0]}` is no index of a reduction, some of whose values are written out")
     nest = replace(nest, body=_of_kind(nest.body, loops, step, step.teams))
-    for index in step.indices:
-        if index not in loops:
-            nest = _bound_fold(nest, step, index)
+    reduced = [index for index in step.indices if index not in loops]
+    if step.warp and not (reduced and step.kind == "thread"):
+        raise DoesNotFit("warps join what threads have of a reduction")
+    if reduced and step.kind == "thread" and not (step.factor or step.teams):
+        return reductions.share_fold(nest, reduced, step.warp or 1)
+    for index in reduced:
+        nest = _bound_fold(nest, step, index)
     return nest
 
 
@@ -438,9 +442,9 @@ def _bound_fold(nest: Nest, step: Bind, index: str) -> Nest:
     """An index of a reduction of a kind."""
     match step.kind:
         case "unroll":
-            return unroll_fold(nest, index, step.factor)
+            return reductions.unroll_fold(nest, index, step.factor)
         case ("jam" | "lane") as kind if not step.factor:
-            return bind_fold(nest, kind, index)
+            return reductions.bind_fold(nest, kind, index)
         case _:
             raise DoesNotFit(f"`{index}` is an index of a reduction, whose loops are no `{step.kind}`")
 

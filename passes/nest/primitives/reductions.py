@@ -20,7 +20,7 @@ from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Cut, FoldThreads, Reorder, Split
+from tadc.passes.nest.steps import Cut, Reorder, Split
 from tadc.passes.nest.tile import without
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -133,31 +133,19 @@ def _exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
     return tuple(replace(each, place=let.place) for each in made)
 
 
-def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
-    """Some threads share a reduction: the same number shares each of those that are shared."""
-    rw.check_folds(nest, step.fold)
+def share_fold(nest: Nest, indices: Sequence[str], warp: int) -> Nest:
+    """Threads have a result for each point of some indices of reductions; as many share each of these."""
 
     def rule(let: Let) -> tuple[Let, ...]:
-        return in_threads(let, step.threads, step.warp) if step.fold in let.names else (let,)
+        own = getattr(let.value, "indices", ())
+        found = tuple(index for index in own if index in indices)
+        return _bound(let, found, "thread", warp) if found else (let,)
 
     made = replace(nest, body=rw.expand_values(nest.body, rule))
-    shared = {(fold.count, fold.warp) for fold in rw.shared_folds(made.body)}
-    if len(shared) > 1 or math.prod(step.threads) % step.warp:
+    shared = {fold.count for fold in rw.shared_folds(made.body)}
+    if len(shared) > 1 or any(count % warp for count in shared):
         raise DoesNotFit("as many threads, in whole warps, share each reduction that is shared")
     return made
-
-
-def in_threads(let: Let, threads: Sequence[int], warp: int) -> tuple[Let, ...]:
-    """A reduction as one of those of threads, each of which takes every so many values of each index."""
-    fold = let.value
-    assert isinstance(fold, Fold)
-    if len(threads) != len(fold.indices):
-        raise DoesNotFit(f"`{let.names[0]}` has {len(fold.indices)} indices, not {len(threads)}")
-    indices = fold.indices
-    for index, count in zip(indices, threads, strict=True):
-        fold = _split(fold, Split(index, count, "clip", f"{index}.turn", f"{index}.thread"))
-    own = tuple(f"{index}.thread" for index in indices)
-    return _bound(replace(let, value=fold), own, "thread", warp)
 
 
 def reorder_fold(nest: Nest, step: Reorder) -> Nest:
