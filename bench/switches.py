@@ -208,7 +208,6 @@ SWITCHES = [
         "no tensor is stored where it is 0 for all arguments",
         {"catalogue:without_zeros_between": _unchanged},
     ),
-    Switch("owners", "conditions between neighbours are fibres", {"catalogue:with_owners": _unchanged}),
     Switch(
         "element values",
         "what sums compute of elements of index arrays is a tensor",

@@ -38,7 +38,6 @@ EXAMPLES = {
     "tad-specialise": "sizes.tad",
     "tad-cancel-deltas": "stride.mlir",
     "tad-compress": "diagonal.tad",
-    "tad-owners": "rows.tad",
     "tad-element-values": "messages.tad",
     "tad-fibres": "edges.tad",
     "tad-other-factors": "product.mlir",

@@ -48,7 +48,6 @@ from tadc.passes.rewrites.long_fibres import PART, cut_fibres
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.other_factors import with_other_factors
-from tadc.passes.rewrites.owners import with_owners
 from tadc.passes.rewrites.packed_lookups import packed_program
 from tadc.passes.rewrites.parts import THREADS, Mark, blocks, cut_reductions
 from tadc.passes.rewrites.reciprocals import with_reciprocals
@@ -318,20 +317,6 @@ class Compress(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Look where the tensors of a program can be other than 0."""
         return without_zeros_between(program)
-
-
-@register("tad-owners", "no condition says that something is between neighbours of an increasing index array")
-@dataclass
-class Owners(TermPass):
-    """Ranges between neighbours of an index array to equalities with the owner of what is in them.
-
-    `ptr[v] <= e < ptr[v + 1]` is `ptr.owner[e] = v`, so that rows one after the other are what rows by a name
-    are. `ptr.owner` is a further argument, which the inspector makes.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Ask for owners."""
-        return with_owners(program)
 
 
 @register("tad-fibres", "no equality with an element of an index array is left in the domain of a sum")

@@ -94,7 +94,6 @@ def hoist(state: Compilation) -> None:
         Factor,
         Fibres,
         OtherFactors,
-        Owners,
         PackLookups,
         Recompute,
         Simplify,
@@ -103,7 +102,7 @@ def hoist(state: Compilation) -> None:
     options = state.options
     limit = -1 if options.memory_limit is None else options.memory_limit
     if state.form is None or state.form.index_arrays():
-        state.rewrite(Owners(), ElementValues(options.materialize, limit), Fibres())
+        state.rewrite(ElementValues(options.materialize, limit), Fibres())
         if options.materialize != "never":
             state.rewrite(OtherFactors())
         state.rewrite(Simplify())
