@@ -9,62 +9,42 @@ points have such gradients: a pair counts for both of its points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, holds_reduction, reachable
+from tadc.frontend.terms import Apply, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import COMPARED, is_candidate
-from tadc.passes.terms.products import Product, added, product_of, summands, without
+from tadc.passes.terms.costs import is_candidate
+from tadc.passes.terms.products import Product, product_of, without
 
 
 def add_sums_of_one_set(program: Program) -> Program:
     """The program where added sums that share something expensive are one."""
-    adding, holds = _Adding(program.terms), dict[int, bool]()
+    adding, holds = _Adding(Algebra(program.terms)), dict[int, bool]()
     return program.with_bodies(
         adding.rewritten(d.body) if holds_reduction(d.body, holds) else d.body for d in program.definitions
     )
 
 
-@dataclass
-class _Adding:
-    """Rewrites terms of one table, each once."""
-
-    terms: Terms
-    known: dict[int, Term] = field(default_factory=dict[int, Term])
+class _Adding(CommonFactors):
+    """Two sums have their set in common, if they share something expensive."""
 
     def __post_init__(self) -> None:
-        self.algebra = Algebra(self.terms)
+        super().__post_init__()
         self.common = CommonFactors(self.algebra)
-
-    def rewritten(self, root: Term) -> Term:
-        """The term with fewer sums."""
-        return bottom_up(root, self.known, self.node)
 
     def node(self, node: Term, below: list[Term]) -> Term:
         """A term with fewer sums, over operands that are done."""
         if isinstance(node, Apply) and node.function in ("add", "sub"):
-            found = self.together(below[0], below[1], -1 if node.function == "sub" else 1)
+            x, y = below
+            y = self.algebra.neg(y) if node.function == "sub" else y
+            found = self.together("add", x, y) or self.regrouped(x, y)
             if found is not None and found.type == node.type:
                 return found
-        return self.terms.rebuild(node, below)
+        return self.rebuilt(node, below)
 
-    def together(self, x: Term, y: Term, sign: int) -> Term | None:
-        """`x + sign * y`, where a summand of each is a sum over the same set; None where none is."""
-        xs, ys = summands(x), summands(y) if sign == 1 else [y]
-        if max(len(xs), len(ys)) > COMPARED:
-            return None
-        for n, first in enumerate(xs):
-            for m, other in enumerate(ys):
-                made = self.one_sum(first, other, sign)
-                if made is not None:
-                    return added(self.algebra, [*without(xs, n), *without(ys, m), made])
-        return None
-
-    def one_sum(self, x: Term, y: Term, sign: int) -> Term | None:
-        """`x + sign * y` as one sum over the set of both."""
+    def together(self, function: str, x: Term, y: Term) -> Term | None:
+        """`x + y` as one sum over the set of both; None where they have none in common."""
         a, b = _factors_and_sum(x), _factors_and_sum(y)
         if a is None or b is None:
             return None
@@ -80,16 +60,16 @@ class _Adding:
         if not any(term.number in dear for term in reachable([second])):
             return None
         one, two = (p.term(self.algebra, t) for p, t in ((outer, body), (other_outer, second)))
-        whole = self.joined(self.common.rewritten(one), self.common.rewritten(two), sign)
+        whole = self.joined(self.common.rewritten(one), self.common.rewritten(two))
         return self.terms.reduce(binders, domain, whole, hints=first.hints, span=first.span)
 
-    def joined(self, x: Term, y: Term, sign: int) -> Term:
-        """`x + sign * y`, what they have in common outside; of a difference x what its second part has."""
+    def joined(self, x: Term, y: Term) -> Term:
+        """`x + y`, what they have in common outside; of a difference x what its second part has."""
         if isinstance(x, Apply) and x.function == "sub":
-            found = self.common.together("sub" if sign == 1 else "add", x.operands[1], y)
+            found = self.common.together("sub", x.operands[1], y)
             if found is not None:
                 return self.algebra.sub(x.operands[0], found)
-        return self.common.combined("add" if sign == 1 else "sub", x, y)
+        return self.common.combined("add", x, y)
 
 
 def _factors_and_sum(term: Term) -> tuple[Product, Reduce] | None:

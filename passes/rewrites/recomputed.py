@@ -25,7 +25,6 @@ from tadc.frontend.terms import (
     Term,
     bottom_up,
     index_forms,
-    operands,
     reachable,
     tensors_read,
 )
@@ -217,32 +216,26 @@ class _Recomputed:
         # What one loop reads again and again stays near.
         return once * uses <= once + TRAFFIC * (1 + len(reads))
 
-    def rewritten(self, root: Term) -> Term:
+    def rewritten(self, term: Term) -> Term:
         """The term with formulas in the place of what is no tensor; sums are opened for their indices."""
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            below = operands(node)
-            waiting = [t for t in below if t.number not in self.known] if self.holds(node) else []
-            if node.number in self.known:
-                stack.pop()
-            elif not self.holds(node):
-                self.known[node.number] = node
-            elif isinstance(node, Reduce):
+        if not self.holds(term):
+            return term
+        if term.number not in self.known:
+            self.known[term.number] = self.with_formulas(term)
+        return self.known[term.number]
+
+    def with_formulas(self, node: Term) -> Term:
+        """A term that holds a formula, with that."""
+        match node:
+            case Reduce():
                 names, domain, body = self.terms.open(node)
                 made, kind = self.rewritten(body), node.kind
-                self.known[node.number] = self.terms.reduce(
-                    names, domain, made, kind=kind, hints=node.hints, span=node.span
-                )
-            elif waiting:
-                stack += waiting
-            elif isinstance(node, Read):
+                return self.terms.reduce(names, domain, made, kind=kind, hints=node.hints, span=node.span)
+            case Read():
                 made = self.formulas[node.tensor]
-                at = dict(zip(made.indices, node.indices, strict=True))
-                self.known[node.number] = self.terms.substitute(made.body, at)
-            else:
-                self.known[node.number] = self.terms.rebuild(node, [self.known[t.number] for t in below])
-        return self.known[root.number]
+                return self.terms.substitute(made.body, dict(zip(made.indices, node.indices, strict=True)))
+            case _:
+                return self.terms.rebuild(node, list(map(self.rewritten, node.below)))
 
     def holds(self, term: Term) -> bool:
         """Whether a large tensor is read at or below a term."""
