@@ -391,16 +391,20 @@ def _signed(atom: str | Floor | Lookup, k: int) -> str:
 ZERO = Affine((), 0)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Constraint:
-    """`form = 0` if `equality`, else `form >= 0`."""
+    """`form = 0` if `equality`, else `form >= 0`; never changed."""
 
+    # Not frozen, which takes three times as long to make: there are thousands in a program.
     form: Affine
     equality: bool = False
 
     def __hash__(self) -> int:
         # Tuples of rows are the keys of most memos: nothing is hashed twice.
         return ~self.form.hashed if self.equality else self.form.hashed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constraint) and self.equality == other.equality and self.form == other.form
 
     @property
     def faced(self) -> Constraint:

@@ -318,9 +318,11 @@ class _Solver:
         rows = self._needed([Constraint(self._written(row)) for row in self.inequalities])
         if NEVER in rows or is_empty((*rows, *context)):
             raise _NoSolution
+        needed = list(rows)
         for i, row in enumerate(rows):
             rows[i] = tightened(row, (*rows[:i], *rows[i + 1 :], *context))
-        rows = self._needed(rows)
+        if rows != needed:
+            rows = self._needed(rows)
         self.inequalities = []
         known = (*rows, *context)
         for row in rows:
