@@ -33,6 +33,8 @@ _DECLARED = re.compile(r"^declare [^\n]*?@([\w.]+)\([^\n]*\n?", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.]+)\(", re.M)
 _CALLED = re.compile(r"call [^@\n]* @([\w.]+)\(")
 _FUNCTION = re.compile(r"^(define [^\n]*?@([\w.]+)\([^\n]*)\{\n.*?^\}\n", re.M | re.S)
+_VARIABLE = re.compile(r"^@([\w.]+) = ", re.M)
+_NAMED = re.compile(r"@([\w.]+)")
 _SMALL = re.compile(r"^attributes (#\d+) = \{[^\n]*\boptsize\b", re.M)
 
 
@@ -89,9 +91,7 @@ def fused_if_fast(text: str, processor: Processor) -> str:
 def without(text: str, names: set[str]) -> str:
     """The text less the declarations and definitions of these functions."""
     text = _DECLARED.sub(lambda m: "" if m[1] in names else m[0], text)
-    for name in names & set(_DEFINED.findall(text)):
-        text = re.sub(rf"^define [^\n]*@{re.escape(name)}\([^\n]*\{{\n.*?^\}}\n", "", text, flags=re.M | re.S)
-    return text
+    return _FUNCTION.sub(lambda m: "" if m[2] in names else m[0], text)
 
 
 def loops_for_speed(text: str) -> str:
@@ -102,6 +102,24 @@ def loops_for_speed(text: str) -> str:
         for found in _FUNCTION.finditer(text)
         if " = phi " in found[0] and not small & set(found[1].split()) and scalar_function(found[2]) is None
     )
+
+
+def set_apart(text: str) -> tuple[str, list[str], str]:
+    """The functions that are compiled for the size of their code: the text that declares these, their names,
+    and a text of them alone. Those that use variables of the text are not set apart."""
+    small, variables = set(_SMALL.findall(text)), set(_VARIABLE.findall(text))
+    found = {m[2]: m for m in _FUNCTION.finditer(text)} if small else {}
+    names = [
+        name for name, m in found.items()
+        if small & set(m[1].split()) and not variables & set(_NAMED.findall(m[0]))
+    ]  # fmt: skip
+    others = {name for name in found if name not in names and not name.startswith("tadc_")}
+    rest, alone = text, without(text, others)
+    for name in names:
+        whole, head = found[name][0], found[name][1]
+        rest = rest.replace(whole, re.sub("^define (internal )?", "declare ", head) + "\n")
+        alone = alone.replace(head, head.replace("internal ", "", 1))
+    return rest, names, alone
 
 
 def defer(text: str, find: Find) -> str | None:

@@ -10,7 +10,15 @@ from tadc.backend.binding import binding, run_passes
 from tadc.backend.compile_steps import step
 from tadc.backend.cpu.processors import Processor, host
 from tadc.backend.interrupts import interruptible
-from tadc.backend.llvm_ir import complete, defer, functions_for, loops_for_speed, not_inlined, undefer
+from tadc.backend.llvm_ir import (
+    complete,
+    defer,
+    functions_for,
+    loops_for_speed,
+    not_inlined,
+    set_apart,
+    undefer,
+)
 from tadc.backend.masked_loads import LOAD, fenced
 from tadc.backend.splitting import size_of_loops
 from tadc.frontend.forks import LLVM_LOCK
@@ -84,6 +92,8 @@ class _Optimiser:
 
     def __init__(self, processor: Processor, level: int) -> None:
         self.level = level
+        self.beside = 0
+        """The characters of what is compiled for size beside the text."""
         self.machine = processor.target_machine(level)
         self.find = functions_for(processor)
         # LLVM keeps to 256 bits on CPUs that once slowed down with 512; exp runs 1.6 times faster with them.
@@ -98,7 +108,21 @@ class _Optimiser:
         return module
 
     def _by_pipelines(self, text: str) -> Any:
-        is_huge = size_of_loops(text) > HUGE
+        """Functions of little work are simplified one by one, others by a pipeline for modules, beside them.
+
+        What that does to loops would take longer for functions of little work than they ever run.
+        """
+        rest, names, small = set_apart(text)
+        self.beside = len(text) - len(rest)
+        module = self._for_speed(rest)
+        if names:
+            module.link_in(self._inline(complete(small, self.find)))
+        for name in names:
+            module.get_function(name).linkage = "internal"
+        return module
+
+    def _for_speed(self, text: str) -> Any:
+        is_huge = size_of_loops(text) + self.beside > HUGE
         deferred = None if is_huge or self.level < 2 else defer(text, self.find)
         if deferred is None:
             whole = complete(text, self.find)
@@ -119,7 +143,7 @@ class _Optimiser:
 
     def _run(self, text: str, level: int) -> Any:
         module, vectorise = self._parsed(text), self.level >= 2
-        unroll = vectorise and size_of_loops(text) <= LARGE
+        unroll = vectorise and size_of_loops(text) + self.beside <= LARGE
         run_pipeline(module, self.machine, level, vectorise=vectorise, unroll=unroll)
         return module
 

@@ -10,7 +10,7 @@ import pytest
 import tadc
 from tadc.backend.cpu import backend as cpu
 from tadc.backend.functions.scalar_functions import scalar_function
-from tadc.backend.llvm_ir import defer, loops_for_speed
+from tadc.backend.llvm_ir import defer, loops_for_speed, set_apart
 from tadc.backend.object_code import optimised
 from tests.backend.kernels import elementwise, llvm_text
 
@@ -43,6 +43,17 @@ def test_what_takes_a_microsecond_is_compiled_for_speed(size: int, is_small: boo
 def test_only_loops_over_much_are_for_speed() -> None:
     assert loops_for_speed(llvm(FEW)) == ""
     assert re.findall(r"^define [^\n]*@(tad_\w+\.\d+)\(", loops_for_speed(llvm(BOTH)), re.M) == ["tad_f.1"]
+
+
+def test_what_is_for_size_is_optimised_apart_but_for_what_uses_memory_of_the_kernel() -> None:
+    rest, names, small = set_apart(llvm(BOTH))
+    assert names == ["tad_f.0"]
+    assert "declare void @tad_f.0(" in rest
+    assert re.findall(r"^define ([^\n(]*@tad_[^\n(]*)\(", small, re.M) == ["void @tad_f.0"]
+    assert "define internal void @tad_f.0(" in optimised(llvm(BOTH))
+    kept = small.replace("void @tad_f.0", "internal void @tad_f.0") + "@kept = private global i64 0\n"
+    assert set_apart(kept)[1] == ["tad_f.0"]
+    assert set_apart(kept.replace("{\n", "{\n  load i64, ptr @kept\n", 1))[1] == []
 
 
 def test_a_function_that_branches_waits_for_vectors_of_loops_for_speed_alone() -> None:
