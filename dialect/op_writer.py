@@ -15,6 +15,7 @@ from tadc.dialect import scalar_ops
 from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import SCALAR_FUNCTIONS
 from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.limits import too_large
 from tadc.frontend.source import Place
@@ -132,7 +133,7 @@ class OpWriter:
                 value = {"value": ir.IntegerAttr.get(whole, exponent)}
                 power = self.create("arith.constant", [whole], [], value).results[0]
             return self.create(scalar_ops.INTEGER_POWER, [type], [*operands, power])
-        if function in scalar_ops.SCALAR_FUNCTIONS:
+        if function in SCALAR_FUNCTIONS:
             return self.create("tad.apply", [type], operands, {"fn": ir.StringAttr.get(function)})
         if function in scalar_ops.PREDICATES or function.startswith("cmpf "):
             number = scalar_ops.PREDICATES.get(function)

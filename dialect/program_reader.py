@@ -118,7 +118,7 @@ class _Reader:
                 made = self.declared.argument(value, name)
                 inside.names[value] = name
                 if made.below is not None:
-                    inside.below[value] = as_form(made.below)
+                    inside.arrays[value] = name, as_form(made.below)
                 arguments.append(made)
         returned = _returned(block)
         self.results = list(

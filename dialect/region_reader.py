@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect import scalar_ops
-from tadc.dialect.index_maps import forms_over, rows_over
+from tadc.dialect.index_reader import IndexReader, exponent_of, kind_of, maker
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
-from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
 from tadc.frontend.literals import literal
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Const, Term, Terms
-from tadc.lattice.affine import Affine, Lookup
 
 
-@dataclass
-class RegionReader:
+class RegionReader(IndexReader):
     """What values stand for: tensors for names, indices for forms, scalars for terms."""
 
-    terms: Terms = field(default_factory=Terms)
-    names: dict[Any, str] = field(default_factory=dict[Any, str])
-    indices: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
-    values: dict[Any, Term] = field(default_factory=dict[Any, Term])
-    #: What the elements of index arrays are less than.
-    below: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
-    #: The numbers of sums that one operation computes.
-    together: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
-    #: Whether the region computes several tensors: one that only others of them read is a value, and rounded.
-    is_fused: bool = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.terms = Terms()
+        self.names: dict[Any, str] = {}
+        self.values: dict[Any, Term] = {}
+        #: The numbers of sums that one operation computes.
+        self.together: list[frozenset[int]] = []
+        #: Whether the region computes several tensors: one that only others of them read is a value, and
+        #: rounded.
+        self.is_fused = False
 
     def region(self, block: Any) -> Term:
         """What a region yields, first of all."""
@@ -53,14 +49,8 @@ class RegionReader:
     def scalar(self, operation: Any) -> None:
         """Read one operation of a region."""
         name, place = operation.name, place_of(operation.location)
-        if name == "tad.index":
-            self.indices[operation.results[0]] = self.forms(operation, operation.operands)[0]
-            return
-        if name == "tad.lookup":
-            self.indices[operation.results[0]] = self.lookup(operation)
-            return
-        if name == "arith.cmpf" or (name == "arith.constant" and not _is_float(operation)):
-            return  # read where they are used: by a select, by an integer power
+        if name == "arith.cmpf" or self.makes_index(operation):
+            return  # read where it is used: by a select, by an integer power
         result = operation.results[0]
         if name in ("tad.map", "tad.scan"):
             raise UnsupportedIR(f"'{name}' cannot stand inside another op", operation.location)
@@ -79,7 +69,8 @@ class RegionReader:
         elif name == "arith.select":
             self.values[result] = self.select(operation, place)
         elif name == scalar_ops.INTEGER_POWER:
-            self.values[result] = self.power(operation, place)
+            power = self.terms.const(exponent_of(operation))
+            self.values[result] = self.terms.apply("pow", [self.term(operation.operands[0]), power], place)
         elif name == scalar_ops.ONE_ROUNDING:
             x, y, z = (self.term(v) for v in operation.operands)
             self.values[result] = self.terms.apply("add", [z, self.terms.apply("mul", [x, y], place)], place)
@@ -105,31 +96,6 @@ class RegionReader:
                     )
         return self.term(operation.operands[0])
 
-    def forms(self, operation: Any, indices: Any) -> tuple[Affine, ...]:
-        """The forms of an op's map over its index operands."""
-        return forms_over(str(operation.attributes["at"]), self.over(operation, indices))
-
-    def over(self, operation: Any, indices: Any) -> tuple[Affine, ...]:
-        """What index operands of an operation stand for."""
-        return tuple([self.index(value, operation) for value in indices])
-
-    def index(self, value: Any, operation: Any) -> Affine:
-        """What an index stands for."""
-        found = self.indices.get(value)
-        if found is None:
-            raise UnsupportedIR(
-                "an index must be bound by a region or made by 'tad.index'", operation.location
-            )
-        return found
-
-    def lookup(self, operation: Any) -> Affine:
-        """What an element of an index array stands for."""
-        array, *indices = operation.operands
-        if array not in self.below:
-            raise UnsupportedIR("an index array must be an argument with 'tad.below'", operation.location)
-        at = self.forms(operation, indices)
-        return Affine.atom(Lookup(self.names[array], at, self.below[array]))
-
     def indexed(self, operation: Any, place: Place | None) -> Term:
         """Read an operation of ours that gives a scalar."""
         match operation.name:
@@ -137,19 +103,18 @@ class RegionReader:
                 tensor = operation.operands[0]
                 if tensor not in self.names:
                     raise UnsupportedIR("the tensor read is no argument and no 'tad.map'", operation.location)
-                forms = self.forms(operation, list(operation.operands)[1:])
+                forms = self.at(operation, list(operation.operands)[1:])
                 kind = str(operation.results[0].type)
                 return self.terms.read(self.names[tensor], forms, kind, place)
             case "tad.value_of":
-                return self.terms.index(self.index(operation.operands[0], operation), place)
+                return self.terms.index(self.over(operation, operation.operands)[0], place)
             case "tad.apply":
                 below = [self.term(v) for v in operation.operands]
                 return self.terms.apply(ir.StringAttr(operation.attributes["fn"]).value, below, place)
             case "tad.sum" | "tad.reduce":
                 return self.reductions(operation, place)[0]
             case "tad.guard":
-                where = str(operation.attributes["where"])
-                rows = rows_over(where, self.over(operation, operation.operands))
+                rows = self.conditions(operation)
                 then, otherwise = (self.region(r.blocks[0]) for r in operation.regions)
                 return self.terms.guard(rows, then, otherwise, place)
             case _:
@@ -159,15 +124,8 @@ class RegionReader:
         """Read a sum or another reduction, or sums over one domain."""
         block = operation.regions[0].blocks[0]
         binders = [self.terms.fresh("s") for _ in block.arguments]
-        bound = list(block.arguments)
-        self.indices |= zip(bound, map(Affine.var, binders), strict=True)
-        for lookup in lookups_of(operation):
-            self.scalar(lookup)
-            bound.append(lookup.results[0])
-        dims, symbols = self.over(operation, bound), self.over(operation, operation.operands)
-        rows = rows_over(str(operation.attributes["domain"]), dims, symbols)
+        rows, kind = self.domain(operation, binders), kind_of(operation)
         hints = [name_of(a.location) for a in block.arguments]
-        kind = "sum" if operation.name != "tad.reduce" else ir.StringAttr(operation.attributes["kind"]).value
         return [
             self.terms.reduce(binders, rows, body, kind=kind, hints=hints, span=place)
             for body in self.all_yielded(block)
@@ -175,21 +133,13 @@ class RegionReader:
 
     def select(self, operation: Any, place: Place | None) -> Term:
         """Read a choice by value."""
-        compare = _maker(operation.operands[0], "arith.cmpf")
+        compare = maker(operation.operands[0], "arith.cmpf")
         predicate = compare.attributes["predicate"].value if compare else None
         if compare is None or predicate not in scalar_ops.RELATION_OF:
             raise UnsupportedIR("a select must choose by an ordered 'arith.cmpf'", operation.location)
         lhs, rhs = (self.term(v) for v in compare.operands)
         then, otherwise = (self.term(v) for v in list(operation.operands)[1:])
         return self.terms.select(scalar_ops.RELATION_OF[predicate], lhs, rhs, then, otherwise, place)
-
-    def power(self, operation: Any, place: Place | None) -> Term:
-        """Read an integer power."""
-        exponent = _maker(operation.operands[1], "arith.constant")
-        if exponent is None:
-            raise UnsupportedIR("the exponent of an integer power must be a constant", operation.location)
-        power = self.terms.const(ir.IntegerAttr(exponent.attributes["value"]).value)
-        return self.terms.apply("pow", [self.term(operation.operands[0]), power], place)
 
 
 def _is_float(operation: Any) -> bool:
@@ -202,9 +152,3 @@ def _require_float(operation: Any) -> None:
         raise UnsupportedIR(
             f"'{operation.name}' of type {kind}: only f32 and f64 are read", operation.location
         )
-
-
-def _maker(value: Any, name: str) -> Any | None:
-    """The operation of this name that makes a value, if one does."""
-    owner = getattr(value.owner, "operation", None) or value.owner
-    return owner if isinstance(owner, ir.Operation) and owner.name == name else None

@@ -36,13 +36,3 @@ ONE_ROUNDING = "math.fma"
 #: `arith.cmpf` predicates of relations: ordered, but for `!=`, as in NumPy.
 PREDICATES: dict[str, int] = {"=": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
 RELATION_OF: dict[int, str] = {number: relation for relation, number in PREDICATES.items()}
-
-__all__ = [
-    "FUNCTION_OF",
-    "INTEGER_POWER",
-    "ONE_ROUNDING",
-    "PREDICATES",
-    "RELATION_OF",
-    "SCALAR_FUNCTIONS",
-    "UPSTREAM",
-]

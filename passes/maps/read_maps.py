@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tadc.dialect.declarations import Declarations, sizes_of
-from tadc.dialect.index_maps import extents_over, forms_over, rows_over
+from tadc.dialect.index_maps import extents_over, forms_over
+from tadc.dialect.index_reader import IndexReader, exponent_of, kind_of
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
-from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import allowed
-from tadc.lattice.affine import Affine, Constraint, Lookup
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.buffers import location_of, maps_of, symbol_of
 from tadc.passes.maps.map import (
@@ -49,14 +49,14 @@ def read_maps_and_names(function: ir.Operation) -> tuple[MapFunction, dict[ir.Va
     return found, {**names, **dict(zip(sizes_of(function), found.sizes, strict=True))}
 
 
-class _Reader:
-    """A function on its way to maps; `forms` has indices and sizes, `values` the names of scalars."""
+class _Reader(IndexReader):
+    """A function on its way to maps; `values` has the names of scalars."""
 
     def __init__(self, function: ir.Operation) -> None:
+        super().__init__()
         self.function = function
         self.names = Names()
         self.tensors: dict[ir.Value, Tensor] = {}
-        self.forms: dict[ir.Value, Affine] = {}
         self.values: dict[ir.Value, str] = {}
         self.scalars: dict[ir.Value, str] = {}
         self.numbers = itertools.count()
@@ -68,7 +68,7 @@ class _Reader:
         function, sizes = self.function, sizes_of(self.function)
         block = function.regions[0].blocks[0]
         names = [self.names.new(name_of(size.location) or "n") for size in sizes]
-        self.forms = {value: Affine.var(name) for value, name in zip(sizes, names, strict=True)}
+        self.indices = {value: Affine.var(name) for value, name in zip(sizes, names, strict=True)}
         declared = Declarations(function, names)
         arguments: list[Tensor] = []
         for argument in block.arguments:
@@ -80,7 +80,7 @@ class _Reader:
                     owner = made_of.of[0] if made_of is not None and made_of.kind == "owner" else ""
                     below, rises = as_form(said.below), said.increasing
                     found = replace(found, below=below, increasing=rises, owner_of=owner)
-                    self.tensors[argument] = found
+                    self.tensors[argument], self.arrays[argument] = found, (found.name, below)
                 arguments.append(found)
         maps, end = maps_of(function), list(block.operations)[-1].operation
         for operation in block.operations:
@@ -109,8 +109,9 @@ class _Reader:
     def map(self, op: ir.Operation) -> Map:
         """One map; names of indices and values are used again in the next one."""
         block, before = op.regions[0].blocks[0], set(self.names.taken)
-        indices = [self.index(argument) for argument in indices_of(op)]
-        shape = extents_over(str(op.attributes["domain"]), self.forms_of(op.operands))
+        indices = self.named(indices_of(op))
+        self.indices |= zip(indices_of(op), map(Affine.var, indices), strict=True)
+        shape = extents_over(str(op.attributes["domain"]), self.over(op, op.operands))
         tensors = tuple(self.tensor(result, shape) for result in op.results)
         before |= {tensor.name for tensor in tensors}
         order: Affine | None = None
@@ -127,11 +128,9 @@ class _Reader:
             tensors, tuple(indices), tensors[0].shape, body, order, marks_of(op), place_of(op.location)
         )
 
-    def index(self, argument: ir.Value) -> str:
-        """A name for an index that a region binds."""
-        found = self.names.new(name_of(argument.location) or "i")
-        self.forms[argument] = Affine.var(found)
-        return found
+    def named(self, arguments: Iterable[ir.Value]) -> list[str]:
+        """Names for indices that a region binds."""
+        return [self.names.new(name_of(argument.location) or "i") for argument in arguments]
 
     def value(self, made: ir.Value) -> str:
         """A name for a value of the body."""
@@ -144,27 +143,11 @@ class _Reader:
         operations = [operation.operation for operation in block.operations]
         for op in operations[:-1]:
             name, results = op.name, op.results
-            if name == "tad.index":
-                text = str(op.attributes["at"])
-                (self.forms[results[0]],) = forms_over(text, self.forms_of(op.operands))
-                continue
-            if name == "tad.lookup":
-                self.forms[results[0]] = self.lookup(op)
-                continue
-            if name == "arith.constant" and not isinstance(op.attributes["value"], ir.FloatAttr):
+            if self.makes_index(op):
                 continue
             made = self.operation(op, name, str(results[0].type))
             found.append(Let(tuple(map(self.value, results)), made, place_of(op.location)))
         return Block(tuple(found), tuple(self.given(value) for value in operations[-1].operands))
-
-    def lookup(self, op: ir.Operation) -> Affine:
-        """An element of an index array."""
-        array, *operands = op.operands
-        tensor = self.tensors[array]
-        if tensor.below is None:
-            raise UnsupportedIR("an index array must be an argument with 'tad.below'", op.location)
-        at = forms_over(str(op.attributes["at"]), self.forms_of(operands))
-        return Affine.atom(Lookup(tensor.name, at, tensor.below))
 
     def given(self, value: ir.Value) -> str:
         """The name of a value that is used; constants of the function are the first values of the body."""
@@ -176,52 +159,33 @@ class _Reader:
         self.above.append(Let((self.value(value),), self.constants[value]))
         return self.values[value]
 
-    def forms_of(self, operands: Iterable[ir.Value]) -> tuple[Affine, ...]:
-        """What index operands stand for."""
-        return tuple([self.forms[value] for value in operands])
-
     def operation(self, op: ir.Operation, name: str, type: str) -> Value:
         """What an operation of a region computes."""
         match name:
             case "tad.read":
                 tensor, *operands = op.operands
-                at = forms_over(str(op.attributes["at"]), self.forms_of(operands))
-                return Load(self.tensors[tensor].name, at, type)
+                return Load(self.tensors[tensor].name, self.at(op, operands), type)
             case "tad.value_of":
-                return IndexNumber(self.forms[op.operands[0]], type)
+                return IndexNumber(self.over(op, op.operands)[0], type)
             case "tad.guard":
-                rows = rows_over(str(op.attributes["where"]), self.forms_of(op.operands))
+                rows = self.conditions(op)
                 then, otherwise = (self.block(region.blocks[0]) for region in op.regions)
                 return Choice(rows, then, otherwise, type)
             case "tad.sum" | "tad.sums" | "tad.reduce":
-                return self.fold(op, name, type)
+                block = op.regions[0].blocks[0]
+                names = self.named(block.arguments)
+                rows = self.domain(op, names)
+                return Fold(kind_of(op), tuple(names), rows, self.block(block), type)
             case "arith.constant":
                 return _number(op)
             case _:
                 return self.apply(op, name, type)
 
-    def fold(self, op: ir.Operation, name: str, type: str) -> Fold:
-        """A reduction; its indices are bound in its body alone."""
-        kind = ir.StringAttr(op.attributes["kind"]).value if name == "tad.reduce" else "sum"
-        block = op.regions[0].blocks[0]
-        names = tuple(self.index(argument) for argument in block.arguments)
-        own = list(map(Affine.var, names))
-        for lookup in lookups_of(op):
-            own.append(self.lookup(lookup))
-            self.forms[lookup.results[0]] = own[-1]
-        rows = rows_over(str(op.attributes["domain"]), tuple(own), self.forms_of(op.operands))
-        return Fold(kind, names, rows, self.block(block), type)
-
     def apply(self, op: ir.Operation, name: str, type: str) -> Apply:
         """A scalar operation."""
         operands = list(op.operands)
         if name == INTEGER_POWER:
-            exponent = operands[1].owner
-            exponent = getattr(exponent, "operation", exponent)
-            if isinstance(exponent, ir.Block) or exponent.name != "arith.constant":
-                raise UnsupportedIR("the exponent of an integer power must be a constant", op.location)
-            number = ir.IntegerAttr(exponent.attributes["value"]).value
-            return Apply("powi", (self.given(operands[0]),), type, number)
+            return Apply("powi", (self.given(operands[0]),), type, exponent_of(op))
         if not name.startswith(("arith.", "math.")) and name != "tad.apply":
             raise UnsupportedIR(f"'{name}' has no lowering", op.location)
         given = tuple(self.given(value) for value in operands)

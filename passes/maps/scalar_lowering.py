@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.scalar_ops import PREDICATES, SCALAR_FUNCTIONS
+from tadc.dialect.ops import SCALAR_FUNCTIONS
+from tadc.dialect.scalar_ops import PREDICATES
 from tadc.frontend.functions import complete
 
 _RELATIONS = {**PREDICATES, "unordered": 14}
