@@ -95,9 +95,9 @@ def _whole_panels(found: Any) -> Any:
     return cut
 
 
-def _whole_span(found: Any) -> Any:
-    """Loops in one part, under masks."""
-    return lambda self, level, here, whole: found(self, level, here, True)
+def _met_alone(found: Any) -> Any:
+    """Loops of reductions in one part, but those that meet an equality."""
+    return lambda *given: (step for step in found(*given) if step.rows)
 
 
 NOTHING: tuple[Any, ...] = ()
@@ -124,7 +124,7 @@ SWITCHES = [
     Switch(
         "parts without choices",
         "a loop is taken apart where it meets an equality",
-        {"nest.fold_loops:FoldLoops.thin_part": _always(None)},
+        {"schedule.reduction_parts:_equalities": _always(NOTHING)},
     ),
     Switch(
         "groups and residues",
@@ -342,6 +342,6 @@ SWITCHES = [
     Switch(
         "middle parts",
         "the part of a sum that all lanes have has no masks",
-        {"nest.fold_loops:FoldLoops.span": _whole_span},
+        {"schedule.reduction_parts:_parts": _met_alone},
     ),
 ]

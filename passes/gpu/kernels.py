@@ -25,8 +25,10 @@ from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.size_tests import Condition
+from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.steps import Steps, When
 from tadc.passes.nest.windowed import readers_of_windows
+from tadc.passes.schedule.reduction_parts import with_parts
 
 KernelSteps = Mapping[str, tuple[Steps, ...]]
 """The steps of the kernels of maps, by a tensor that each computes."""
@@ -112,10 +114,18 @@ class Kernels:
         """The kernels of a map, or of those of a chain: for other sizes others."""
         before: list[tuple[Condition, ...]] = []
         given = self.given.get(items[0].tensors[0].name)
-        for number, steps in enumerate(given or self.chosen(items)):
+        for number, steps in enumerate(given or self.with_parts(items)):
             kernel = self.of_steps(f"{name}_{number}" if number else name, items, steps)
             yield replace(kernel, unless=tuple(before))
             before.append(kernel.when)
+
+    def with_parts(self, items: Sequence[Map]) -> Iterator[Steps]:
+        """The chosen steps, and those that take loops of reductions apart."""
+
+        def made(steps: Steps) -> Nest:
+            return self.made(items, steps).nest
+
+        return (with_parts(items, each, made) for each in self.chosen(items))
 
     def chosen(self, items: Sequence[Map]) -> Iterator[Steps]:
         """The steps of the kernels of maps that are the best here."""

@@ -116,7 +116,9 @@ class Renaming:
                 return Choice(self.rows(rows), self.block(then), self.block(otherwise), type)
             case Fold(indices=indices, rows=rows, body=body):
                 names = tuple(map(self.index, indices))
-                return replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
+                peeled, meets = tuple(map(self.index, value.peeled)), self.rows(value.meets)
+                made = replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
+                return replace(made, peeled=peeled, meets=meets) if peeled or meets else made
 
 
 def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:

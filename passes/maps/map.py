@@ -25,7 +25,7 @@ from typing import Literal
 
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.affine import ZERO, Affine, Constraint
 
 Type = str
 """`f32`, `f64`, `i1` for a condition, or `i32` for index arrays, which no value has."""
@@ -100,6 +100,11 @@ class Fold:
     results of copies are joined in order, those of lanes by halves. Where it is one of threads, each of
     these computes the block for one point, the last index running fastest; the results of each `warp` of
     them are joined by halves, those of warps in order.
+
+    The loop over an index that is `peeled` stands in parts: that which all points of a tile take in, with all
+    steps of loops inside that have a known number of them, apart from those before and after it. Each row of
+    `meets` is an equality: of the loop over the last index in it, the part in which a point of the tile may
+    meet it stands apart. Inside of such parts, and of loops under masks, no loop stands in parts.
     """
 
     kind: str
@@ -110,6 +115,21 @@ class Fold:
     loop: FoldLoop = "seq"
     warp: int = 1
     together: int = 0
+    peeled: tuple[str, ...] = ()
+    meets: Domain = ()
+
+    def over(self, indices: tuple[str, ...], rows: Domain, body: Block) -> Fold:
+        """The fold over other indices: without parts of loops that it has no more."""
+        peeled = tuple(index for index in self.peeled if index in indices)
+        meets = tuple(row for row in self.meets if not row.form.variables.isdisjoint(indices))
+        return replace(self, indices=indices, rows=rows, body=body, peeled=peeled, meets=meets)
+
+    def meeting(self, row: Constraint) -> str | None:
+        """The index of which a row says one value, whatever the indices after it are; None of no equality."""
+        index = next((name for name in reversed(self.indices) if name in row.form.variables), "")
+        k = row.form.coefficient(index)
+        rest = row.form - Affine.var(index) * k
+        return index if row.equality and abs(k) == 1 and index not in rest.variables else None
 
     @property
     def is_in_lockstep(self) -> bool:

@@ -157,7 +157,11 @@ def _after(statement: At | Know | Stage, low: BodyLowering, scope: Scope) -> Sco
 
 def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
     """The scope where an index has a value, and what is known of it."""
-    made = _bound(value, low, scope)
+    return named_as(index, value, _bound(value, low, scope), scope)
+
+
+def named_as(index: str, value: Bound, made: Affine, scope: Scope) -> Scope:
+    """The scope where an index has a value that code was made for, and what is known of it."""
     scope = scope.naming(index, made)
     if isinstance(value, Either):
         return scope.knowing(*_of_either(value, made, scope))
@@ -235,7 +239,7 @@ def _if(statement: If, low: BodyLowering, scope: Scope) -> None:
 
 def _for(loop: For, low: BodyLowering, scope: Scope) -> None:
     if loop.kind in ("jam", "lane"):
-        emit_body(loop.body, low, _in_tile(loop, scope))
+        emit_body(loop.body, low, in_tile(loop, scope))
     elif loop.kind == "unroll":
         _unrolled(loop, low, scope)
     elif loop.kind in DIVIDED:
@@ -262,14 +266,14 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     low.loop(scope.label(loop.index), ends, [], fill, scope.point)
 
 
-def facts_of(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) -> list[Constraint]:
-    """Rows of the index of a loop: it is no less than each form that its start is the greatest of, …"""
-    start, stop = ends
-    span = stop - start
+def facts_of(loop: For, index: Affine, ends: tuple[Affine, ...], scope: Scope) -> list[Constraint]:
+    """Rows of the index of a loop: it is no less than each form that its start is the greatest of, …; its
+    ends, if they are forms, tell whether it takes whole steps."""
+    span = ends[1] - ends[0] if ends else Affine.const(1)
     is_whole = all(k % loop.step == 0 for _, k in span.terms) and span.constant % loop.step == 0
     last = loop.step if is_whole else 1
-    lower = [scope.form(form) for form in parts_of(loop.start, "max")] or [start]
-    upper = [scope.form(form) for form in parts_of(loop.stop, "min")] or [stop]
+    lower = [scope.form(form) for form in parts_of(loop.start, "max")] or ends[:1]
+    upper = [scope.form(form) for form in parts_of(loop.stop, "min")] or ends[1:]
     return [
         *(Constraint(index - form) for form in lower),
         *(Constraint(form - last - index) for form in upper),
@@ -285,7 +289,7 @@ def trips(loop: For) -> range:
     return range(loop.start.constant, loop.stop.constant, loop.step)
 
 
-def _in_tile(loop: For, scope: Scope) -> Scope:
+def in_tile(loop: For, scope: Scope) -> Scope:
     """The scope where the values of a loop are copies, or lanes."""
     values, tile = trips(loop), scope.tile
     if len(values) == 1:
@@ -328,7 +332,7 @@ def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute 
             case At() | Know():
                 scope = _after(statement, low, scope)
             case For(kind="jam" | "lane") if statement is body[-1]:
-                return _only_compute(statement.body, low, _in_tile(statement, scope))
+                return _only_compute(statement.body, low, in_tile(statement, scope))
             case Compute() if statement is body[-1]:
                 return statement, scope
             case _:

@@ -116,7 +116,7 @@ class FoldInBlocks(FoldLoops):
         if made is not None:
             return made
         shift = shift_of(levels[0], here.bound, self.moving)
-        if not (shift or here.masked or here.in_part or here.in_blocks or self.nest.inside):
+        if self.is_peeled(levels[0], here) and not (shift or here.in_blocks or self.nest.inside):
             rows = [row.substitute(here.bound) for row in self.rows]
             whole = whole_blocks(levels, rows, self.body.tile.ranges)
             if whole is not None:

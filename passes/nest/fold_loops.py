@@ -1,8 +1,8 @@
 """Folds at all points of a tile: one nest of loops that carries a result for each copy.
 
-Where the bounds of a loop move with the tile, it runs in three parts: the middle one holds what every point
-takes in, the others are masked. All points combine their elements in the order of the loops, so a result does
-not depend on the tile that it was computed in.
+Where the bounds of a loop move with the tile, it runs under masks, or in three parts: the middle one holds
+what every point takes in, the others are masked. All points combine their elements in the order of the loops,
+so a result does not depend on the tile that it was computed in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import copy as copying
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
 from typing import Any, Self
 
 from tadc.dialect.mlir import ir
@@ -23,25 +22,15 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
-from tadc.lattice.polyhedron import NEVER, implied, irredundant, is_empty
+from tadc.lattice.polyhedron import NEVER, irredundant, is_empty
 from tadc.passes.maps.blocks import uses
-from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let
+from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.moving_bounds import Shift, shift_of
+from tadc.passes.nest.moving_bounds import MOST_TERMS, Shift, shift_of
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
-from tadc.passes.terms.costs import WRITTEN_OUT
-
-MOST_TERMS = 32
-"""A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
-
-MUCH = 16
-"""So many values of a body take much longer than masks."""
-
-FEW = WRITTEN_OUT
-"""So few steps of a loop have no middle to speak of."""
 
 #: A result with one more element, a value of the block: of that element, the result so far and the copy.
 Combine = Callable[["FoldLoops", Scalars, str, ir.Value, Copy], ir.Value]
@@ -109,6 +98,7 @@ class FoldLoops:
         self.rows = [Constraint(row.form.replace(self.before), row.equality) for row in rows]
         self.nest = self.loops_of(self.facts)
         self.elements = fold.body.gives
+        self.peeled = frozenset(map(bound_name, fold.peeled))
         self.left_out: tuple[str, ...] = ()
         """Values of the block that are made where an element joins a result."""
         self.moving = frozenset(body.tile.ranges)
@@ -203,36 +193,21 @@ class FoldLoops:
         """Loops over levels, outermost first; what they carry at the end."""
         return self.one_level(levels, carried, here) if levels else self.innermost(carried, here)
 
-    def stands_once(self, level: Level) -> bool:
-        """Whether the loop over a level has no part without masks, for it has few steps of a body that is not
-        short, as its bounds by other indices of the fold tell."""
-        if 2 * len(self.value.body.lets) < MUCH and self.value.kind != "logsumexp":
-            return False
-        own = {other.name for other in self.nest.levels}
-        spans = (
-            upper.floor() - lower.ceil()
-            for lower, upper in product(level.lower, level.upper)
-            if (upper.form.variables ^ lower.form.variables) <= own
-        )
-        return any(span.variables <= own and implied(FEW - 1 - span, self.rows) for span in spans)
+    def is_peeled(self, level: Level, here: Inside) -> bool:
+        """Whether the loop over a level stands in parts here."""
+        return level.name in self.peeled and not (here.masked or here.in_part)
 
-    def thin_part(self, levels: Sequence[Level], here: Inside) -> tuple[Affine, Affine] | None:
-        """Where the loop over the first of some levels begins and ends to meet an equality at a point of the
-        tile, which a choice of the block is made by. None where there is no such choice, or no tile, or where
-        the loop is not to be taken apart.
-        """
-        level, later = levels[0], {other.name for other in levels[1:]}
-        ranges = self.body.tile.ranges
-        if here.masked or here.in_part or self.body.tile.width == 1 or self.moves_at(level, here):
+    def thin_part(self, level: Level, here: Inside) -> tuple[Affine, Affine] | None:
+        """Where the loop over a level begins and ends to meet an equality at a point of the tile. None where
+        the loop is not to be taken apart there."""
+        ranges, forms = self.body.tile.ranges, {**here.forms, **self.own}
+        if here.masked or here.in_part or self.moves_at(level, here):
             return None
-        forms = {**here.forms, **self.own}
-        for let in self.value.body.lets:
-            for row in let.value.rows if isinstance(let.value, Choice) else ():
+        for row in self.value.meets:
+            if bound_name(self.value.meeting(row) or "") == level.name:
                 form = row.form.substitute(forms).substitute(here.bound)
-                factor = form.coefficient(level.name)
-                rest = Affine.var(level.name) - factor * form
-                if row.equality and abs(factor) == 1 and rest.variables.isdisjoint({level.name, *later}):
-                    return extreme(rest, ranges, -1), extreme(rest, ranges, 1) + 1
+                rest = Affine.var(level.name) - form.coefficient(level.name) * form
+                return extreme(rest, ranges, -1), extreme(rest, ranges, 1) + 1
         return None
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
@@ -241,8 +216,8 @@ class FoldLoops:
         shift = shift_of(level, here.bound, self.moving)
         if shift is not None:
             return self.shifted_loop(shift, levels, carried, here)
-        span = self.span(level, here, here.masked or here.in_part or self.stands_once(level))
-        thin = self.thin_part(levels, here) if span.inner is None else None
+        span = self.span(level, here, not self.is_peeled(level, here))
+        thin = self.thin_part(level, here) if span.inner is None else None
 
         def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool, *apart: Constraint) -> Made:
             in_part = here.in_part or span.inner is not None or thin is not None

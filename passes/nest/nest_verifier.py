@@ -325,7 +325,12 @@ class _Walk:
             label = f"`{fold.indices[-1]}` is written out, and how many values it has is not known"
             self.wrong(let, label, "let two of its bounds be a number apart, or leave `unroll` out")
         indices = self.new(let, fold.indices, scope)
-        self.forms(let, [row.form for row in fold.rows], replace(scope, indices=indices), fold.rows)
+        rows = (*fold.rows, *fold.meets)
+        self.forms(let, [row.form for row in rows], replace(scope, indices=indices), fold.rows)
+        apart = {*fold.peeled, *(fold.meeting(row) for row in fold.meets)}
+        if not apart <= {*(() if fold.is_in_lockstep else fold.indices)}:
+            label = "no loop of this reduction stands in these parts"
+            self.wrong(let, label, "name an index of it, or an equality that gives one, as `meets k = i`")
         try:
             loop_nest(fold.indices, fold.rows, ())
         except (Unbounded, EliminationLimit) as error:

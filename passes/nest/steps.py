@@ -73,6 +73,10 @@ class Peel:
     The full part begins and ends at multiples of `factor`. It is empty where fewer than `room` groups of so
     many are in it. With `groups`, the parts before and after are in such groups too, but for what is left in
     the end. In these parts, other loops have full parts only if `all`.
+
+    Of an index of a reduction, whose bounds may move with a tile, the full part is that which all points of
+    the tile take in, with all steps of the loops inside that are a known number; where `rows` is an equality,
+    it is that in which a point of the tile may meet it. Inside of these parts no loop has parts.
     """
 
     TEXT = (

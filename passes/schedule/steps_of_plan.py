@@ -10,6 +10,7 @@ from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.nest.plain import going_down
+from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.squares import TOGETHER
 from tadc.passes.nest.steps import (
     Bind,
@@ -31,6 +32,7 @@ from tadc.passes.nest.steps import (
     Threads,
     Transpose,
 )
+from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.accesses import Read
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
@@ -39,6 +41,7 @@ from tadc.passes.schedule.orders import with_needed_orders
 from tadc.passes.schedule.packing import Panels, along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
+from tadc.passes.schedule.reduction_parts import with_parts
 from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import Division
@@ -53,7 +56,8 @@ def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMach
     """What a plan says, step by step."""
     if plan.given is not None:
         return plan.given
-    return (*plan.joins, *_Steps(*as_joined(item, function, plan.joins), plan, machine).all())
+    steps = (*plan.joins, *_Steps(*as_joined(item, function, plan.joins), plan, machine).all())
+    return with_parts([item], steps, lambda steps: apply_steps(nest_of(function, item), steps))
 
 
 @dataclass

@@ -160,8 +160,10 @@ class _Maker:
         rows = self.rows() if rng.random() < 0.8 else ()
         kind = rng.choice(list(REDUCTIONS))
         loop = rng.choice(["seq", "unroll", "jam", "lane", "thread"]) if indices else "seq"
-        body = self.block(depth - 1)
-        return self.made(Fold, kind=kind, indices=indices, rows=rows, body=body, type=type, loop=loop)
+        body, peeled = self.block(depth - 1), indices[: rng.randrange(3)]
+        return self.made(
+            Fold, kind=kind, indices=indices, rows=rows, body=body, type=type, loop=loop, peeled=peeled
+        )
 
     def block(self, depth: int) -> Block:
         outer = dict(self.above)

@@ -24,6 +24,7 @@ map y
     jam o1, i2
     lane i3
     fits o 4, i 16
+    peel k
 """
 
 

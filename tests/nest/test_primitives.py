@@ -87,6 +87,19 @@ def _peel(sample: Sample, rng: random.Random) -> list[Step]:
     return made
 
 
+def _peel_folds(sample: Sample, rng: random.Random) -> list[Step]:
+    """Parts of the loops of reductions: under masks or not, split or not, and where an equality is met."""
+    indices = [index for _, fold in _folds(sample) for index in fold.indices]
+    if not indices:
+        return []
+    index, made = rng.choice(indices), _lockstep(sample, rng)
+    if rng.random() < 0.4:
+        made.append(Split(index, rng.randint(1, 4), "clip", "turn", "step"))
+        index = "turn"
+    rows = (Constraint(Affine.var(index) - rng.randint(0, 3), True),)
+    return [*made, Peel(index, ()), *([Peel(index, rows)] if rng.random() < 0.5 else [])]
+
+
 def _residues(sample: Sample, rng: random.Random) -> list[Step]:
     found = _known(sample)
     if not found:
@@ -136,8 +149,9 @@ def _extents(sample: Sample) -> list[tuple[str, Affine]]:
 
 
 EXACT: dict[str, Choose] = {
-    "split": _split, "lockstep": _lockstep, "peel": _peel, "residues": _residues, "reorder": _reorder,
-    "reverse": _reverse, "stores": _stores, "transposed": _transposed, "prefetch": _prefetch, "fits": _fits,
+    "split": _split, "lockstep": _lockstep, "peel": _peel, "peel folds": _peel_folds, "residues": _residues,
+    "reorder": _reorder, "reverse": _reverse, "stores": _stores, "transposed": _transposed,
+    "prefetch": _prefetch, "fits": _fits,
 }  # fmt: skip
 
 
@@ -160,7 +174,7 @@ def test_same_bits_and_accesses(name: str) -> None:
         if made is not None:
             tried += 1
             # A tile that is moved back computes again what another one has.
-            assert_same(sample, made, reads_more=name in ("split", "lockstep", "transposed"))
+            assert_same(sample, made, reads_more=name in ("split", "lockstep", "transposed", "peel folds"))
     assert tried >= 3
 
 

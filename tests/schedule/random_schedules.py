@@ -105,6 +105,8 @@ class _Maker:
         lines = [line for share, line in wanted if self.chance(share)]
         if self.folds and self.chance(0.3):
             lines += rng.choice([self.lockstep, self.strided])()
+        if self.folds and self.chance(0.3):
+            lines.append(f"peel {rng.choice([*self.binders, 'ka'])}{rng.choice(['', '', ' where k = i'])}")
         return lines
 
     def lockstep(self) -> list[str]:

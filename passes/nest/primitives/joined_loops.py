@@ -89,7 +89,7 @@ def _one_index(nest: Nest, step: Join) -> tuple[Nest, Affine]:
             _joint_row(row, step, extent) for row in fold.rows if step.second not in row.form.variables
         )
         indices = (*fold.indices[:n], step.joint, *fold.indices[n + 2 :])
-        return replace(let, value=replace(fold, indices=indices, rows=rows))
+        return replace(let, value=fold.over(indices, rows, fold.body))
 
     made = replace(nest, body=rw.rewrite_values(nest.body, joined))
     if not inner:

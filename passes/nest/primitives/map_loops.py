@@ -210,8 +210,11 @@ def once_more(nest: Nest, step: Split, before: Nest) -> Nest:
 
 def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
     """The values for which rows hold in loops apart from those before and after them, for some indices at
-    once."""
-    wanted = {step.index: step for step in steps}
+    once; or parts of the loops of reductions."""
+    for step in steps:
+        if rw.is_of_fold(nest, step.index):
+            nest = reductions.peel_fold(nest, step)
+    wanted = {step.index: step for step in steps if not rw.is_of_fold(nest, step.index)}
     rw.check_loops(nest, wanted)
     return replace(nest, body=_peeled(nest.body, wanted))
 

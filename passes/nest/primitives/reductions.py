@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Cut, Reorder, Split
+from tadc.passes.nest.steps import Cut, Peel, Reorder, Split
 from tadc.passes.nest.tile import without
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -65,7 +64,9 @@ def _split(fold: Fold, step: Split, known: frozenset[str] | None = None) -> Fold
     if step.tail == "exact" and not divides:
         raise DoesNotFit(f"{step.factor} does not divide the values of `{step.index}`")
     indices = (*fold.indices[:place], step.outer, step.inner, *fold.indices[place + 1 :])
-    return replace(fold, indices=indices, rows=tuple(rows), body=value.block(fold.body))
+    tiles = tuple(step.outer if name == step.index else name for name in fold.peeled)
+    made = replace(fold, peeled=tiles, meets=value.rows(fold.meets))
+    return made.over(indices, tuple(rows), value.block(fold.body))
 
 
 def _start(fold: Fold, index: str) -> tuple[Constraint | None, Affine]:
@@ -105,7 +106,7 @@ def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) ->
     if rest:
         names = tuple(f"{name}_{indices[0]}" for name in let.names)
         rows = tuple(row for row in fold.rows if row not in own)
-        body = Block((Let(names, replace(fold, indices=rest, rows=rows), let.place),), names)
+        body = Block((Let(names, fold.over(rest, rows, fold.body), let.place),), names)
     return (replace(let, value=Fold(fold.kind, indices, own, body, fold.type, loop=kind, warp=warp)),)
 
 
@@ -171,6 +172,29 @@ def _has_in_order(let: Let, indices: Sequence[str]) -> bool:
     return isinstance(fold, Fold) and [i for i in fold.indices if i in indices] == [*indices]
 
 
+def peel_fold(nest: Nest, step: Peel) -> Nest:
+    """The loop over an index of a reduction in parts: what all points of a tile take in, or where one of them
+    may meet an equality, stands apart."""
+    if step != Peel(step.index, step.rows):
+        raise DoesNotFit(f"`{step.index}` is of a reduction: without groups, room and other parts")
+
+    def one(let: Let) -> Let:
+        fold = let.value
+        if not isinstance(fold, Fold) or fold.is_in_lockstep or step.index not in fold.indices:
+            return let
+        for row in step.rows:
+            if fold.meeting(row) != step.index:
+                raise DoesNotFit(f"no equality says which `{step.index}` is met")
+        own = (*fold.peeled, *(() if step.rows else (step.index,)))
+        meets = tuple(dict.fromkeys((*fold.meets, *step.rows)))
+        return replace(let, value=replace(fold, peeled=tuple(dict.fromkeys(own)), meets=meets))
+
+    made = replace(nest, body=rw.rewrite_values(nest.body, one))
+    if made == nest:
+        raise DoesNotFit(f"the loop over `{step.index}` stands in these parts already, or is in lockstep")
+    return made
+
+
 def unroll_fold(nest: Nest, index: str, together: int) -> Nest:
     """The steps of the innermost loop of a reduction are written out, all or so many together."""
 
@@ -232,7 +256,8 @@ def cut(nest: Nest, step: Cut) -> Nest:
         # Of one value no loop is left inside.
         fixed = Renaming(forms={step.index: outer})
         kept = tuple(name for name in found.indices if name != step.index)
-        return replace(found, indices=kept, rows=fixed.rows(found.rows), body=fixed.block(found.body))
+        found = replace(found, meets=fixed.rows(found.meets))
+        return found.over(kept, fixed.rows(found.rows), fixed.block(found.body))
 
     def joining(store: Store) -> Store:
         return replace(store, joins=fold.kind, fresh=(*store.fresh, is_first))

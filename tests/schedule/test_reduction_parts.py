@@ -1,0 +1,53 @@
+"""Parts of the loops of reductions are steps: a person may write them or leave them out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tadc
+from tests.nest.in_parts import random_arrays
+from tests.nest.programs import maps_of_program
+from tests.schedule.test_each_step import loops
+
+BELOW = "x: f64[N]\ny[i: N] = sum{k}_0^i (x[k] * x[i])"
+SPLIT = "x: f64[210]\ny = sum{k} (x[k] * x[k])"
+EQUAL = "x: f32[40, 40]\ny[i: 40] = sum{k: 40} (if {k = i} then (2*x[i, k]) else (exp(x[i, k])))"
+LANES = "split i 4 overlap -> i0, i1 lane i1 fits i 4"
+
+CASES = {
+    "middle": (BELOW, f"map y {LANES} peel k", 23),
+    "copies": (BELOW, f"map y {LANES.replace('lane', 'jam')} peel k", 23),
+    "blocks": (SPLIT, "map y split k 32 clip -> k0, k1 peel k0", 0),
+    "equality": (EQUAL, "map y split i 8 -> i0, i1 lane i1 peel k where k = i", 0),
+    "equality of copies": (EQUAL, "map y split i 8 -> i0, i1 jam i1 peel k where k = i", 0),
+}
+
+
+def _reference(program: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    x = next(iter(arrays.values())).astype("f8")
+    if program == SPLIT:
+        return (x * x).sum()
+    if program == EQUAL:
+        return np.where(np.eye(40) == 1, 2 * x, np.exp(x)).sum(1)
+    return np.array([sum(x[k] * x[i] for k in range(i + 1)) for i in range(len(x))])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_part_changes_loops_and_no_bits(name: str) -> None:
+    program, steps, size = CASES[name]
+    arrays = random_arrays(maps_of_program(program, "value").arguments, {"N": size})
+    without = steps[: steps.index(" peel")]
+    f = tadc.function(program)
+    made, plain = tadc.compile(f, schedule=steps)(**arrays), tadc.compile(f, schedule=without)(**arrays)
+    np.testing.assert_array_equal(made, plain)
+    np.testing.assert_allclose(made, _reference(program, arrays), rtol=1e-5 if program == EQUAL else 1e-12)
+    counts = [str(loops(f.lower(), each, "loops")).count("scf.for") for each in (steps, without)]
+    assert counts[0] > counts[1]
+
+
+@pytest.mark.parametrize("step", ["peel nowhere", "peel k by 2", "peel k where k >= 2", "peel k peel k"])
+def test_parts_that_are_none_are_refused(step: str) -> None:
+    with pytest.raises(tadc.CompileError) as caught:
+        tadc.compile(tadc.function(BELOW), schedule=f"map y {step}")
+    assert [found.code for found in caught.value.diagnostics] == ["TAD0612"]
