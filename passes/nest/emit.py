@@ -16,6 +16,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Block, Fold, Let
+from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
@@ -386,7 +387,7 @@ def _along(compute: Compute, scope: Scope) -> frozenset[str]:
 def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[Elements], None]) -> None:
     """Hand over the values of the stores in the copies of a tile."""
     tile = tile_of(compute, scope)
-    depends = Dependence(compute.block, scope.forms, tile)
+    depends = Dependence(without_exponentials(compute.block), scope.forms, tile)
     buffers = {name: found[0] for name, found in scope.buffers.items()}
     target = scope.target
     low.checks = bool(open_rows(compute, scope, tile))
@@ -404,7 +405,9 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
 
     context = Context(scope.point, scope.facts, scope.forms)
     body, block = target.shared(compute, body, context)
-    body.in_turns(block, context, [name for name in own if name not in along], hand_over)
+    body.in_turns(
+        without_exponentials(block), context, [name for name in own if name not in along], hand_over
+    )
     low.checks = False
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
+from tadc.passes.nest.exponentials import exponentials
 from tadc.passes.nest.fold_blocks import FoldInBlocks
 from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
 from tadc.passes.nest.joins import JOIN, Made
@@ -66,38 +66,5 @@ def _summed(of: FoldLoops) -> Made:
     return _folded("sum")(of)
 
 
-def _logsumexp(of: FoldLoops) -> Made:
-    """`m + log(sum{k} (exp(e - m)))` with m the maximum, 0 where that is not finite.
-
-    It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
-    """
-    low, point = of.body.low, of.context.point
-    copies = list(of.body.tile.points(of.kept))
-    shifts: dict[tuple[int, ...], ir.Value] = {}
-    for copy, most in zip(copies, _folded("max")(of), strict=True):
-        s = Scalars(low, point, most.type)
-        finite = s.compare("<", s.op("math.absf", most), s.const(math.inf))
-        shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
-
-    def shift(copy: Copy) -> ir.Value:
-        return shifts[tuple(copy[name] for name in of.kept)]
-
-    def add(of: FoldLoops, s: Scalars, element: str, result: ir.Value, copy: Copy) -> ir.Value:
-        value = of.joining(s, element, copy)
-        moved = s.op("arith.subf", value, of.body.lanes.spread_to(shift(copy), s.type, s.point))
-        return s.op("arith.addf", result, s.op("math.exp", moved))
-
-    totals = of.fold(add, JOIN["sum"], 0.0)
-    results: Made = []
-    for copy, total in zip(copies, totals, strict=True):
-        s = Scalars(low, point, total.type)
-        results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))
-    return results
-
-
-LOWERINGS: dict[str, Lowering] = {
-    **{kind: _folded(kind) for kind in JOIN},
-    "sum": _summed,
-    "logsumexp": _logsumexp,
-}
-complete("a lowering", LOWERINGS, REDUCTIONS)
+LOWERINGS: dict[str, Lowering] = {**{kind: _folded(kind) for kind in JOIN}, "sum": _summed}
+complete("a lowering", {**LOWERINGS, "logsumexp": exponentials}, REDUCTIONS)

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import numpy as np
-
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import Apply, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Value
 from tadc.passes.nest import scalars
+from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.nest.nest import (
     At,
     Body,
@@ -240,7 +239,7 @@ class Source:
 
     def values_of(self, block: Block) -> None:
         """Values in order."""
-        for let in block.lets:
+        for let in without_exponentials(block).lets:
             names = [self.called(name) for name in let.names]
             match let.value:
                 case Choice(rows=rows, then=then, otherwise=otherwise):
@@ -249,7 +248,7 @@ class Source:
                             self.values_of(branch)
                             self.assign(names, map(self.called, branch.gives))
                 case Fold() as fold:
-                    self.assign(names, _Folds(self, fold).all_of(fold.kind))
+                    self.assign(names, _Folds(self, fold).results())
                 case value:
                     self.assign(names, [self.plain(value, let) for _ in names])
 
@@ -281,38 +280,25 @@ class Source:
 
 @dataclass
 class _Folds:
-    """The loops of a fold, which are put as often as it takes passes over its elements."""
+    """The loops of a fold."""
 
     source: Source
     fold: Fold
 
-    def all_of(self, kind: str) -> list[str]:
-        """The results of the fold, in Python."""
-        plain = ["{}"] * len(self.fold.body.gives)
-        if kind != "logsumexp":
-            return self.one_pass(kind, REDUCTIONS[kind].nothing, plain)
-        number = scalars.DTYPES[self.fold.type]
-        exp, log, finite, zero = map(self.source.give, (np.exp, np.log, np.isfinite, number(0)))
-        most = self.one_pass("max", REDUCTIONS["max"].nothing, plain)
-        names = [f"s{next(self.source.fresh)}" for _ in most]
-        self.source.assign(names, (f"({m} if {finite}({m}) else {zero})" for m in most))
-        totals = self.one_pass("sum", 0.0, [f"{exp}({{}} - {name})" for name in names])
-        return [f"({log}({total}) + {name})" for total, name in zip(totals, names, strict=True)]
-
-    def one_pass(self, kind: str, nothing: float, elements: Sequence[str]) -> list[str]:
+    def results(self) -> list[str]:
         """The results of joining the elements, in Python."""
         source, fold = self.source, self.fold
-        join, start = source.give(scalars.JOINS[kind]), source.give(scalars.DTYPES[fold.type](nothing))
-        results = [f"r{next(source.fresh)}" for _ in elements]
+        nothing = scalars.DTYPES[fold.type](REDUCTIONS[fold.kind].nothing)
+        join, start = source.give(scalars.JOINS[fold.kind]), source.give(nothing)
+        results = [f"r{next(source.fresh)}" for _ in fold.body.gives]
         if fold.is_in_lockstep:
             return self.in_lockstep(results, join)
         source.assign(results, [start] * len(results))
         depth = source.depth
         self.loops()
         source.values_of(fold.body)
-        for result, element, given in zip(results, elements, fold.body.gives, strict=True):
-            value = element.format(source.called(given))
-            source.put(f"{result} = {join}({result}, {value})")
+        for result, given in zip(results, fold.body.gives, strict=True):
+            source.put(f"{result} = {join}({result}, {source.called(given)})")
         source.depth = depth
         return results
 

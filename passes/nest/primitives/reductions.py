@@ -13,7 +13,8 @@ from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Renaming, values_of
 from tadc.passes.maps.closest_bounds import closest_bounds
-from tadc.passes.maps.map import Apply, Block, Fold, FoldLoop, Let, Number
+from tadc.passes.maps.map import Block, Fold, FoldLoop, Let
+from tadc.passes.nest.exponentials import exponentials
 from tadc.passes.nest.facts import Loops, named
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
@@ -97,7 +98,7 @@ def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) ->
     if not isinstance(fold, Fold) or not {*indices} <= {*fold.indices}:
         return (let,)
     if fold.kind == "logsumexp":
-        return tuple(made for each in _exponentials(let, fold) for made in _bound(each, indices, kind, warp))
+        return tuple(made for each in exponentials(let, fold) for made in _bound(each, indices, kind, warp))
     known = {frozenset([index]) for index in indices}
     own = tuple(row for row in fold.rows if row.form.variables in known)
     if len(own) != 2 * len(indices) or not {*own} >= {Constraint(Affine.var(index)) for index in indices}:
@@ -108,30 +109,6 @@ def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) ->
         rows = tuple(row for row in fold.rows if row not in own)
         body = Block((Let(names, fold.over(rest, rows, fold.body), let.place),), names)
     return (replace(let, value=Fold(fold.kind, indices, own, body, fold.type, loop=kind, warp=warp)),)
-
-
-def _exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
-    """`log(sum{k} (exp(e)))` as `m + log(sum{k} (exp(e - m)))` with m the greatest e, 0 where that is not
-    finite: a maximum, a sum, and values of these."""
-    (result,), type = let.names, fold.type
-    most, size, far, finite, zero, shift, total, log, less, exp = (
-        f"{result}_{word}" for word in "most size far finite zero shift total log less exp".split()
-    )
-    again = Renaming({name: f"{name}_again" for name in values_of(fold.body)}).block(fold.body)
-    inside = Let((less,), Apply("sub", (*again.gives, shift), type)), Let((exp,), Apply("exp", (less,), type))
-    added = replace(fold, kind="sum", body=Block((*again.lets, *inside), (exp,)))
-    made = (
-        Let((most,), replace(fold, kind="max")),
-        Let((size,), Apply("abs", (most,), type)),
-        Let((far,), Number(math.inf, type)),
-        Let((finite,), Apply("<", (size, far), "i1")),
-        Let((zero,), Number(0.0, type)),
-        Let((shift,), Apply("choose", (finite, most, zero), type)),
-        Let((total,), added),
-        Let((log,), Apply("log", (total,), type)),
-        Let((result,), Apply("add", (log, shift), type)),
-    )
-    return tuple(replace(each, place=let.place) for each in made)
 
 
 def share_fold(nest: Nest, indices: Sequence[str], warp: int) -> Nest:
