@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Tensor
 from tadc.passes.nest.emit import Scope, Target, function_start
+from tadc.passes.nest.joins import Point
 from tadc.passes.nest.nest import Body, Call, Nest, Stage
+
+Sizes = Mapping[str, Affine]
+"""Forms of sizes, or of ranges, by name."""
+
+Operands = list[ir.Value]
 
 
 @dataclass(frozen=True)
@@ -58,12 +66,26 @@ class Function:
     symbol: str
     nest: Nest
     places: Sequence[int]
+    location: ir.Location
 
-    def passed(
-        self, operands: list[ir.Value], ranges: Sequence[Affine], low: BodyLowering, scope: Scope
-    ) -> str:
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The names of its further arguments."""
+        return self.nest.ranges
+
+    def forms(self, given: Sequence[ir.Value], sizes: Sizes, low: BodyLowering, point: Point) -> Sizes:
+        """What the ranges stand for, by its further arguments."""
+        return dict(zip(self.nest.ranges, map(low.variable, given), strict=True))
+
+    def called(self, tensors: Sequence[str], sizes: Mapping[str, str] | None = None) -> Call:
+        """A call over tensors, where some sizes of the nest have other names."""
+        own = [(sizes or {}).get(name, name) for name in self.nest.sizes]
+        forms = () if own == [*self.nest.sizes] else tuple(map(Affine.var, own))
+        return Call(self.nest.name, tuple(tensors), sizes=forms)
+
+    def passed(self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: Scope) -> str:
         """Pass on values of the ranges, behind buffers and sizes; the function that takes all of these."""
-        operands += [low.affine([form], scope.point) for form in ranges]
+        operands += [low.affine([scope.form(form)], scope.point) for form in call.ranges]
         return self.symbol
 
 
@@ -71,26 +93,39 @@ class Calling(Target):
     """One thread of a CPU, which calls functions, by the names of their nests; tensors have buffers at some
     `places`, one that is returned twice at two."""
 
-    def __init__(self, functions: Mapping[str, Function], places: Mapping[str, Sequence[int]]) -> None:
-        self.functions, self.places = functions, places
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        places: Mapping[str, Sequence[int]],
+        rooms: Mapping[str, tuple[ir.Value, ...]],
+        memory: KeptMemory | None,
+    ) -> None:
+        self.functions, self.places, self.rooms, self.memory = functions, places, rooms, memory
 
     def call(self, call: Call, low: BodyLowering, scope: Scope) -> None:
         """A call of a function."""
+        if call.once and self.memory is not None:
+            again, point = replace(call, once=False), scope.point
+            self.memory.fill(low, point, lambda here: self.call(again, low, replace(scope, point=here)))
+            return
         function = self.functions[call.nest]
         nest, buffers = function.nest, dict[int, ir.Value]()
         for own, name in zip(nest.tensors, call.tensors, strict=True):
             buffers |= zip(self.places[own.name], scope.buffers[name], strict=False)
-        sizes = call.sizes or map(Affine.var, nest.sizes)
+        sizes = [scope.form(form) for form in call.sizes or map(Affine.var, nest.sizes)]
         operands = [buffers[place] for place in function.places]
-        operands += [low.affine([scope.form(form)], scope.point) for form in sizes]
-        values = [scope.form(form) for form in call.ranges]
-        symbol = function.passed(operands, values, low, scope)
+        operands += [low.affine([form], scope.point) for form in sizes]
+        forms = dict(zip(nest.sizes, sizes, strict=True))
+        low.location = unnamed(function.location)
+        symbol = function.passed(operands, call, forms, low, scope)
         callee = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         low.create("func.call", [], operands, scope.point, callee)
 
     def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
-        """A buffer for a tensor; of an index array whose elements are known, a constant."""
+        """A buffer for a tensor, which is given; of an index array whose elements are known, a constant."""
         tensor = stage.tensor
+        if tensor.name in self.rooms:
+            return self.rooms[tensor.name][0]
         if not tensor.elements:
             return super().room(stage, low, scope)
         place = function_start(scope.point)

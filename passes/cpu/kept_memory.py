@@ -10,8 +10,9 @@ Calls at the same time may all fill them: each writes the same bits, to every el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.buffers import memref_of
@@ -28,6 +29,7 @@ class KeptMemory:
 
     function: ir.Operation
     symbol: str
+    flags: Iterator[int] = field(default_factory=count)
 
     def buffers(
         self, tensors: Sequence[ir.Value], low: BodyLowering, point: ir.InsertionPoint
@@ -43,7 +45,9 @@ class KeptMemory:
     ) -> None:
         """Fill it by `calls`, where no call has before."""
         integer = ir.IntegerType.get_signless(64, low.context)
-        once = self._global(f"{self.symbol}.once", ir.MemRefType.get([1], integer), low, point)
+        once = self._global(
+            f"{self.symbol}.once.{next(self.flags)}", ir.MemRefType.get([1], integer), low, point
+        )
         place = low.index(0, point)
         zero, one = (
             low.create("arith.index_cast", [integer], [low.index(n, point)], point).results[0] for n in (0, 1)

@@ -5,9 +5,9 @@ tensors in between, in the order of the text, then the sizes. No buffers overlap
 between that are in use at different times.
 
 The loops of each map are a function of their own, `tad_f.0`, `tad_f.1`, …, over the buffers that it uses;
-the entry `tad_f` calls them one after the other, for a map that is equal to another those of the other. A
-map that may be worth several threads is lowered over a range of an index, and called through
-`tad_f.0.split`, which `backend/splitting.py` defines.
+the entry `tad_f` is the nest of the function, which calls them one after the other, for a map that is equal
+to another those of the other. A map that may be worth several threads is a nest over a range, and called
+through `tad_f.0.split`, which `backend/splitting.py` defines.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.cpu.calls import Callee, Calling, Function, calling
+from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.cpu.calls import Callee, Calling, Function, Operands, Sizes
+from tadc.passes.cpu.divided_functions import DividedFunction
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row_nest
 from tadc.passes.cpu.step_functions import StepFunction
-from tadc.passes.cpu.step_nests import PHASES, STEPS, Follower, StepNest, Steps
+from tadc.passes.cpu.step_nests import Follower, StepNest, Steps
 from tadc.passes.cpu.tape_nests import Saved, Taped, tape_nest
 from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
-from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -37,13 +37,15 @@ from tadc.passes.maps.buffers import (
     symbol_of,
 )
 from tadc.passes.maps.checkpoints import Checkpoints, Leg
-from tadc.passes.maps.equal_maps import Key, Renamed, renamed
+from tadc.passes.maps.equal_maps import renamed
 from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.maps.same_maps import Alike
 from tadc.passes.nest.emit import Scope, emit_body
-from tadc.passes.nest.nest import At, Body, Call, Nest
+from tadc.passes.nest.joins import Point
+from tadc.passes.nest.nest import At, Body, Call, Nest, Stage, Statement
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.divided_ranges import BEGIN
 from tadc.passes.nest.shifted import shifted
@@ -109,46 +111,13 @@ _OF_A_MAP = (
 )
 
 
-#: Which of a map's tensors are near in its chain; None for a map that runs by itself.
-Shifts = tuple[bool, ...] | None
-
-
-RangesOf = Callable[
-    [Sequence[ir.Value], Mapping[str, Affine], BodyLowering, ir.InsertionPoint], dict[str, Affine]
-]
-"""What the ranges of a nest stand for, by the further arguments of its function and the forms of sizes."""
-
-
 @dataclass(frozen=True)
 class Made:
-    """The loops of a map, as these see it: a function over the tensors at some places, then all sizes."""
+    """The loops of a map, as these see it."""
 
-    name: str
-    places: list[int]
     plan: Plan
-    map: Renamed
-    seen: Map
+    map: Alike
     nest: Nest
-
-
-@dataclass(frozen=True)
-class Calls:
-    """The entry, where it calls the loops of maps: its buffers and sizes, and the forms of sizes by name."""
-
-    entry: BodyLowering
-    point: ir.InsertionPoint
-    given: Sequence[ir.Value]
-    sizes: Mapping[str, ir.Value]
-    forms: Mapping[str, Affine]
-
-    def operands(self, places: Sequence[int], sizes: Iterable[str]) -> list[ir.Value]:
-        """The buffers at some places, and sizes."""
-        return [*(self.given[n] for n in places), *(self.sizes[name] for name in sizes)]
-
-    def call(self, name: str, operands: Sequence[ir.Value]) -> None:
-        """Call a function."""
-        callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
-        self.entry.create("func.call", [], operands, self.point, callee)
 
 
 class _Loops:
@@ -164,101 +133,92 @@ class _Loops:
         for n, tensor in enumerate(self.memory.tensors):
             self.places.setdefault(tensor.name, []).append(n)
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
-        self.made: dict[tuple[Key, Shifts, str | None], Made] = {}
+        self.made: dict[tuple[object, ...], Made] = {}
         self.functions: dict[str, Function] = {}
-        self.callers: list[Scheduled] = []
+        self.called, self.callers = Names(), list[Scheduled]()
         self.splits: set[str] = set()
+        self.place = function.location
         self.tensors = {t.name: t for t in in_memory(self.maps.tensors().values(), self.maps.windows)}
-        self.tapes: dict[int, tuple[str, Callee, list[Leg], Taped]] = {}
+        self.tapes: dict[int, tuple[str, StepFunction, list[Leg], Taped]] = {}
         self.scheduled: dict[int, Scheduled] = {}
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
-        count, passed = len(self.buffers.tensors), len(self.buffers.given)
+        memory, passed = self.memory, len(self.buffers.given)
         block = self.define(
             self.name, range(passed), (), shared=len(self.buffers.temporaries), is_caller=True
         )
-        entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
-        memory = KeptMemory(self.function, self.name)
-        given = list(block.arguments)
-        given[passed:passed] = memory.buffers(self.buffers.kept, entry, point)
-        forms = BufferViews(self.buffers, given[count:], entry).by_name(self.maps.sizes)
-        sizes = dict(zip(self.maps.sizes, given[count:], strict=True))
-        calls = Calls(entry, point, given[:count], sizes, forms)
-        kept = self.kept()
-        if kept:
-            memory.fill(entry, point, lambda inside: self.call_kept(kept, replace(calls, point=inside)))
+        low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
+        values, once = list(block.arguments), KeptMemory(self.function, self.name)
+        values[passed:passed] = once.buffers(self.buffers.kept, low, point)
+        body = list[Statement]()
         for together in runs_together(self.maps, self.machine, self.given):
-            if together[0][0] in kept:
-                continue
-            entry.location = unnamed(self.locations[together[0][0]])
+            self.place = self.locations[together[0][0]]
             chain = [(number, plan) for number, plan in together if plan is not None]
             first = self.maps.maps[together[0][0]].marks
             if first.at_sum:
-                self.call_with(*chain[0], calls)
+                body.append(self.call_with(*chain[0]))
             elif chain and (first.sweep is not None or first.chain is None):
-                self.call_sweep(chain, calls)
+                body += self.call_sweep(chain)
             elif chain:
-                self.call_chain(chain, calls)
+                body.append(self.call_chain(chain))
             else:
-                self.call_map(together[0][0], calls)
-        entry.create("func.return", [], [], point)
+                body.append(self.call_map(together[0][0]))
+        results = dict.fromkeys(tensor.name for tensor in memory.results)
+        stages = [Stage(tensor, "global") for tensor in (*memory.temporaries, *memory.kept)]
+        nest = Nest(
+            self.called.new(f"{self.name.removeprefix('tad_')}_function"),
+            tuple({tensor.name: tensor for tensor in (*memory.arguments, *memory.results)}.values()),
+            self.maps.sizes, (), self.maps.known, tuple(results), (*stages, *body),
+        )  # fmt: skip
+        function = Function(self.name, nest, range(len(self.buffers.tensors)), self.place)
+        self.emit(function, values, low, point, once)
+        if len(nest.body) > 1 or any(isinstance(each, Call) and each.threads for each in nest.body):
+            self.callers.append(Scheduled(None, nest))
 
-    def kept(self) -> list[int]:
-        """The numbers of the maps whose tensors are kept."""
-        names = {tensor.name for tensor in self.memory.kept}
-        return [n for n, item in enumerate(self.maps.maps) if item.tensors[0].name in names]
-
-    def call_kept(self, numbers: Sequence[int], calls: Calls) -> None:
-        """Call the loops of these maps."""
-        for number in numbers:
-            calls.entry.location = unnamed(self.locations[number])
-            self.call_map(number, calls)
-
-    def call_map(self, number: int, calls: Calls) -> None:
-        """Call the loops of a map in the entry."""
+    def call_map(self, number: int) -> Call:
+        """A call of the loops of a map."""
         item = self.maps.maps[number]
         made, this = self.made_of(number, lambda: plan_alone(item, self.maps, self.machine, self.given))
-        sizes = made.map.sizes_of(this)
-        operands = calls.operands(
-            self.places_of(made, this), (sizes.get(name, name) for name in self.maps.sizes)
-        )
-        name, plan = made.name, made.plan
-        if plan.axes:
-            work = plan.work
-            if work is None:
-                work = counted_value(operations_of(item), calls.forms, calls.entry, calls.point)
-            forms = {name: calls.forms[sizes.get(name, name)] for name in self.maps.sizes}
-            extents = [extent.substitute(forms) for extent in made.seen.extents]
-            operands += Ranges(plan, made.seen.indices, extents).arguments(calls.entry, calls.point)
-            starts = None if plan.axes[1:] or plan.joins else self.starts(item, made)
-            if starts is not None:
-                operands.append(calls.given[self.places[starts][0]])
-            kind = "split" if starts is None else "spread"
-            if isinstance(work, int):
-                work = calls.entry.index(work, calls.point)
-            name = self.split(f"{name}.{kind}", operands, work)
-        calls.call(name, operands)
+        tensors, own = self.in_memory(self.callee(made, this).tensors), made.map.sizes_of(this)
+        call = self.functions[made.nest.name].called(tensors, own)
+        return replace(call, once=item.tensors[0] in self.memory.kept)
 
-    def starts(self, item: Map, made: Made) -> str | None:
-        """The array that says how long the rows of a map are, whose loops were made for an equal one."""
-        axes = [own for own, n in zip(item.indices, made.seen.indices, strict=True) if n in made.plan.axes]
-        return starts_of(item, axes[0], self.maps.tensors()) if axes else None
+    def call_with(self, number: int, plan: Plan) -> Call:
+        """A call of the loops of a map over rows with one over entries in them."""
+        self.map(number, f"{self.name}.{number}", plan)
+        return self.call(self.functions[self.scheduled[number].nest.name])
 
-    def call_with(self, number: int, plan: Plan, calls: Calls) -> None:
-        """Call the loops of a map over rows with one over entries in them."""
-        item, name = self.maps.maps[number], f"{self.name}.{number}"
-        places, plan = self.map(number, name, plan)
-        operands = calls.operands(places, self.maps.sizes)
-        if plan.axes:
-            operands += Ranges(plan, item.indices, item.extents).arguments(calls.entry, calls.point)
-            work = calls.entry.index(plan.work or 0, calls.point)
-            name = self.split(f"{name}.split", operands, work)
-        calls.call(name, operands)
+    def call(self, function: Function) -> Call:
+        """A call of a nest over tensors of its names."""
+        return function.called(self.in_memory(tensor.name for tensor in function.nest.tensors))
+
+    def in_memory(self, tensors: Iterable[str]) -> tuple[str, ...]:
+        """The tensors in whose memory some are."""
+        return tuple(self.memory.replaced.get(name, name) for name in tensors)
+
+    def function_of(self, number: int, name: str, places: Sequence[int], plan: Plan) -> Function:
+        """The function of a map's nest, of which threads may each compute a part."""
+        item, nest = self.maps.maps[number], self.scheduled[number].nest
+        if not plan.axes:
+            return Function(name, nest, places, self.place)
+        seen, _ = as_joined(item, self.maps, plan.joins)
+        extents = dict(zip(seen.indices, seen.extents, strict=True))
+        is_even = plan.axes[1:] or plan.joins or item.marks.at_sum
+        starts = None if is_even else starts_of(item, plan.axes[0], self.maps.tensors())
+
+        def arguments(sizes: Sizes, low: BodyLowering, point: Point) -> Operands:
+            shape = [extent.substitute(sizes) for extent in seen.extents]
+            return Ranges(plan, seen.indices, shape).arguments(low, point)
+
+        work = operations_of(item) if plan.work is None else plan.work
+        whole = (*[ZERO] * len(plan.axes), extents[plan.axes[0]])
+        place = None if starts is None else self.places[starts][0]
+        return DividedFunction(name, nest, places, self.place, whole, arguments, work, self.split, place)
 
     def made_of(
         self, number: int, plan: Callable[[], Plan], near: Mapping[str, int] | None = None
-    ) -> tuple[Made, Renamed]:
+    ) -> tuple[Made, Alike]:
         """The loops of a map, defined here if there are none of an equal one; and the map, renamed.
 
         In a chain, of tensors that are `near` the rows of a step alone are kept.
@@ -272,102 +232,80 @@ class _Loops:
         key = this.key, shifts, None if given is None else text_by_place(given, names)
         made = self.made.get(key)
         if made is None:
-            name = f"{self.name}.{number}"
-            places, planned = self.map(number, name, plan(), near)
-            seen, _ = as_joined(item, self.maps, planned.joins)
-            nest = self.scheduled[number].nest
-            made = self.made[key] = Made(name, places, planned, this, seen, nest)
+            planned = self.map(number, f"{self.name}.{number}", plan(), near)
+            made = self.made[key] = Made(planned, this, self.scheduled[number].nest)
         elif self.is_shown:
             self.nest(number, made.plan.of_equal(plan()), near)
         return made, this
 
-    def callee(self, made: Made, item: Renamed) -> Callee:
+    def callee(self, made: Made, item: Alike) -> Callee:
         """The nest of a map, which may be that of an equal one, and the tensors of the map for it."""
         own = made.map.tensors_of(item)
         names = tuple(own[tensor.name] for tensor in made.nest.tensors)
-        self.functions[made.nest.name] = Function(made.name, made.nest, made.places)
         return Callee(made.nest, names)
 
-    def calling(
-        self, function: Function, more: Sequence[str] | None = None, ranges: RangesOf | None = None
-    ) -> None:
-        """Define the function of a nest that calls others; one of further arguments than its ranges has these
-        of them."""
-        nest, places, more = function.nest, function.places, more or function.nest.ranges
-        block = self.define(function.symbol, places, more, is_caller=True)
+    def calling(self, function: Function) -> None:
+        """Define the function of a nest that calls others."""
+        block = self.define(function.symbol, function.places, function.further, is_caller=True)
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
-        values = list(block.arguments)
-        buffers = dict(zip(places, values, strict=False))
-        sizes = values[len(places) : len(values) - len(more)]
-        views = BufferViews(self.buffers, sizes, low)
-        forms = views.by_name(self.maps.sizes)
-        given = values[len(places) + len(sizes) :]
-        if ranges is not None:
-            forms |= ranges(given, forms, low, point)
-        else:
-            forms |= zip(nest.ranges, map(low.variable, given), strict=True)
-        by_name = {t.name: tuple(buffers[n] for n in self.places[t.name]) for t in nest.tensors}
+        self.emit(function, list(block.arguments), low, point, None)
+        self.functions[function.nest.name] = function
+        self.callers.append(Scheduled(None, function.nest))
+
+    def emit(
+        self, function: Function, values: Operands, low: BodyLowering, point: Point, once: KeptMemory | None
+    ) -> None:
+        """Make the code of a function of calls; its arguments are buffers, sizes, further values."""
+        nest, count, low.location = function.nest, len(function.places), unnamed(function.location)
+        buffers, last = dict(zip(function.places, values, strict=False)), count + len(self.maps.sizes)
+        forms = BufferViews(self.buffers, values[count:last], low).by_name(self.maps.sizes)
+        forms |= function.forms(values[last:], forms, low, point)
+        there = [name for name, own in self.places.items() if buffers.keys() >= set(own)]
+        rooms = {name: tuple(buffers[n] for n in self.places[name]) for name in there}
         known = (*low.known, *(row.substitute(forms) for row in nest.known))
-        target = Calling(self.functions, self.places)
-        emit_body(nest.body, low, Scope(point, forms, known, by_name, target=target))
+        target = Calling(self.functions, self.places, rooms, once)
+        emit_body(nest.body, low, Scope(point, forms, known, rooms, target=target))
         low.create("func.return", [], [], point)
-        self.functions[nest.name] = function
-        self.callers.append(Scheduled(None, nest))
 
     def places_in(self, nest: Nest) -> list[int]:
         """The places of the tensors of a nest."""
         return sorted({place for tensor in nest.tensors for place in self.places[tensor.name]})
-
-    def places_of(self, made: Made, item: Renamed) -> list[int]:
-        """The places of a map's tensors, as those of the equal one that loops were made of."""
-        # A tensor that is returned twice has several; one that another is computed in has those of that.
-        moved: dict[int, int] = {}
-        for tensor, other in made.map.tensors_of(item).items():
-            moved |= dict(zip(self.places[tensor], self.places[other], strict=False))
-        return [moved[place] for place in made.places]
-
-    def run(self, body: Body, calls: Calls) -> None:
-        """Run statements in the entry."""
-        buffers = {name: tuple(calls.given[n] for n in places) for name, places in self.places.items()}
-        target = Calling(self.functions, self.places)
-        emit_body(body, calls.entry, Scope(calls.point, calls.forms, (), buffers, target=target))
 
     def split(self, name: str, operands: list[ir.Value], work: ir.Value) -> str:
         """The name of a function that calls another by several threads; its last operand, about how many
         operations that takes."""
         operands.append(work)
         if name not in self.splits:
-            self.splits.add(self.declare(name, [v.type for v in operands]))
+            self.splits.add(name)
+            self.create(name, [v.type for v in operands], {"sym_visibility": ir.StringAttr.get("private")})
         return name
 
-    def call_chain(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
-        """Call the loops of maps that run one after the other over rows."""
+    def call_chain(self, chain: Sequence[tuple[int, Plan]]) -> Call:
+        """A call of the loops of maps that run one after the other over rows."""
         name, items = f"{self.name}.{chain[0][0]}.rows", [self.maps.maps[n] for n, _ in chain]
         near = near_tensors(items, self.maps, self.memory)
         made = [self.made_of(number, lambda plan=plan: plan, near) for number, plan in chain]
         rows, count = items[0].marks.rows, items[0].extents[items[0].marks.row].constant
         parts = [self.callee(*each) for each in made]
         scales = (item.marks.rows // at_once(item) for item in items)
-        called = f"{parts[0].nest.name}_rows"
+        called = self.called.new(f"{parts[0].nest.name}_rows")
         nest = row_nest(called, list(zip(parts, scales, strict=True)), self.maps.tensors(), count, rows)
-        places = self.places_in(nest)
-        self.calling(Function(name, nest, places))
-        operands = calls.operands(places, self.maps.sizes)
-        operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
-        work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
-        work = calls.entry.index(work, calls.point)
-        calls.call(self.split(f"{name}.split", operands, work), operands)
+        ends = divided(count, rows)
+        function = DividedFunction(
+            name, nest, self.places_in(nest), self.place, (ZERO, Affine.const(ends[0])),
+            lambda _, low, point: [low.index(n, point) for n in ends],
+            sum(each.plan.work for each, _ in made if each.plan.work is not None), self.split,
+        )  # fmt: skip
+        self.calling(function)
+        return self.call(function)
 
-    def call_sweep(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
-        """Call the loops of maps that run along with a recurrence, or of one, some steps at a time."""
+    def call_sweep(self, chain: Sequence[tuple[int, Plan]]) -> Body:
+        """Calls of the loops of maps that run along with a recurrence, or of one, some steps at a time."""
         name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
         parts = list[Follower]()
         for (n, plan), item in zip(chain, items, strict=True):
-            symbol = f"{self.name}.{n}"
-            used, plan = self.map(n, symbol, plan)
-            nest = self.scheduled[n].nest
-            self.functions[nest.name] = Function(symbol, nest, used)
-            callee = Callee.of(nest)
+            plan = self.map(n, f"{self.name}.{n}", plan)
+            callee = Callee.of(self.scheduled[n].nest)
             parts.append(Follower(callee, item, plan.divided, grain_in_steps(item, plan), plan.work))
         steps = Steps(parts)
         again = [part for part in parts if part.item.marks.tape is not None]
@@ -375,77 +313,63 @@ class _Loops:
         if again:
             tape, leader = again[0].item.marks.tape, steps.leader
             assert tape is not None
-            there = self.range_of_steps(name, replace(steps, in_range=True))
+            there = self.steps(name, replace(steps, in_range=True))
             taken = there
             if len(again) < len(parts):
                 leads = Steps(again, in_range=True, leads=leader)
-                taken = self.range_of_steps(f"{name}.again", leads)
+                taken = self.steps(f"{name}.again", leads)
             checkpoints = Checkpoints(steps.count.constant, tape)
             taped = Taped(steps.count.constant, leader.sweep.down, self.saved([each.item for each in again]))
             for each in taped.saved:
                 places = self.places_in(each.copy)
-                self.calling(Function(f"{name}.copy.{places[0]}", each.copy, places))
+                self.calling(Function(f"{name}.copy.{places[0]}", each.copy, places, self.place))
             self.tapes[tape.back] = name, taken, checkpoints.back, taped
-            self.call_tape(f"{name}.first", checkpoints.there, (there, None), taped, calls)
-        elif number is not None and number in self.tapes:
-            back = self.range_of_steps(name, replace(steps, in_range=True))
+            return self.call_tape(f"{name}.first", checkpoints.there, (there, None), taped)
+        if number is not None and number in self.tapes:
+            back = self.steps(name, replace(steps, in_range=True))
             first, taken, legs, taped = self.tapes[number]
-            self.call_tape(f"{first}.back", legs, (taken, back), taped, calls)
-        else:
-            function = self.steps(name, steps)
-            rounds = Names({*self.tensors, *self.maps.sizes}).new("rounds")
-            self.run((At(rounds, steps.rounds), function.call(Affine.var(rounds))), calls)
+            return self.call_tape(f"{first}.back", legs, (taken, back), taped)
+        function = self.steps(name, steps)
+        rounds = Names({*self.tensors, *self.maps.sizes}).new(f"rounds_of_{function.nest.name}")
+        return At(rounds, steps.rounds), function.call(Affine.var(rounds))
 
     def steps(self, name: str, steps: Steps) -> StepFunction:
         """Define a function over buffers and sizes, and over phases of steps, that calls the parts for these;
         where they are in a range, over the step that it begins with too."""
-        more = (*STEPS[:1], *PHASES) if steps.in_range else PHASES
         making = StepNest(steps, Names({*self.tensors, *self.maps.sizes}))
-        called = "_".join([steps.parts[0].callee.nest.name, *name.removeprefix(self.name).split(".")[2:]])
+        parts = [steps.parts[0].callee.nest.name, *name.removeprefix(self.name).split(".")[2:]]
+        called = self.called.new("_".join(parts))
         nest = making.nest(called, self.tensors, self.maps.sizes, self.maps.known)
-        function = StepFunction(name, nest, self.places_in(nest), making, self.split)
-        self.calling(function, more, making.forms)
+        function = StepFunction(name, nest, self.places_in(nest), self.place, making, self.split)
+        self.calling(function)
         return function
-
-    def range_of_steps(self, name: str, steps: Steps) -> Callee:
-        """Define a function over buffers of known sizes and a range of steps."""
-        function = self.steps(f"{name}.phases", steps)
-        begin, end = map(Affine.var, STEPS)
-        known = (Constraint(begin), Constraint(end - begin), Constraint(steps.count - end))
-        call, called = function.call(end - begin, begin), function.nest.name.removesuffix("_phases")
-        nest = calling(called, [Callee.of(function.nest)], self.tensors, STEPS, known, (call,))
-        self.calling(Function(name, nest, self.places_in(nest)))
-        return Callee.of(nest)
 
     def saved(self, items: Sequence[Map]) -> list[Saved]:
         """The tensors of maps of which states are saved."""
         windows = self.maps.windows
         return [
-            Saved(self.tensors[tensor.name], window, item.marks.tape.depth)
+            Saved(self.called.new(f"{t.name}_copy"), self.tensors[t.name], window, item.marks.tape.depth)
             for item in items
-            for tensor in item.tensors
-            if item.marks.tape is not None and (window := windows.get(tensor.name)) is not None
+            for t in item.tensors
+            if item.marks.tape is not None and (window := windows.get(t.name)) is not None
         ]
 
     def call_tape(
         self,
         name: str,
         legs: Sequence[Leg],
-        chains: tuple[Callee, Callee | None],
+        chains: tuple[StepFunction, StepFunction | None],
         taped: Taped,
-        calls: Calls,
-    ) -> None:
-        """Call the loops of a chain that goes through legs."""
-        called = f"{chains[0].nest.name}_{name.rpartition('.')[2]}"
+    ) -> Body:
+        """A call of the loops of a chain that goes through legs."""
+        called = self.called.new(f"{chains[0].nest.name}_{name.rpartition('.')[2]}")
         nest = tape_nest(called, legs, chains, taped, self.tensors)
-        self.calling(Function(name, nest, self.places_in(nest)))
-        call = Call(nest.name, tuple(t.name for t in nest.tensors), (ZERO, Affine.const(len(legs))))
-        self.run((call,), calls)
+        self.calling(Function(name, nest, self.places_in(nest), self.place))
+        names = self.in_memory(tensor.name for tensor in nest.tensors)
+        return (Call(nest.name, names, (ZERO, Affine.const(len(legs)))),)
 
-    def map(
-        self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None
-    ) -> tuple[list[int], Plan]:
-        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
+    def map(self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None) -> Plan:
+        """Define the loops of a map; its plan in the end.
 
         Of tensors that are near the rows of a step alone are kept.
         """
@@ -457,17 +381,15 @@ class _Loops:
         places = sorted(read.union(*(self.places[t.name] for each in items for t in each.tensors)))
         body = self.outline(number, name, places, plan, near)
         if self.machine.least_work:
-            while (
-                plan.given is None
-                and not plan.is_plain
-                and not is_worth(code := operations_in(body), plan.work)
-            ):
+            is_chosen = plan.given is None
+            while is_chosen and not plan.is_plain and not is_worth(code := operations_in(body), plan.work):
                 body.erase()
                 plan = plan.smaller(code)
                 body = self.outline(number, name, places, plan, near)
             if plan.is_plain and is_small(operations_in(body), plan, self.machine):
                 body.attributes["llvm.optsize"] = ir.UnitAttr.get()
-        return places, plan
+        self.functions[self.scheduled[number].nest.name] = self.function_of(number, name, places, plan)
+        return plan
 
     def outline(
         self, number: int, name: str, places: Sequence[int], plan: Plan, near: Mapping[str, int] | None
@@ -514,6 +436,8 @@ class _Loops:
         if near:
             first = BEGIN * (item.marks.rows // at_once(item))
             nest = shifted(nest, near, SHIFT, first)
+        before = self.scheduled.get(number)
+        nest = replace(nest, name=before.nest.name if before else self.called.new(nest.name))
         tensors = tuple(tensor.name for tensor in item.tensors)
         self.scheduled[number] = Scheduled(MapSchedule(tensors, steps), nest)
         return nest
@@ -551,30 +475,20 @@ class _Loops:
         places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
         return ir.Block.create_at_start(made.regions[0], types, places)
 
-    def create(self, name: str) -> ir.Operation:
-        """A function before the one that is lowered, without arguments: the entry, or one of a map."""
-        if name != self.name:
+    def create(
+        self, name: str, types: Sequence[ir.Type] = (), more: Mapping[str, ir.Attribute] | None = None
+    ) -> ir.Operation:
+        """A function before the one that is lowered: the entry, one of a map, or one that is declared."""
+        if name != self.name and more is None:
             made = ir.Operation.parse(f"{_OF_A_MAP} {self.function.location}").operation
             ir.InsertionPoint(self.function).insert(made)
             return made
         attributes = {
             "sym_name": ir.StringAttr.get(name),
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(types), [])),
+            **(more or {}),
         }
         return ir.Operation.create(
             "func.func", attributes=attributes, regions=1, loc=self.function.location,
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
-
-    def declare(self, name: str, types: Sequence[ir.Type]) -> str:
-        """Declare a function over values of these types."""
-        attributes = {
-            "sym_name": ir.StringAttr.get(name),
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(types), [])),
-            "sym_visibility": ir.StringAttr.get("private"),
-        }
-        ir.Operation.create(
-            "func.func", attributes=attributes, regions=1, loc=self.function.location,
-            ip=ir.InsertionPoint(self.function),
-        )  # fmt: skip
-        return name

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.calls import Function
-from tadc.passes.cpu.step_nests import StepNest
+from tadc.passes.cpu.calls import Function, Operands, Sizes
+from tadc.passes.cpu.step_nests import PHASES, StepNest
+from tadc.passes.cpu.thread_ranges import part_of
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.emit import Scope
+from tadc.passes.nest.joins import Point
 from tadc.passes.nest.nest import Call
 from tadc.passes.schedule.work_counts import operations_of
 
@@ -24,17 +26,32 @@ class StepFunction(Function):
     making: StepNest
     split: Callable[[str, list[ir.Value], ir.Value], str]
 
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The names of its further arguments."""
+        return (*(["begin"] if self.making.steps.in_range else []), *PHASES)
+
+    def forms(self, given: Sequence[ir.Value], sizes: Sizes, low: BodyLowering, point: Point) -> Sizes:
+        """What the ranges stand for, where these values are those of a function over `PHASES`."""
+        *begin, first, last, part, parts = given
+        making, values = self.making, [*begin, first, last, part]
+        names = [*([making.begin] if begin else []), making.first, making.last, making.part]
+        forms = dict(zip(names, map(low.variable, values), strict=True))
+        for extent, names in making.ranges.items():
+            ends = part_of(extent.substitute(sizes), making.steps.divided[extent], (part, parts), low, point)
+            forms |= zip(names, map(low.variable, ends), strict=True)
+        return forms
+
     def call(self, rounds: Affine, *begin: Affine) -> Call:
         """A call for so many rounds of steps, which may begin with one."""
         steps, nest = self.making.steps, self.nest
         whole = self.making.whole(rounds * len(steps.stages), *begin)
         return Call(nest.name, tuple(t.name for t in nest.tensors), whole, threads=steps.is_divided)
 
-    def passed(
-        self, operands: list[ir.Value], ranges: Sequence[Affine], low: BodyLowering, scope: Scope
-    ) -> str:
+    def passed(self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: Scope) -> str:
         """Pass on all phases, and how many ranges there are at most."""
-        steps, point, rest = self.making.steps, scope.point, list(ranges)
+        steps, point = self.making.steps, scope.point
+        rest = [scope.form(form) for form in call.ranges]
         if steps.in_range:
             operands.append(low.affine([rest.pop(0)], point))
         phases = Affine.const(1) if steps.is_free else rest[1]
@@ -47,9 +64,7 @@ class StepFunction(Function):
         work = self._work(phases, scope.forms, low, point)
         return self.split(f"{self.symbol}.turns", operands, work)
 
-    def _work(
-        self, phases: Affine, forms: Mapping[str, Affine], low: BodyLowering, point: ir.InsertionPoint
-    ) -> ir.Value:
+    def _work(self, phases: Affine, forms: Sizes, low: BodyLowering, point: Point) -> ir.Value:
         """About how many operations the phases take: all, or those of a range of steps."""
         steps = self.making.steps
         counted = [operations_of(part.item) if part.work is None else part.work for part in steps.parts]

@@ -16,23 +16,17 @@ from functools import cached_property
 from itertools import chain
 from math import lcm
 
-from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.cpu.calls import Callee, calling
 from tadc.passes.cpu.step_stages import Stepped, is_free, stages_of
-from tadc.passes.cpu.thread_ranges import part_of
 from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Map, Sweep, Tensor
 from tadc.passes.maps.recurrence import sweep_of
 from tadc.passes.nest.nest import At, Body, Bound, Call, Either, Extreme, For, If, Nest, Statement
 
 PHASES = ("first", "last", "part", "parts")
 """The further arguments of the function: which phases it runs, and which part of them."""
-
-STEPS = ("begin", "end")
-"""The arguments of a function over a range of steps, in the order in which they are taken."""
 
 
 @dataclass(frozen=True)
@@ -150,23 +144,6 @@ class StepNest:
         steps, extents = self.steps, [end for extent in self.ranges for end in (ZERO, extent)]
         all_phases = () if steps.is_free else (ZERO, phases)
         return (*begin, *all_phases, *((ZERO, *extents) if steps.is_divided else ()))
-
-    def forms(
-        self,
-        given: Sequence[ir.Value],
-        sizes: Mapping[str, Affine],
-        low: BodyLowering,
-        point: ir.InsertionPoint,
-    ) -> dict[str, Affine]:
-        """What the ranges stand for, where these values are those of a function over `PHASES`."""
-        *begin, first, last, part, parts = given
-        values = [*begin, first, last, part]
-        names = [*([self.begin] if begin else []), self.first, self.last, self.part]
-        forms = dict(zip(names, map(low.variable, values), strict=True))
-        for extent, names in self.ranges.items():
-            ends = part_of(extent.substitute(sizes), self.steps.divided[extent], (part, parts), low, point)
-            forms |= zip(names, map(low.variable, ends), strict=True)
-        return forms
 
     def known(self, ranges: Sequence[str]) -> Iterator[Constraint]:
         """What holds of the ranges."""

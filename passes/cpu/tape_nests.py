@@ -13,6 +13,7 @@ from functools import cached_property
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.cpu.calls import Callee, calling
+from tadc.passes.cpu.step_functions import StepFunction
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.checkpoints import Leg
 from tadc.passes.maps.map import Block, Let, Load, Tensor, Window
@@ -21,8 +22,9 @@ from tadc.passes.nest.nest import Body, Call, Compute, For, If, Nest, Stage, Sta
 
 @dataclass(frozen=True)
 class Saved:
-    """A tensor of which states are saved, its window, and how many steps a state has."""
+    """A tensor of which states are saved, its window, and how many steps a state has; its copy has a name."""
 
+    name: str
     tensor: Tensor
     window: Window
     depth: int
@@ -30,7 +32,7 @@ class Saved:
     @cached_property
     def copy(self) -> Nest:
         """The nest that copies a step."""
-        return copy_nest(self.tensor, self.window.axis)
+        return copy_nest(self.name, self.tensor, self.window.axis)
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Taped:
 def tape_nest(
     name: str,
     legs: Sequence[Leg],
-    chains: tuple[Callee, Callee | None],
+    chains: tuple[StepFunction, StepFunction | None],
     taped: Taped,
     tensors: Mapping[str, Tensor],
 ) -> Nest:
@@ -77,14 +79,13 @@ def tape_nest(
         Constraint(len(legs) - Affine.var(end)),
     )
     copies = [Callee.of(saved.copy) for saved in taped.saved]
-    callees = [*copies, *(chain for chain in chains if chain is not None)]
+    callees = [*copies, *(Callee.of(chain.nest) for chain in chains if chain is not None)]
     return calling(name, callees, tensors, (begin, end), known, (*stages, loop))
 
 
-def _called(chain: Callee, begin: Affine, end: Affine) -> Statement:
+def _called(chain: StepFunction, begin: Affine, end: Affine) -> Statement:
     """A call for steps, if there are some."""
-    call = Call(chain.nest.name, chain.tensors, (begin, end))
-    return If((Constraint(end - begin - 1),), (call,))
+    return If((Constraint(end - begin - 1),), (chain.call(end - begin, begin),))
 
 
 def _copied(taped: Taped, following: Affine, slot: Affine, *, is_restored: bool) -> Body:
@@ -100,7 +101,7 @@ def _copied(taped: Taped, following: Affine, slot: Affine, *, is_restored: bool)
     return tuple(found)
 
 
-def copy_nest(tensor: Tensor, axis: int) -> Nest:
+def copy_nest(name: str, tensor: Tensor, axis: int) -> Nest:
     """The nest that copies the row `source` of a tensor's memory to the row `target`."""
     names = Names({tensor.name})
     ranges = (names.new("source"), names.new("target"))
@@ -115,4 +116,4 @@ def copy_nest(tensor: Tensor, axis: int) -> Nest:
             body = (For(index, ZERO, tensor.shape[n], 1, "seq", body),)
     last = tensor.shape[axis] - 1
     known = tuple(Constraint(form) for row in (source, target) for form in (row, last - row))
-    return Nest(f"{tensor.name}_copy", (tensor,), (), ranges, known, (tensor.name,), body)
+    return Nest(name, (tensor,), (), ranges, known, (tensor.name,), body)

@@ -6,36 +6,17 @@ It is more than what they compute: what is known of their sizes, and which resul
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import Memory
-from tadc.passes.maps.same_maps import likeness
-
-Key = tuple[object, ...]
+from tadc.passes.maps.same_maps import Alike, likeness
 
 
-@dataclass(frozen=True)
-class Renamed:
-    """A map whose tensors and sizes are in the order of use: `key` is the same for equal loops."""
-
-    key: Key
-    tensors: tuple[str, ...]
-    sizes: tuple[str, ...]
-
-    def tensors_of(self, other: Renamed) -> dict[str, str]:
-        """By each tensor of this map that of an equal one."""
-        return dict(zip(self.tensors, other.tensors, strict=True))
-
-    def sizes_of(self, other: Renamed) -> dict[str, str]:
-        """By each size of this map that of an equal one."""
-        return dict(zip(self.sizes, other.sizes, strict=True))
-
-
-def renamed(item: Map, function: MapFunction, memory: Memory) -> Renamed:
-    """A map of a function that has this memory, renamed."""
+def renamed(item: Map, function: MapFunction, memory: Memory) -> Alike:
+    """A map of a function that has this memory; `key` is the same for equal loops."""
     alike = likeness(item, function, function.tensors())
     forms = {name: Affine.var(f"u{n}") for n, name in enumerate(alike.sizes)}
     key = (
@@ -45,7 +26,7 @@ def renamed(item: Map, function: MapFunction, memory: Memory) -> Renamed:
         tuple(memory.places[memory.replaced.get(tensor.name, tensor.name)] for tensor in item.tensors),
         frozenset(row.substitute(forms) for row in _about(forms, function.known)),
     )
-    return Renamed(key, alike.tensors, alike.sizes)
+    return replace(alike, key=key)
 
 
 def is_for_caller(tensor: str, function: MapFunction) -> bool:

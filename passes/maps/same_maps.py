@@ -27,6 +27,14 @@ class Alike:
     tensors: tuple[str, ...]
     sizes: tuple[str, ...]
 
+    def tensors_of(self, other: Alike) -> dict[str, str]:
+        """By each tensor of this map that of an equal one."""
+        return dict(zip(self.tensors, other.tensors, strict=True))
+
+    def sizes_of(self, other: Alike) -> dict[str, str]:
+        """By each size of this map that of an equal one."""
+        return dict(zip(self.sizes, other.sizes, strict=True))
+
 
 def likeness(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) -> Alike:
     """A map of a function that has these tensors, by numbers for what it uses.

@@ -116,7 +116,8 @@ def _recurrence(
     fold = let.value
     assert isinstance(fold, Fold)
     name, behind = index
-    step = Names({*item.indices, *indices_bound(item.body), *_sizes(item)}).new("step")
+    sizes = {name for extent in item.extents for name in extent.variables}
+    step = Names({*item.indices, *indices_bound(item.body), *sizes}).new("step")
     here = Affine.var(step)
     renaming = Renaming(forms={name: here - behind})
     others = tuple(n for n in fold.indices if n != name)
@@ -154,10 +155,6 @@ def _added(block: Block, type: str) -> Block:
         case _:
             total = Apply("add", (_SO_FAR, name), type)
     return without_unused(Block((*block.lets, Let(("%total",), total)), ("%total",)))
-
-
-def _sizes(item: Map) -> set[str]:
-    return {name for extent in item.extents for name in extent.variables}
 
 
 def _block(value: Value, name: str) -> Block:

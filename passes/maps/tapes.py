@@ -288,10 +288,6 @@ class _Sides:
             back = max(back, *(n or 0 for n in most), before.get(tensor.name, 0) + max(ahead, 0))
         return Window(back + 1, weights) if back < MOST_STEPS else None
 
-    def has_steps(self, least: int) -> bool:
-        """Whether there are so many steps."""
-        return implied(self.count - least, self.function.known)
-
     def placed(self, forward: Sequence[Map], again: Iterable[str]) -> MapFunction | None:
         """The function with the maps of each side one after the other; None where that cannot be.
 
@@ -311,13 +307,16 @@ class _Sides:
         tensors = {tensor.name for name in again for tensor in self.forward[name].tensors} & self.made.keys()
         others = [item for item in maps if item.marks.chain not in (self.number, chain)]
         safe = _before(back, maps)
-        readers = [item for item in others if item.tensors[0].name not in safe or _may_run_again(item)]
+        # One that runs again for another chain, or may when that is found, is one of them.
+        again_too = [item for item in others if item.order is not None or item.marks.tape is not None]
+        readers = [item for item in others if item.tensors[0].name not in safe or item in again_too]
         late = tensors & {load.tensor for item in readers for load in item.loads()}
         names, ends = Names(set(function.tensors()) | set(function.sizes)), dict[str, End]()
         for item in forward:
             for tensor in item.tensors:
                 if tensor.name in late:
-                    if item.marks.window is None or not self.has_steps(item.marks.window.rows):
+                    window = item.marks.window
+                    if window is None or not implied(self.count - window.rows, function.known):
                         return None
                     ends[tensor.name] = last_steps(tensor, item, names)
         instead = {id(item): replace(item, body=with_last_steps(item.body, ends)) for item in readers if ends}
@@ -336,11 +335,6 @@ def _before(items: Iterable[Map], maps: Sequence[Map]) -> set[str]:
             found.add(item.tensors[0].name)
             needed |= _loaded(item)
     return found
-
-
-def _may_run_again(item: Map) -> bool:
-    """Whether a map runs again for another chain, or may when that is found."""
-    return item.order is not None or item.marks.tape is not None
 
 
 def _own_step(item: Map) -> Affine:

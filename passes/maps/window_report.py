@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tadc.frontend.print_index import form_text
 from tadc.passes.maps.checkpoints import steps_taken
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.windows import Distance, distances_of, most_back
+from tadc.passes.maps.windows import Distance, distances_of, most_of
 
 
 def windows_text(function: MapFunction) -> list[str]:
@@ -37,7 +37,7 @@ def _read(each: Distance) -> str:
     at = ", ".join(map(form_text, each.at))
     name, by = (_label(t.label, t.name) for t in (each.tensor, each.reader.tensors[0]))
     start = "its own step" if each.along else "the last step"
-    most = most_back([each])
+    most = most_of([(each.form, each.facts)])
     back = f"at most {_steps(most)} before {start}" if most else start
     return f"{name}[{at}] for {by}: {back}"
 

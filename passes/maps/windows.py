@@ -72,7 +72,7 @@ def window_of(
     for reader in function.maps:
         member = inside.get(reader.tensors[0].name)
         distances = list(_distances(reader, member, item, tensors, window, function.known))
-        most = most_back(distances)
+        most = most_of((each.form, each.facts) for each in distances)
         if most is None:
             return None
         if distances:
@@ -117,12 +117,8 @@ def weights_of(item: Map) -> tuple[int, ...] | None:
     """The weights of a map's subscripts whose sum counts the steps that it goes along, one by one."""
     sweep, recurrence = item.marks.sweep, recurrence_of(item)
     if sweep is not None:
-        sign = -1 if sweep.down else 1
-        return (
-            tuple(sign if n == sweep.index else 0 for n in range(len(item.indices)))
-            if sweep.is_step
-            else None
-        )
+        sign = (-1 if sweep.down else 1) if sweep.is_step else 0
+        return tuple(sign * (n == sweep.index) for n in range(len(item.indices))) if sign else None
     assert recurrence is not None
     if recurrence.order is not None:
         weights = tuple(recurrence.order.coefficient(name) for name in item.indices)
@@ -156,11 +152,6 @@ def last_step(tensor: Tensor, window: Window) -> Affine:
     zero = Affine.const(0)
     ends = zip(tensor.shape, window.weights, strict=True)
     return window.step([size - 1 if weight > 0 else zero for size, weight in ends])
-
-
-def most_back(distances: Iterable[Distance]) -> int | None:
-    """The most steps that any of these reads goes back; None where that is not proven to be few."""
-    return most_of((each.form, each.facts) for each in distances)
 
 
 def most_of(forms: Iterable[tuple[Affine, Domain]], least: int = 0) -> int | None:

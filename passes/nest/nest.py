@@ -139,13 +139,15 @@ class Compute:
 @dataclass(frozen=True)
 class Call:
     """Runs another nest: over tensors in the place of its own, at values of its ranges; its sizes are those
-    here that have their names, or these. Several `threads` may each take a part of the ranges."""
+    here that have their names, or these. Several `threads` may each take a part of the ranges. What it
+    computes `once`, in the first of all calls, is kept until the last."""
 
     nest: str
     tensors: tuple[str, ...]
     ranges: tuple[Affine, ...] = ()
     sizes: tuple[Affine, ...] = ()
     threads: bool = False
+    once: bool = False
 
 
 Statement = For | If | At | Know | Stage | Compute | Call

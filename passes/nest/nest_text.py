@@ -78,7 +78,8 @@ PATTERNS: dict[type, str] = {
     At: "at {index} = {value}",
     Know: "know {rows}",
     Stage: "stage {tensor} in {space}",
-    Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]][[ by threads{threads}]]",
+    Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]][[ by threads{threads}]]"
+    "[[ once{once}]]",
     Compute: "compute[[ interleaved {interleaved}]][[ within {within}]]",
     Extreme: "{which:extreme}({forms})",
     Either: "if {rows} then {then} else {otherwise}",

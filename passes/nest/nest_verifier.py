@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import gcd
 from types import MappingProxyType
 from typing import Any
 
@@ -281,9 +282,11 @@ class _Walk:
         for own, name in zip(nest.tensors, call.tensors, strict=True):
             there = scope.tensors[name]
             shape = tuple(extent.substitute(meanings) for extent in own.shape)
-            if (own.type, shape) != (there.type, there.shape):
+            if own.type != there.type or _elements(shape) != _elements(there.shape):
                 self.wrong(
-                    call, f"`{name}` has another type or shape than `{own.name}`", "pass one that fits"
+                    call,
+                    f"`{name}` has another type or number of elements than `{own.name}`",
+                    "pass one that fits",
                 )
             if own.name in nest.computed:
                 self.written(call, name, scope)
@@ -414,6 +417,18 @@ class _Walk:
 
 
 # -- what is tried ---------------------------------------------------------------------------------
+
+
+def _elements(shape: Iterable[Affine]) -> tuple[int, list[str]]:
+    """How many elements a shape has: the numbers in its extents, and what these are a number of times."""
+    count, others = 1, list[str]()
+    for extent in shape:
+        factor = abs(gcd(extent.constant, *(number for _, number in extent.terms))) or 1
+        if extent.is_constant:
+            count *= extent.constant
+        else:
+            count, others = count * factor, [*others, str(extent.floordiv(factor))]
+    return count, sorted(others)
 
 
 def _tried(nest: Nest, called: Mapping[str, Nest]) -> Iterator[Mistake]:

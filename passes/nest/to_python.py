@@ -60,6 +60,8 @@ class Source:
         self.given: dict[str, Any] = {}
         self.nodes: list[tuple[str, object]] = []
         self.fresh = itertools.count()
+        self.shapes: dict[str, tuple[Affine, ...]] = {}
+        self.recorded: set[str] = set()
 
     # -- names and forms -----------------------------------------------------------------------
 
@@ -133,12 +135,18 @@ class Source:
                 self.tensor(tensor, True)
             self.body(nest.body)
 
-    def tensor(self, tensor: Tensor, recorded: bool) -> None:
-        """The functions that access a tensor: `x_load(i, j, node)`, `x_store(i, j, value, node)`."""
+    def tensor(self, tensor: Tensor, recorded: bool, seen: str = "") -> None:
+        """The functions that access a tensor: `x_load(i, j, node)`, `x_store(i, j, value, node)`; one that is
+        `seen` in another shape has the elements of that one."""
         own, dimensions = self.called(tensor.name), range(len(tensor.shape))
-        if not recorded:
+        self.shapes[own] = tuple(extent.substitute(self.sizes) for extent in tensor.shape)
+        if seen:
+            for kind in ("data", *(("reads", "writes") if recorded else ())):
+                self.put(f"{own}_{kind} = {seen}_{kind}")
+        elif not recorded:
             data = list(tensor.elements) or f"[None] * {'*'.join(['1', *map(self.form, tensor.shape)])}"
             self.put(f"{own}_data = {data}")
+        self.recorded |= {own} if recorded else set()
         for n, extent in enumerate(tensor.shape):
             self.put(f"{own}_n{n} = {self.form(extent)}")
         at, shape = ("".join(f"{name}{n}, " for n in dimensions) for name in ("i", f"{own}_n"))
@@ -216,6 +224,11 @@ class Source:
         tensors = map(self.called, call.tensors)
         names = dict(zip((t.name for t in nest.tensors), tensors, strict=True))
         self.names, self.sizes = names, sizes
+        for tensor in nest.tensors:
+            given = names[tensor.name]
+            if tuple(extent.substitute(sizes) for extent in tensor.shape) != self.shapes[given]:
+                del names[tensor.name]
+                self.tensor(tensor, given in self.recorded, given)
         self.assign(list(map(self.called, nest.ranges)), values)
         self.body((Know(nest.known), *nest.body))
         self.names, self.sizes = outer

@@ -36,14 +36,17 @@ func.func @f(%x: tensor<4xf64> {tad.name = "x"}) -> (tensor<4xf64> {tad.name = "
 // CHECK:      func.func @tad_f(%x: memref<4xf64> {{.*}}, %y: memref<4xf64> {{.*}}, %s: memref<4xf64> {{.*}}, %a: memref<4xf64>) {
 // CHECK:        %[[C:.*]] = memref.get_global @tad_f.kept.0 : memref<4xf64>
 // CHECK-NEXT:   %[[D:.*]] = memref.get_global @tad_f.kept.1 : memref<4xf64>
-// CHECK-NEXT:   %[[ONCE:.*]] = memref.get_global @tad_f.once : memref<1xi64>
+// CHECK:        call @tad_f.0(%x, %a)
+// CHECK:        %[[ONCE:.*]] = memref.get_global @tad_f.once.0 : memref<1xi64>
 // CHECK:        memref.atomic_rmw ori
 // CHECK-NEXT:   %[[EMPTY:.*]] = arith.cmpi eq
 // CHECK-NEXT:   scf.if %[[EMPTY]] {
 // CHECK-NEXT:     func.call @tad_f.1(%[[C]])
-// CHECK-NEXT:     func.call @tad_f.2(%[[C]], %[[D]])
 // CHECK-NEXT:     memref.atomic_rmw assign
 // CHECK-NEXT:   }
-// CHECK-NEXT:   call @tad_f.0(%x, %a)
+// CHECK:        memref.get_global @tad_f.once.1 : memref<1xi64>
+// CHECK:          func.call @tad_f.2(%[[C]], %[[D]])
+// CHECK-NEXT:     memref.atomic_rmw assign
+// CHECK-NEXT:   }
 // CHECK-NEXT:   call @tad_f.3(%y, %a, %[[D]])
 // CHECK:        memref.global "private" @tad_f.kept.0 : memref<4xf64> = dense<0.000000e+00> {alignment = 64 : i64}

@@ -26,6 +26,6 @@ func.func @f(%x: tensor<65536xf64> {tad.name = "x"}) -> (tensor<65536xf64> {tad.
 // CHECK-NEXT:   func.func private @tad_f.0(%x: memref<65536xf64> {llvm.noalias}, %y: memref<65536xf64> {llvm.noalias}, %begin: index, %end: index) attributes {llvm.linkage = #llvm.linkage<internal>, llvm.no_inline} {
 // CHECK-NEXT:     %c1 = arith.constant 1 : index
 // CHECK-NEXT:     scf.for %i = %begin to %end step %c1 {
-// CHECK:        func.func private @tad_f.0.split(memref<65536xf64>, memref<65536xf64>, index, index, index)
-// CHECK-NEXT:   func.func private @tad_f.1(%y: memref<65536xf64> {llvm.noalias}, %z: memref<9xf64> {llvm.noalias}) attributes
+// CHECK:        func.func private @tad_f.1(%y: memref<65536xf64> {llvm.noalias}, %z: memref<9xf64> {llvm.noalias}) attributes
 // CHECK:          scf.for %i = %c0 to %c9 step %c1 {
+// CHECK:        func.func private @tad_f.0.split(memref<65536xf64>, memref<65536xf64>, index, index, index)
