@@ -13,7 +13,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.block_memory import shared_buffer
 from tadc.passes.gpu.boxes import Box, padded, within
-from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.gpu.positions import row_major
 from tadc.passes.gpu.thread_lanes import divisor, element
 from tadc.passes.maps.lower_body import BodyLowering

@@ -11,11 +11,11 @@ from tadc.frontend.source import Source, Span
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.given_teams import last_of, problems_of_steps, problems_of_teams, sharing_of
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
-from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.gpu.recurrence_steps import ways_of_recurrence
 from tadc.passes.gpu.row_chains import Chain
 from tadc.passes.gpu.thread_loops import boxed, nested, trips
-from tadc.passes.gpu.thread_plans import is_flat
+from tadc.passes.gpu.thread_tiles import is_flat
 from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction

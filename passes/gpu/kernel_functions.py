@@ -11,7 +11,7 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.launch import GridAxis, Launch
-from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.gpu.thread_loops import Thread, grid_of, launch_counts, launch_loops
 from tadc.passes.maps.blocks import index_arrays
 from tadc.passes.maps.buffers import BufferViews, in_shape, product, symbol_of

@@ -14,11 +14,9 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.interleaved import Place, places_of
 from tadc.passes.gpu.kernel_nests import KernelNest, chain_nest, kernel_nest
-from tadc.passes.gpu.plan import Variant
 from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.row_chains import Chain
-from tadc.passes.gpu.schedule import variants_with_costs
-from tadc.passes.gpu.steps_of_threads import steps_of_variant
+from tadc.passes.gpu.schedule import kernels_of
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction, Marks
@@ -134,9 +132,7 @@ class Kernels:
             return iter([Chain(self.maps, items).chosen(self.gpu)])
         if item.order is not None:
             return iter(steps_of_recurrence(item, self.maps, self.gpu))
-        in_place = [(0.0, Variant(None))] if item.marks.in_place else None
-        variants = in_place or variants_with_costs(self.gpu, item, self.maps)
-        return (steps_of_variant(item, self.maps, variant, self.gpu.warp) for _, variant in variants)
+        return kernels_of(self.gpu, item, self.maps)
 
     def of_steps(self, name: str, items: Sequence[Map], steps: Steps) -> Kernel:
         """The kernel that steps make of maps. Raises DoesNotFit for a step that cannot be taken."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.machine import TYPICAL, Gpu
 from tadc.passes.maps.map import Tensor
 from tadc.passes.schedule.accesses import Accesses
+
+BLOCK_SIZE, VECTOR_BYTES = TYPICAL.usual_block, TYPICAL.vector
 
 
 def registers(gpu: Gpu, accesses: Accesses, results: int, operands: int) -> int:

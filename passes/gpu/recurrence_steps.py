@@ -19,9 +19,8 @@ from functools import cached_property
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import sharing
-from tadc.passes.gpu.occupancy import block_of
-from tadc.passes.gpu.plan import BLOCK_SIZE
-from tadc.passes.gpu.schedule import LONG, shared_folds
+from tadc.passes.gpu.occupancy import BLOCK_SIZE, block_of
+from tadc.passes.gpu.thread_tiles import LONG, shared_folds
 from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction

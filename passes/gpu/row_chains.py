@@ -22,7 +22,7 @@ from dataclasses import replace
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.groups import lanes_along, sharing
 from tadc.passes.gpu.positions import row_major
-from tadc.passes.gpu.thread_plans import can_be_vector
+from tadc.passes.gpu.thread_tiles import can_be_vector
 from tadc.passes.maps.blocks import Names, Renaming, indices_bound, values_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Let, Load, Map, MapFunction, Tensor
@@ -168,8 +168,8 @@ class Chain:
             *others, last = ["", *self.own(item)]
             if item.marks.steps or not last:
                 continue
-            accesses, order = Accesses(item, self.function), range(len(item.indices))
-            width = next((width for width in (4, 2) if can_be_vector(accesses, order, width)), 1)
+            accesses = Accesses(item, self.function)
+            width = next((width for width in (4, 2) if can_be_vector(accesses, item.indices[-1], width)), 1)
             if width > 1:
                 yield Split(last, width, "exact", f"{last}0", f"{last}1")
                 lanes.append(f"{last}1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tadc.passes.gpu.schedule import variants_with_costs
+from tadc.passes.gpu.schedule import tiles_of
 from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
@@ -19,7 +19,7 @@ class ThreadCost:
 
     def cost(self, item: Map, function: MapFunction) -> Cost:
         """What a map costs: all of it, or an element where sizes are not known."""
-        cost, _ = variants_with_costs(self.gpu, item, function)[0]
+        cost, _ = tiles_of(self.gpu, item, function)
         known = all(size.is_constant for size in item.extents)
         return cost + (self.gpu.launch if known else 0), 0
 

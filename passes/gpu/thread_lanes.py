@@ -8,7 +8,7 @@ from math import gcd
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.caches import element_bytes
 from tadc.passes.nest.tile import LANE, Copy, Tile, at

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 
 from tadc.lattice.affine import Affine
+from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, unknown_strides
-from tadc.passes.gpu.plan import Along, TilePlan
 from tadc.passes.gpu.thread_costs import lines, stored_at, warp_over
-from tadc.passes.gpu.thread_plans import is_known
+from tadc.passes.gpu.thread_tiles import is_known
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.terms.costs import UNKNOWN
@@ -44,42 +43,21 @@ Spans = tuple[tuple[int, int], ...]
 """Of what a block reads of a tensor, the elements along each dimension and the distance between two."""
 
 
-@dataclass(frozen=True)
-class _Tile:
-    """A candidate: the elements of a block along two indices, and the steps of a block of steps."""
-
-    fast: str
-    slow: str
-    along: Mapping[str, Along]
-    steps: Mapping[str, int]
-
-    @cached_property
-    def threads(self) -> int:
-        return math.prod(one.threads for one in self.along.values())
-
-    @cached_property
-    def results(self) -> int:
-        return self.copies(frozenset(self.along))
-
-    def copies(self, names: frozenset[str]) -> int:
-        return math.prod(one.copies for name, one in self.along.items() if name in names)
-
-
 def extent_or_open(accesses: Accesses, name: str) -> int:
     """The values of an index of a map; `UNKNOWN` where they are not known."""
     return accesses.extent(name) if is_known(accesses, name) else UNKNOWN
 
 
-def tile_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
-    """The plans with shared memory that fit, with their costs for the whole map."""
+def block_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile]]:
+    """The tiles with shared memory that fit, with their costs for the whole map."""
     for loop in accesses.body.inner:
         if not loop.binders or not loop.direct or math.prod(loop.trips) < STEPS[0]:
             continue
         choice = _Choice(gpu, accesses, loop)
         for tile in choice.tiles():
-            plan = choice.plan(tile)
-            if plan is not None:
-                yield plan
+            found = choice.copied(tile)
+            if found is not None:
+                yield found
 
 
 class _Choice:
@@ -111,7 +89,7 @@ class _Choice:
             self.inner[name] = max(range.extent.constant, 1)
         return True
 
-    def tiles(self) -> Iterator[_Tile]:
+    def tiles(self) -> Iterator[BlockTile]:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
@@ -128,7 +106,7 @@ class _Choice:
 
     def with_steps(
         self, fast: str, slow: str, shape: tuple[int, int], copies: tuple[int, int]
-    ) -> Iterator[_Tile]:
+    ) -> Iterator[BlockTile]:
         """The candidates of one shape."""
         along: dict[str, Along] = {}
         for name, threads, count in zip((fast, slow), shape, copies, strict=True):
@@ -137,7 +115,7 @@ class _Choice:
                 return
             along[name] = Along(threads, count, math.gcd(count, self.runs[name]))
         for steps in self.all_steps:
-            yield _Tile(fast, slow, along, dict(zip(self.loop.binders, steps, strict=True)))
+            yield BlockTile(along, self.loop.fold, dict(zip(self.loop.binders, steps, strict=True)))
 
     def run(self, name: str) -> int:
         """How many consecutive elements a thread may have: vectors of shared memory are aligned then."""
@@ -151,8 +129,8 @@ class _Choice:
                     return 1
         return most
 
-    def plan(self, tile: _Tile) -> tuple[float, TilePlan] | None:
-        """The plan and its cost; None where it does not fit, or nothing is worth copying."""
+    def copied(self, tile: BlockTile) -> tuple[float, BlockTile] | None:
+        """The tile and its cost; None where it does not fit, or nothing is worth copying."""
         ranges = {name: one.extent for name, one in tile.along.items()}
         ranges |= {name: count for name, count in tile.steps.items() if count > 1}
         ranges |= self.inner
@@ -172,14 +150,11 @@ class _Choice:
         held = self.resident(tile, staged, used)
         if not held:
             return None
-        index = {name: n for n, name in enumerate(self.accesses.names)}
-        fast, slow = ((index[name], tile.along[name]) for name in (tile.fast, tile.slow))
-        steps = tuple(tile.steps[name] for name in self.loop.binders)
-        plan = TilePlan(fast, slow, self.loop.fold, steps, frozenset(staged))
+        found = replace(tile, staged=frozenset(staged))
         # Blocks wait at barriers: others are to run meanwhile.
-        return self.cost(tile, staged) * max(1.0, self.gpu.enough / held) ** 0.5, plan
+        return self.cost(tile, staged) * max(1.0, self.gpu.enough / held) ** 0.5, found
 
-    def resident(self, tile: _Tile, staged: Mapping[str, Spans], shared: int) -> int:
+    def resident(self, tile: BlockTile, staged: Mapping[str, Spans], shared: int) -> int:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
@@ -188,7 +163,7 @@ class _Choice:
             return 0
         return resident(self.gpu, tile.threads, needed, shared)
 
-    def for_sizes(self, tile: _Tile, staged: Mapping[str, Spans]) -> int:
+    def for_sizes(self, tile: BlockTile, staged: Mapping[str, Spans]) -> int:
         """Registers for addresses and guards where sizes are not known; what does not fit spills."""
         needed = registers_of_sizes(self.gpu, self.accesses)
         if not needed:
@@ -213,7 +188,7 @@ class _Choice:
             self.known_spans[key] = spans_of(self.gpu, forms, ranges, self.bytes[read.name]) or ()
         return self.known_spans[key]
 
-    def is_shared(self, read: Read, tile: _Tile) -> bool:
+    def is_shared(self, read: Read, tile: BlockTile) -> bool:
         """Whether threads of a block read the same elements, at other times or by other threads."""
         own = set(self.loop.binders)
         if not read.names & own:
@@ -224,7 +199,7 @@ class _Choice:
 
     # -- costs ----------------------------------------------------------------------------------
 
-    def cost(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
+    def cost(self, tile: BlockTile, staged: Mapping[str, Spans]) -> float:
         """The cost of the whole map."""
         rounds = math.prod(
             -(-trips // tile.steps[name])
@@ -243,7 +218,7 @@ class _Choice:
         least = self.gpu.busy / min(4, tile.results)
         return one * max(blocks * tile.threads, least)
 
-    def copying(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
+    def copying(self, tile: BlockTile, staged: Mapping[str, Spans]) -> float:
         """The cost of a block of steps before any is combined."""
         total = 2 * self.gpu.barrier
         for name, box in staged.items():
@@ -255,7 +230,7 @@ class _Choice:
             total += loads * (2 + self.gpu.find + self.gpu.access * (touched + 2))
         return total
 
-    def combining(self, loop: Loop, tile: _Tile, staged: Mapping[str, Spans]) -> float:
+    def combining(self, loop: Loop, tile: BlockTile, staged: Mapping[str, Spans]) -> float:
         """The cost of one step of a loop."""
         total = sum(self.gpu.cost(o.name) * tile.copies(o.names) for o in loop.operations)
         for read in loop.reads:
@@ -274,15 +249,15 @@ class _Choice:
         moving = bool(loop.bounds & set(tile.along))
         return total * (2.5 if moving else 1.0) + self.gpu.step / 4
 
-    def lines(self, read: Read, tile: _Tile, each: int) -> float:
+    def lines(self, read: Read, tile: BlockTile, each: int) -> float:
         """The lines that a warp of a tile touches with one load."""
-        shape = tile.fast, tile.slow, *((one.threads, one.run) for one in tile.along.values())
+        shape = *tile.along, *((one.threads, one.run) for one in tile.along.values())
         key = read.name, shape
         if key not in self.known_lines:
             if shape not in self.known_warps:
                 runs = {name: one.run for name, one in tile.along.items()}
                 extents = {name: one.threads * one.run for name, one in tile.along.items()}
-                self.known_warps[shape] = warp_over(self.gpu, [tile.slow, tile.fast], extents, runs)
+                self.known_warps[shape] = warp_over(self.gpu, [*tile.along][::-1], extents, runs)
             self.known_lines[key] = lines(self.gpu, read, self.known_warps[shape], each)
         return self.known_lines[key]
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.gpu.boxes import padded, spans_of
-from tadc.passes.gpu.plan import Along, TilePlan
 from tadc.passes.gpu.thread_costs import BodyCosts, warp_over
 from tadc.passes.gpu.tile_choice import extent_or_open
 from tadc.passes.maps.machine import Gpu
@@ -30,17 +30,17 @@ LEAST = LANES
 """An index of fewer values is not worth a tile."""
 
 
-def transposing_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
-    """The plans for each index that something is read along, with their costs for the whole map."""
+def transposing_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile]]:
+    """The tiles for each index that something is read along, with their costs for the whole map."""
     if accesses.body.inner or len(accesses.names) < 2:
         return
     fast = accesses.names[-1]
     for slow in accesses.names[:-1]:
         transposed = [read for read in accesses.body.reads if is_transposed(read, fast, slow)]
         if transposed and min(extent_or_open(accesses, fast), extent_or_open(accesses, slow)) >= LEAST:
-            plan = _plan(gpu, accesses, fast, slow, transposed)
-            if plan is not None:
-                yield plan
+            tile = _tile(gpu, accesses, fast, slow, transposed)
+            if tile is not None:
+                yield tile
 
 
 def is_transposed(read: Read, fast: str, slow: str) -> bool:
@@ -49,10 +49,10 @@ def is_transposed(read: Read, fast: str, slow: str) -> bool:
     return read.strides.get(slow, 0) in (1, -1) and step is not None and abs(step) > 1
 
 
-def _plan(
+def _tile(
     gpu: Gpu, accesses: Accesses, fast: str, slow: str, transposed: list[Read]
-) -> tuple[float, TilePlan] | None:
-    """The plan, and its cost; None where shared memory does not hold the tiles."""
+) -> tuple[float, BlockTile] | None:
+    """The tile, and its cost; None where shared memory does not hold the tiles."""
     own = {fast: Along(TILE, 1), slow: Along(SLOW, -(-min(extent_or_open(accesses, slow), TILE) // SLOW))}
     ranges = {name: along.extent for name, along in own.items()}
     used = 0
@@ -64,9 +64,7 @@ def _plan(
         used += math.prod(padded(gpu, [n for n, _ in spans], False, 1)) * each
     if used > gpu.static_shared:
         return None
-    index = {name: n for n, name in enumerate(accesses.names)}
-    staged = frozenset(read.name for read in transposed)
-    plan = TilePlan((index[fast], own[fast]), (index[slow], own[slow]), None, (), staged)
+    tile = BlockTile(own, staged=frozenset(read.name for read in transposed))
     copies = own[slow].copies
     extents = {name: extent_or_open(accesses, name) for name in accesses.names}
     all_reads = BodyCosts(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
@@ -74,4 +72,4 @@ def _plan(
     cost += 2 * gpu.barrier + len(transposed) * copies * (2 + gpu.find + 3 * gpu.access)
     tiles = math.prod(-(-extents[name] // ranges.get(name, 1)) for name in accesses.names)
     # A thread with several independent elements needs fewer others beside it.
-    return cost * max(tiles * plan.block, gpu.busy / min(4, copies)), plan
+    return cost * max(tiles * tile.threads, gpu.busy / min(4, copies)), tile

@@ -45,6 +45,7 @@ from tadc.passes.schedule.reduction_parts import with_parts
 from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import Division
+from tadc.passes.schedule.tile_loops import Within, divided
 from tadc.passes.schedule.tiling import Tiling
 
 FEW_COPIES, FEW_STEPS = 4, 5
@@ -176,12 +177,9 @@ class _Steps:
 
     def leap(self, index: str, leap: Leap) -> None:
         """The innermost loop of a reduction takes steps a vector apart one after the other, written out."""
-        block, width = self.fresh(index), self.tiling.width
-        inside, steps, lane = (self.fresh(index) for _ in range(3))
-        self.steps += [
-            Split(index, width * leap.steps, "clip", block, inside),
-            Split(inside, width, "exact", steps, lane),
-        ]
+        inner: Within = ("unroll", leap.steps), ("", self.tiling.width)
+        splits, ((_, block), (_, steps), (_, lane)) = divided(self.fresh, index, "", inner, "clip")
+        self.steps += splits
         if leap.parts > 1:
             turns, part = self.fresh(index), self.fresh(index)
             self.steps += [Split(lane, leap.parts, "exact", turns, part), Bind("jam", (part,))]
@@ -195,16 +193,10 @@ class _Steps:
             return
         fold = next(let.value for let in self.map.body.all_lets() if tiling.fold in let.names)
         assert isinstance(fold, Fold)
-        index = fold.indices[-1]
-        outer, lane = self.fresh(index), self.fresh(index)
-        self.steps.append(Split(index, tiling.width * tiling.parts, "clip", outer, lane))
-        if tiling.parts > 1:
-            part, inner = self.fresh(index), self.fresh(index)
-            self.steps += [Split(lane, tiling.width, "exact", part, inner)]
-            # Lanes around copies: these are joined first, as vectors.
-            self.steps += [Bind("lane", (inner,)), Bind("jam", (part,))]
-        else:
-            self.steps.append(Bind("lane", (lane,)))
+        inner: Within = ("jam", tiling.parts), ("lane", tiling.width)
+        splits, (_, *inside) = divided(self.fresh, fold.indices[-1], "", inner, "clip")
+        # Lanes around copies: these are joined first, as vectors.
+        self.steps += [*splits, *(Bind(kind, (name,)) for kind, name in reversed(inside) if kind)]
 
     def short(self, value: object) -> str | None:
         """The innermost index of a reduction whose steps are few, and as many for all points of a tile."""
@@ -243,17 +235,13 @@ class _Steps:
 
     def tiles(self, index: str, loops: _Loops, tail: Tail) -> None:
         """Tiles of a loop of an index, of copies and lanes."""
-        tiling, tile = self.tiling, self.tiling.extent(index)
-        outer, inner = self.fresh(index), self.fresh(index)
-        self.steps.append(Split(loops.tile, tile, tail, outer, inner))
-        loops.tile = outer
-        if index != tiling.lanes:
-            loops.copies = inner
-        elif tile == tiling.width:
-            loops.lane = inner
-        else:
-            loops.copies, loops.lane = self.fresh(index), self.fresh(index)
-            self.steps.append(Split(inner, tiling.width, "exact", loops.copies, loops.lane))
+        tiling = self.tiling
+        width = tiling.width if index == tiling.lanes else 1
+        inner: Within = ("jam", tiling.blocks.get(index, 1)), ("lane", width)
+        splits, ((_, outer), *inside) = divided(self.fresh, index, "", inner, tail, loops.tile)
+        names = {kind: name for kind, name in inside}
+        self.steps += splits
+        loops.tile, loops.copies, loops.lane = outer, names.get("jam", ""), names.get("lane", "")
 
     def tail(self, index: str, tile: int) -> Tail:
         """What is done where tiles do not fit."""

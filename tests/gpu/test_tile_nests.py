@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.steps_of_threads import steps_of_tile_plan
+from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.maps.map import Load
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest_reader import read_nest
@@ -20,24 +19,24 @@ from tests.nest.programs import maps_of_program
 
 MATMUL = "a: f32[7, 6]\nb: f32[6, 11]\nc[i, j] = sum{k} (a[i, k] * b[k, j])"
 TRANSPOSE = "x: f32[5, 3, 9]\ny[i: 9, k: 3, j: 5] = 2*x[j, k, i]"
-PLANS = {
-    "run": (MATMUL, TilePlan((1, Along(2, 4, 2)), (0, Along(2, 2)), "fold", (4,), frozenset())),
-    "columns": (MATMUL, TilePlan((0, Along(4, 1)), (1, Along(2, 4, 4)), "fold", (3,), frozenset())),
-    "transpose": (TRANSPOSE, TilePlan((2, Along(4, 1)), (0, Along(2, 2)), None, (), frozenset())),
-    "row": (TRANSPOSE, TilePlan((2, Along(4, 2)), None, None, (), frozenset())),
+TILES = {
+    "run": (MATMUL, {"j": Along(2, 4, 2), "i": Along(2, 2)}, 4),
+    "columns": (MATMUL, {"i": Along(4, 1), "j": Along(2, 4, 4)}, 3),
+    "transpose": (TRANSPOSE, {"j": Along(4, 1), "i": Along(2, 2)}, 0),
+    "row": (TRANSPOSE, {"j": Along(4, 2)}, 0),
 }
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", TILES)
 def test_nests_of_tiles(name: str) -> None:
-    text, plan = PLANS[name]
+    text, along, steps = TILES[name]
     function = maps_of_program(text, "value")
     (item,) = function.maps
-    over = item.body.lets[0].names[0] if plan.over else None
+    over = item.body.lets[0].names[0] if steps else None
     staged = frozenset(let.names[0] for let in item.body.all_lets() if isinstance(let.value, Load))
-    plan = TilePlan(plan.fast, plan.slow, over, plan.steps, staged)
+    tile = BlockTile(along, over, {"k": steps}, staged)
     plain = plain_nest(function, item)
-    nest = apply_steps(plain, steps_of_tile_plan(item, function, plan))
+    nest = apply_steps(plain, tile.steps_of(item, function))
     assert verify(nest) == []
     assert read_nest(nest_text(nest)) == nest
     numbers = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Which plans maps get on a GPU, and which of them are fused there; no code is made."""
+"""Which tiles maps get on a GPU, and which of them are fused there; no code is made."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
+from tadc.passes.gpu.block_tiles import BlockTile
 from tadc.passes.gpu.boxes import most_between, spans_of
-from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan, Variant
-from tadc.passes.gpu.schedule import variants_with_costs
+from tadc.passes.gpu.schedule import Variant, tiles_of
 from tadc.passes.gpu.thread_fusion import ThreadCost
+from tadc.passes.gpu.thread_tiles import ThreadTile
 from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
@@ -26,10 +27,10 @@ N, M = Affine.var("N"), Affine.var("M")
 
 
 def chosen(text: str) -> tuple[Map, list[Variant]]:
-    """The one map of a program, and its plans."""
+    """The one map of a program, and its tiles."""
     function = maps_of_program(text, "value")
     (item,) = function.maps
-    return item, [variant for _, variant in variants_with_costs(GPU, item, function)]
+    return item, tiles_of(GPU, item, function)[1]
 
 
 def names_of(item: Map, kind: type[Fold | Load]) -> list[str]:
@@ -37,66 +38,66 @@ def names_of(item: Map, kind: type[Fold | Load]) -> list[str]:
     return [let.names[0] for let in item.body.all_lets() if isinstance(let.value, kind)]
 
 
-def only(variants: list[Variant]) -> Plan:
-    """The plan of a map that has one, for all sizes."""
-    (variant,) = variants
-    assert not variant.when
-    assert variant.plan is not None
-    return variant.plan
+def only(variants: list[Variant]) -> ThreadTile | BlockTile:
+    """The tile of a map that has one, for all sizes."""
+    ((tile, when),) = variants
+    assert not when
+    return tile
 
 
 def test_both_factors_of_a_product_go_through_shared_memory() -> None:
-    """A plan has the names of the fold and of the loads."""
+    """A tile has the names of the fold and of the loads."""
     text = "a: f32[2048, 2048]; b: f32[2048, 2048]; c[i, j] = sum{k} (a[i, k] * b[k, j])"
     item, variants = chosen(text)
-    plan = only(variants)
-    assert isinstance(plan, TilePlan)
-    assert [plan.over] == names_of(item, Fold)
-    assert plan.staged == frozenset(names_of(item, Load))
+    tile = only(variants)
+    assert isinstance(tile, BlockTile)
+    assert [tile.over] == names_of(item, Fold)
+    assert tile.staged == frozenset(names_of(item, Load))
 
 
 @pytest.mark.parametrize("exponent", [1, 2])
 def test_few_long_sums_have_a_block_each(exponent: int) -> None:
     """The threads along each index of a fold are by its name."""
     item, variants = chosen(f"x: f32[150, 10000]; s[i] = sum{{j}} (x[i, j]**{exponent})")
-    plan = only(variants)
-    assert isinstance(plan, GroupPlan)
+    tile = only(variants)
+    assert isinstance(tile, ThreadTile)
     (fold,) = names_of(item, Fold)
-    assert plan.lanes == {fold: (plan.size,)}
-    assert plan.size > GPU.warp
+    assert tile.lanes == {fold: (tile.size,)}
+    assert tile.size > GPU.warp
 
 
 def test_only_what_is_read_across_is_copied() -> None:
     """Of two loads the transposed one."""
     item, variants = chosen("x: f32[2000, 2000]; y[i, j] = 2 * x[j, i] + x[i, j]")
-    plan = only(variants)
-    assert isinstance(plan, TilePlan)
-    assert plan.over is None
+    tile = only(variants)
+    assert isinstance(tile, BlockTile)
+    assert tile.over is None
     (across,) = (
         let.names[0]
         for let in item.body.lets
         if isinstance(let.value, Load) and let.value.at == tuple(map(Affine.var, reversed(item.indices)))
     )
-    assert plan.staged == {across}
+    assert tile.staged == {across}
 
 
 def test_conditions_are_over_sizes() -> None:
     """A block an element for few long sums, a warp for others, and a thread for short ones."""
     _, variants = chosen("x: f32[N, M]; s[i] = sum{j} (x[i, j])")
     block, warp, thread = variants
-    assert isinstance(block.plan, GroupPlan)
-    assert isinstance(warp.plan, GroupPlan)
-    assert isinstance(thread.plan, ThreadPlan)
-    assert [test.extents for test in block.when] == [(N,), (M,)]
-    assert warp.when == (Condition((M,), least=64),)
-    assert not thread.when
+    sizes = [tile.size for tile, _ in (block, warp, thread) if isinstance(tile, ThreadTile)]
+    assert sizes == [256, sizes[1], 1]
+    assert 1 < sizes[1] <= GPU.warp
+    assert [test.extents for test in block[1]] == [(N,), (M,)]
+    assert warp[1] == (Condition((M,), least=64),)
+    assert not thread[1]
 
 
 def test_elements_in_the_order_of_memory_need_no_index() -> None:
     """Reads at the own place of tensors of the same shape alone."""
-    assert only(chosen("x: f32[N, M]; y[i, j] = exp(x[i, j])")[1]) == ThreadPlan((0, 1), {}, 4, flat=True)
+    item, variants = chosen("x: f32[N, M]; y[i, j] = exp(x[i, j])")
+    assert only(variants) == ThreadTile(item.indices, width=4, flat=True)
     _, variants = chosen("x: f32[N, M]; y[i, j] = x[i, j] + i")
-    assert not any(isinstance(v.plan, ThreadPlan) and v.plan.flat for v in variants)
+    assert not any(isinstance(tile, ThreadTile) and tile.flat for tile, _ in variants)
 
 
 def unfused(text: str) -> MapFunction:

@@ -1,0 +1,314 @@
+"""The ways to lay the elements of a map over threads, a tile to each or to a group, and their costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import permutations
+
+from tadc.lattice.affine import Affine
+from tadc.passes.gpu.groups import lanes_along, sharing
+from tadc.passes.gpu.occupancy import BLOCK_SIZE, block_of, registers, resident
+from tadc.passes.gpu.thread_costs import BodyCosts, shares_of_windows, warp_over
+from tadc.passes.maps.blocks import names_in
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load, Map, MapFunction
+from tadc.passes.maps.size_tests import Condition
+from tadc.passes.nest.steps import Bind, Flatten, InBlocks, Split, Step
+from tadc.passes.schedule.accesses import GUARD, Accesses, Loop, Read
+from tadc.passes.schedule.search import VECTORS
+from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
+from tadc.passes.terms.costs import LARGE, WRITTEN_OUT
+
+COPIES = (1, 2, 4, 8)
+
+FEW_COPIES = WRITTEN_OUT
+"""The most elements of a thread along an index where it only shares what it reads, and adds nothing up."""
+
+MOST_COPIES = 16
+"""The most elements of a thread: more do not fit in its registers."""
+
+MOST_CODE = 400
+"""The most operations that the code of a thread has."""
+
+LONG = 64
+"""A reduction of fewer elements is not worth a warp."""
+
+
+@dataclass(frozen=True)
+class ThreadTile:
+    """A thread, or a group of `size`, computes a tile of elements: `copies` along indices, a vector of
+    `width` along the fastest.
+
+    Along the last index of `order` consecutive tiles are. What is not in `order` has all of its values in a
+    tile. `lanes` says how the threads of a group share each reduction. They are consecutive, but those
+    `in_columns`: then a block has a tile for each thread of a warp, and each of its warps takes a part of all
+    of them. Where all that is read lies as the elements do, they may be `flat`: vectors in the order of
+    memory, whatever rows they are of.
+    """
+
+    order: tuple[str, ...]
+    copies: Mapping[str, int] = field(default_factory=dict[str, int])
+    width: int = 1
+    block: int = BLOCK_SIZE
+    flat: bool = False
+    size: int = 1
+    lanes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    in_columns: bool = False
+
+    def extent(self, index: str) -> int:
+        """The elements of a tile along an index."""
+        vector = self.width if self.order and index == self.order[-1] else 1
+        return self.copies.get(index, 1) * vector
+
+    def threads(self, extents: Mapping[str, int]) -> int:
+        """The threads for all elements."""
+        if self.flat:
+            return math.prod(extents.values()) // self.width
+        return self.size * math.prod(-(-n // self.extent(name)) for name, n in extents.items())
+
+    def steps_of(self, item: Map, function: MapFunction, warp: int) -> tuple[Step, ...]:
+        """The steps that it is."""
+        fresh = names_in(item, function.sizes)
+        if self.flat:
+            fresh.taken |= function.tensors().keys()
+            index = fresh.new("n")
+            outer, lane = fresh.part(index), fresh.part(index)
+            split = Split(index, self.width, "branch", outer, lane)
+            return (
+                Flatten(index),
+                split,
+                Bind("lane", (lane,)),
+                Bind("grid", (outer,)),
+                InBlocks(self.block),
+            )
+        splits, loops = list[Step](), Loops()
+        for index in self.order:
+            vector = self.width if index == self.order[-1] else 1
+            inner: Within = ("jam", self.copies.get(index, 1)), ("lane", vector)
+            made, found = divided(fresh.part, index, "grid", inner, "guard" if vector == 1 else "exact")
+            splits, loops = [*splits, *made], [*loops, *found]
+        loops.extend(("jam", index) for index in item.indices if index not in self.order)
+        shared = sharing(item.body, self.lanes, 0 if self.in_columns else warp, fresh)
+        return (*splits, *in_order(loops), *shared, InBlocks(self.block))
+
+    def fits(self, sizes: Mapping[str, Affine]) -> tuple[Condition, ...]:
+        """What must hold of sizes that are not known, so that tiles fit."""
+        found: list[Condition] = []
+        if self.flat:
+            return ()
+        for index, size in sizes.items():
+            extent = self.extent(index)
+            if extent > 1 and not size.is_constant:
+                found.append(Condition((size,), least=extent))
+                if self.width > 1 and index == self.order[-1]:
+                    found.append(Condition((size.mod(self.width),), most=0))
+        return tuple(found)
+
+    # -- costs -----------------------------------------------------------------------------------
+
+    def cost(self, gpu: Gpu, accesses: Accesses) -> float:
+        """The cost of a map, or of an element where extents are not known."""
+        if not all(is_known(accesses, name) for name in accesses.names):
+            return self.of_element(gpu, accesses)
+        extents = {name: accesses.extent(name) for name in accesses.names}
+        threads = replace(self, flat=False).threads(extents)
+        return self.of_thread(gpu, accesses) * max(threads, gpu.busy)
+
+    def of_element(self, gpu: Gpu, accesses: Accesses) -> float:
+        """The cost of an element, by all of its threads."""
+        return self.of_thread(gpu, accesses) * self.size / math.prod(map(self.extent, accesses.names))
+
+    def of_thread(self, gpu: Gpu, accesses: Accesses) -> float:
+        """The cost of one thread."""
+        tile = {name: self.extent(name) for name in accesses.names if self.extent(name) > 1}
+        if self.size > 1 and not self.in_columns:
+            warp = [dict.fromkeys(accesses.names, 0)] * gpu.warp
+        else:
+            extents = {name: accesses.extent(name) for name in accesses.names}
+            warp = warp_over(gpu, self.order, extents, tile)
+        vector = self.order[-1] if self.width > 1 else None
+        return BodyCosts(gpu, accesses, warp, tile, vector, self.lanes, self.in_columns).thread()
+
+    def with_block(self, gpu: Gpu, extents: Mapping[str, int]) -> ThreadTile:
+        """The tile with blocks that are small enough for all multiprocessors to have some."""
+        if self.in_columns:
+            return self
+        return replace(self, block=max(self.size, block_of(gpu, self.threads(extents), self.block)))
+
+
+def thread_tiles(accesses: Accesses) -> Iterator[ThreadTile]:
+    """All ways to give an element or a tile to a thread."""
+    if not accesses.names:
+        yield ThreadTile(())
+        return
+    most = _most_copies(accesses)
+    moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
+    for order in orders(accesses):
+        widths = [width for width in VECTORS if width == 1 or can_be_vector(accesses, order[-1], width)]
+        yield from (ThreadTile(order, {}, width) for width in widths)
+        free = [name for name in accesses.names if name not in moving and name != order[-1]]
+        for width in widths:
+            for index in free:
+                if not accesses.body.inner and not _shares(accesses, index):
+                    continue
+                counts = {*COPIES[1:], small(accesses, index)} if accesses.body.inner else {2, FEW_COPIES}
+                for count in sorted(counts):
+                    if 1 < count and count * width <= most and _divides(accesses, index, count):
+                        yield ThreadTile(order, {index: count}, width)
+
+
+def _most_copies(accesses: Accesses) -> int:
+    """The most elements of a thread."""
+    return max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
+
+
+def _shares(accesses: Accesses, name: str) -> bool:
+    """Whether elements along an index read the same: what does not move with it, or windows that overlap."""
+    if any(name not in read.names for read in accesses.body.reads):
+        return True
+    shares = shares_of_windows(accesses, accesses.body.reads, {name: FEW_COPIES})
+    return any(share < 1 for share in shares.values())
+
+
+def is_flat(accesses: Accesses) -> bool:
+    """Whether an element depends on those at its own place, in tensors of the same shape, and on no index."""
+    place = tuple(Affine.var(name) for name in accesses.names)
+    for let in accesses.map.body.lets:
+        match let.value:
+            case Choice() | Fold() | IndexNumber():
+                return False
+            case Load(tensor=tensor, at=at):
+                if at and (at != place or accesses.tensors[tensor].shape != accesses.map.extents):
+                    return False
+            case _:
+                pass
+    return True
+
+
+def orders(accesses: Accesses) -> Iterator[tuple[str, ...]]:
+    """The row-major order, and those with another index fastest; all of them for few indices."""
+    own = tuple(accesses.names)
+    if len(own) <= 3:
+        yield from permutations(own)
+        return
+    for index in reversed(own):
+        yield (*(name for name in own if name != index), index)
+
+
+def _divides(accesses: Accesses, index: str, count: int) -> bool:
+    """Whether a known extent holds enough tiles, and not much is computed twice."""
+    if not is_known(accesses, index):
+        return True
+    extent = accesses.extent(index)
+    return extent >= count and -(-extent // count) * count <= extent * 1.1
+
+
+def can_be_vector(accesses: Accesses, name: str, width: int) -> bool:
+    """Whether every read is one aligned vector of an index, the last one, or does not move with it."""
+    guards = (o.name == GUARD for loop in accesses.body.below() for o in loop.operations)
+    if name != accesses.names[-1] or accesses.widest * width > 16 or any(guards):
+        return False
+    if any(name in loop.domain for loop in accesses.body.below()):
+        return False
+    extent = accesses.ranges[name]
+    if extent is None or (extent.extent.is_constant and extent.extent.constant % width):
+        return False
+    if len(accesses.names) > 1 and not extent.extent.is_constant:
+        # Where rows start is not known to be aligned.
+        return False
+    for loop in accesses.body.below():
+        for read in loop.reads:
+            strides = dict(read.strides)
+            if not read.direct or strides.pop(name, 0) not in (0, 1):
+                return False
+            if name in read.strides and not _is_aligned(accesses, read, strides, width):
+                return False
+    return True
+
+
+def _is_aligned(accesses: Accesses, read: Read, strides: Mapping[str, int | None], width: int) -> bool:
+    """Whether a read starts at a multiple of the width, where its vector index does."""
+    shape = [size.constant if size.is_constant else -1 for size in accesses.tensors[read.tensor].shape]
+    if len(shape) > 1 and (shape[-1] < 0 or shape[-1] % width):
+        return False
+    forms = accesses.place(read)
+    if any(form.variables - frozenset(accesses.ranges) for form in forms):
+        return False
+    start = 0
+    for form, size in zip(forms, shape, strict=True):
+        start = start * abs(size) + form.constant
+    return start % width == 0 and all(k is not None and k % width == 0 for k in strides.values())
+
+
+def is_known(accesses: Accesses, name: str) -> bool:
+    """Whether the number of values of an index is known."""
+    found = accesses.ranges[name]
+    return found is not None and found.extent.is_constant
+
+
+def small(accesses: Accesses, index: str) -> int:
+    """The values of an index that has no more than a thread can compute; 0 of any other."""
+    extent = accesses.extent(index)
+    return extent if is_known(accesses, index) and extent <= COPIES[-1] else 0
+
+
+# -- groups of threads -------------------------------------------------------------------------------
+
+
+def group_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[ThreadTile]:
+    """The ways to give an element a warp or a block, or all elements along an index of few values."""
+    moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
+    few = {name: small(accesses, name) for name in accesses.names if name not in moving}
+    most = _most_copies(accesses)
+    for copies in ({}, *({name: count} for name, count in few.items() if 1 < count <= most)):
+        yield from _group_tiles_of(gpu, accesses, copies)
+
+
+def _group_tiles_of(gpu: Gpu, accesses: Accesses, copies: Mapping[str, int]) -> Iterator[ThreadTile]:
+    count = math.prod(copies.values())
+    needed = registers(gpu, accesses, count, 4)
+    tile = partial(ThreadTile, copies=copies)
+    for size in (gpu.warp, BLOCK_SIZE, gpu.block):
+        block = max(size, BLOCK_SIZE)
+        if copies and block > BLOCK_SIZE:
+            # Threads of so large a block have few registers.
+            continue
+        lanes = dict(shared_folds(accesses, accesses.body, size))
+        if lanes and resident(gpu, block, needed, 0):
+            own = tuple(name for name in accesses.names if name not in copies)
+            yield tile(own, block=block, size=size, lanes=lanes)
+    if len(accesses.names) == len(copies):
+        return
+    for size in (8, 16, 32):
+        block = size * gpu.warp
+        if count * block * accesses.widest > gpu.shared_of_joins:
+            continue
+        # Threads of different elements meet, so no branch or loop may stand around.
+        lanes = {loop.fold: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
+        if lanes and resident(gpu, block, needed, 0):
+            own = (tuple(name for name in order if name not in copies) for order in orders(accesses))
+            for order in dict.fromkeys(own):
+                yield tile(order, block=block, size=size, lanes=lanes, in_columns=True)
+
+
+def shared_folds(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The outermost reductions that are long enough, with the threads along each of their indices."""
+    long = {loop.fold: lanes for loop, lanes in _long(accesses, body, size)}
+    yield from long.items()
+    for loop in body.inner:
+        if loop.fold not in long:
+            yield from shared_folds(accesses, loop, size)
+
+
+def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tuple[int, ...]]]:
+    """The reductions of a body, not those inside them, that are long enough."""
+    for loop in body.inner:
+        trips = [
+            count if is_known(accesses, name) else max(count, size * LARGE)
+            for name, count in zip(loop.binders, loop.trips, strict=True)
+        ]
+        if math.prod(trips) >= max(2 * size, LONG):
+            yield loop, lanes_along(trips, size)
