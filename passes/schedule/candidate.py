@@ -4,24 +4,119 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Loop, Read
 
 
 @dataclass(frozen=True)
+class Leap:
+    """How many steps the innermost loop of a reduction takes at once. Steps one after the other join `parts`
+    results by turns."""
+
+    steps: int
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class RowPanels:
+    """Reads that are packed for the rows of tiles, which are copies along the index `name`.
+
+    `names` are the indices whose loops are around all, `chunk` the most rows between two packings,
+    `points` the elements of a row, by read; `cost` that of packing, for a tile, `share` what it is of the
+    whole cost.
+    """
+
+    name: str
+    reads: tuple[Read, ...]
+    names: frozenset[str]
+    chunk: int
+    points: tuple[int, ...]
+    cost: float
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Reads of one reduction that are packed.
+
+    `names` are the indices whose loops are around the packing. The loops over the first `outer` binders
+    of the reduction are too, and of the next one `block` values are taken between two packings (None for
+    all). `cost` is that of packing, for a tile; `share` what it is of the whole cost.
+    """
+
+    loop: Loop
+    lane: str
+    reads: tuple[Read, ...]
+    names: frozenset[str]
+    outer: int
+    block: int | None
+    cost: float
+    share: float = 0.0
+    rows: RowPanels | None = None
+
+    @property
+    def around(self) -> frozenset[str]:
+        """The indices whose loops are around the packing for rows."""
+        return self.rows.names if self.rows else frozenset()
+
+    @property
+    def copied(self) -> frozenset[str]:
+        """The names of all reads that are packed."""
+        return frozenset(read.name for read in (*self.reads, *(self.rows.reads if self.rows else ())))
+
+    @property
+    def times(self) -> int:
+        """How often a tile is taken up."""
+        if self.block is None:
+            return 1
+        return math.prod(self.loop.trips[: self.outer]) * -(-self.loop.trips[self.outer] // self.block)
+
+
+@dataclass(frozen=True)
 class Candidate:
     """`lane` is the index of the lanes, that of the reduction `fold` if there is one, which takes `parts`
-    vectors at once; `blocks` are numbers of copies along indices, of vectors along that of the lanes."""
+    vectors at once; `blocks` are numbers of copies along indices, of vectors along that of the lanes; `leaps`
+    are by the index of a reduction.
 
-    width: int
-    lane: str
-    fold: Loop | None
-    blocks: Mapping[str, int]
+    Of one that is chosen, `order` is that of the loops, outermost first; where reads are `packed`, it starts
+    with the indices that panels depend on, those for rows before those for lanes. Those that `interleave`
+    have much code for elements that are not consecutive in memory, and for loops of few steps. Of fewer
+    values than in `least`, an index has single elements.
+    """
+
+    width: int = 1
+    lane: str = ""
+    fold: Loop | None = None
+    blocks: Mapping[str, int] = field(default_factory=dict[str, int])
     parts: int = 1
-    leaps: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many steps of some innermost binders are taken at once."""
+    leaps: Mapping[str, Leap] = field(default_factory=dict[str, Leap])
+    order: tuple[str, ...] = ()
+    packed: Panels | None = None
+    streams: bool = False
+    interleaves: bool = True
+    least: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def lanes(self) -> str | None:
+        """The index of the map that is that of the lanes."""
+        return self.lane if self.lane and self.fold is None else None
+
+    def extent(self, index: str) -> int:
+        """The elements of a tile along an index."""
+        return self.blocks.get(index, 1) * (self.width if index == self.lanes else 1)
+
+    def smaller(self, share: float) -> Candidate | None:
+        """One with less code, about this share: without panels, which are for this number of copies, or of
+        fewer copies along the index that has the most; None where there is one."""
+        if self.packed is not None:
+            return replace(self, packed=None)
+        index = max(self.blocks, key=lambda name: self.blocks[name], default=None)
+        if index is None or self.blocks[index] < 2:
+            return None
+        count = min(int(self.blocks[index] * share), self.blocks[index] - 1)
+        return replace(self, blocks={**self.blocks, index: max(count, 1)})
 
     def stride(self, read: Read) -> int | None:
         """What a lane adds to the address of a read."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cache_sets import lines_lost
-from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.leaps import parts_of, steps_of, vectors_read
-from tadc.passes.schedule.packing import Panels, is_far, packing
+from tadc.passes.schedule.leaps import steps_of, vectors_read
+from tadc.passes.schedule.packing import is_far, packing
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, limits_of
 
 MASKED = 2
@@ -154,9 +154,8 @@ class _Cost:
         leap, (whole, left) = candidate.leaps[loop.binders[-1]], steps_of(loop, candidate)
         singly = sum(self.read(read, None, loop) for read in reads)
         together = sum(self.read(read, None, loop) * vectors_read(read, loop, candidate) for read in reads)
-        at_once = leap * (once - singly - 2) + together + 2
-        parts = parts_of(loop, candidate, self.machine)
-        return whole * max(at_once, leap * latency / parts) + left * max(once, latency) + 4
+        at_once = leap.steps * (once - singly - 2) + together + 2
+        return whole * max(at_once, leap.steps * latency / leap.parts) + left * max(once, latency) + 4
 
     def read(self, read: Read, packed: Panels | None, loop: Loop) -> float:
         """The cost of what a tile reads at one read in a loop."""

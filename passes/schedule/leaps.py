@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tadc.passes.schedule.accesses import GUARD, Loop, Read
-from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.candidate import Candidate, Leap
 from tadc.passes.schedule.cpu_machine import CpuMachine
 
 VECTORS = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20)
@@ -18,15 +18,6 @@ STEPS = (2, 4, 8)
 
 FEW_LOADS = 32
 """The most vectors that a step reads for one sum alone: more code than that would save little."""
-
-
-@dataclass(frozen=True)
-class Leap:
-    """How many steps the innermost loop of a reduction takes at once. Steps one after the other join `parts`
-    results by turns."""
-
-    steps: int
-    parts: int = 1
 
 
 def leaping_candidates(
@@ -40,10 +31,12 @@ def leaping_candidates(
         if extent is not None and extent < vectors * plain.width:
             return
         for steps in STEPS:
-            leaping = {loop.binders[-1]: steps for loop in loops if loop.trips[-1] >= steps * plain.width}
-            candidate = replace(plain, blocks={plain.lane: vectors}, leaps=leaping)
-            found = leaping_loops(candidate, body)
-            fits = sum(_code(loop, candidate, machine) for loop in found) <= most
+            tile = replace(plain, blocks={plain.lane: vectors})
+            enough = [loop for loop in loops if loop.trips[-1] >= steps * plain.width]
+            leaping = {loop.binders[-1]: Leap(steps, _parts_of(loop, tile, machine)) for loop in enough}
+            candidate = replace(tile, leaps=leaping)
+            found = [loop for loop in body.below() if loop.binders and loop.binders[-1] in leaping]
+            fits = sum(_code(loop, candidate) for loop in found) <= most
             if leaping and fits and all(_fits(loop, candidate, machine) for loop in found):
                 yield candidate
 
@@ -61,17 +54,7 @@ def leap_sign(read: Read, loop: Loop, lane: str) -> int:
     return own * step if own in (1, -1) and step in (1, -1) else 0
 
 
-def leaping_loops(candidate: Candidate, body: Loop) -> list[Loop]:
-    """The loops that leap."""
-    return [loop for loop in body.below() if loop.binders and loop.binders[-1] in candidate.leaps]
-
-
-def leap_of(loop: Loop, candidate: Candidate, machine: CpuMachine) -> Leap:
-    """How such a loop leaps."""
-    return Leap(candidate.leaps[loop.binders[-1]], parts_of(loop, candidate, machine))
-
-
-def parts_of(loop: Loop, candidate: Candidate, machine: CpuMachine) -> int:
+def _parts_of(loop: Loop, candidate: Candidate, machine: CpuMachine) -> int:
     """How many results each sum has: additions that do not wait for each other are to be enough."""
     return 1 if candidate.copies(loop.result) * loop.results >= machine.latency else 2
 
@@ -81,25 +64,24 @@ def _fits(loop: Loop, candidate: Candidate, machine: CpuMachine) -> bool:
     leap, copies = candidate.leaps[loop.binders[-1]], candidate.copies(loop.result)
     same = sum(candidate.lane not in read.names for read in loop.reads)
     alone = sum(not leap_sign(read, loop, candidate.lane) for read in loop.reads)
-    if same < alone and leap * copies > FEW_LOADS:
+    if same < alone and leap.steps * copies > FEW_LOADS:
         return False
-    parts = parts_of(loop, candidate, machine)
-    return copies * loop.results * parts + leap * same + 2 <= machine.registers
+    return copies * loop.results * leap.parts + leap.steps * same + 2 <= machine.registers
 
 
-def _code(loop: Loop, candidate: Candidate, machine: CpuMachine) -> float:
+def _code(loop: Loop, candidate: Candidate) -> float:
     """The operations of the code of a loop; single steps stand in it twice where its bounds move."""
-    vectors, steps = candidate.blocks[candidate.lane], candidate.leaps[loop.binders[-1]]
+    vectors, leap = candidate.blocks[candidate.lane], candidate.leaps[loop.binders[-1]]
     operations, reads = max(len(loop.operations), 1), len(loop.reads)
     places = sum(candidate.copies(read.names) * vectors_read(read, loop, candidate) for read in loop.reads)
     single = vectors * (operations + 2 * reads) * (2 if candidate.lane in loop.bounds or loop.domain else 1)
-    at_once = 2 * places + steps * reads + vectors * steps * operations
-    return parts_of(loop, candidate, machine) * (at_once + single)
+    at_once = 2 * places + leap.steps * (reads + vectors * operations)
+    return leap.parts * (at_once + single)
 
 
 def steps_of(loop: Loop, candidate: Candidate) -> tuple[float, float]:
     """How often a leaping loop takes all its steps at once, and how many steps are left."""
-    trips, at_once = loop.trips[-1], candidate.leaps[loop.binders[-1]] * candidate.width
+    trips, at_once = loop.trips[-1], candidate.leaps[loop.binders[-1]].steps * candidate.width
     around, left = math.prod(loop.trips[:-1]), float(trips % at_once)
     if candidate.lane in loop.bounds:
         # Before and after what all points of a tile have, under masks.
@@ -109,7 +91,7 @@ def steps_of(loop: Loop, candidate: Candidate) -> tuple[float, float]:
 
 def vectors_read(read: Read, loop: Loop, candidate: Candidate) -> float:
     """How often what a read has for one step is read for all steps at once."""
-    leap, copies = candidate.leaps[loop.binders[-1]], candidate.copies(read.names)
+    leap, copies = candidate.leaps[loop.binders[-1]].steps, candidate.copies(read.names)
     if leap_sign(read, loop, candidate.lane):
         return 1 + (leap - 1) / copies
     return leap if loop.binders[-1] in read.names else 1

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import permutations, product
 
 from tadc.passes.schedule.accesses import Accesses
-from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.packing import Panels
 from tadc.passes.terms.costs import ORDERED
 
 GAIN = 0.75

@@ -21,7 +21,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read
 from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
-from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.candidate import Candidate, Panels, RowPanels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.splits import WHOLE, Parts
 from tadc.passes.terms.index_ranges import span_of
@@ -37,61 +37,6 @@ LEAST_REUSE = 3
 
 LEAST_REUSE_NEAR = 16
 """So often one at least that is packed for its alignment alone."""
-
-
-@dataclass(frozen=True)
-class RowPanels:
-    """Reads that are packed for the rows of tiles, which are copies along the index `name`.
-
-    `names` are the indices whose loops are around all, `chunk` the most rows between two packings,
-    `points` the elements of a row, by read; `cost` that of packing, for a tile, `share` what it is of the
-    whole cost.
-    """
-
-    name: str
-    reads: tuple[Read, ...]
-    names: frozenset[str]
-    chunk: int
-    points: tuple[int, ...]
-    cost: float
-    share: float = 0.0
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Reads of one reduction that are packed.
-
-    `names` are the indices whose loops are around the packing. The loops over the first `outer` binders
-    of the reduction are too, and of the next one `block` values are taken between two packings (None for
-    all). `cost` is that of packing, for a tile; `share` what it is of the whole cost.
-    """
-
-    loop: Loop
-    lane: str
-    reads: tuple[Read, ...]
-    names: frozenset[str]
-    outer: int
-    block: int | None
-    cost: float
-    share: float = 0.0
-    rows: RowPanels | None = None
-
-    @property
-    def around(self) -> frozenset[str]:
-        """The indices whose loops are around the packing for rows."""
-        return self.rows.names if self.rows else frozenset()
-
-    @property
-    def copied(self) -> frozenset[str]:
-        """The names of all reads that are packed."""
-        return frozenset(read.name for read in (*self.reads, *(self.rows.reads if self.rows else ())))
-
-    @property
-    def times(self) -> int:
-        """How often a tile is taken up."""
-        if self.block is None:
-            return 1
-        return math.prod(self.loop.trips[: self.outer]) * -(-self.loop.trips[self.outer] // self.block)
 
 
 def along(loop: Loop, read: Read, width: int) -> str | None:

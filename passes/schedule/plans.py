@@ -14,12 +14,12 @@ from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
 from tadc.passes.nest.steps import Bind, Join, Peel, Residues, Rows, Scatter, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
+from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import MULTIPLE, Division
-from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP
 from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
 
@@ -58,7 +58,7 @@ class Plan:
 
     work: int | None
     parts: tuple[Parts, ...]
-    tiling: Tiling | None
+    tiling: Candidate | None
     axes: tuple[str, ...]
     recurrence: Recurrence | None = None
     rows: int | None = None
@@ -210,8 +210,7 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
             return None
         if _suffers(item, function, plan.parts, machine, rows):
             return None
-        tiling = replace(tiling, stays=True)
-    return replace(plan, tiling=tiling, axes=(item.indices[row],), rows=rows)
+    return replace(plan, axes=(item.indices[row],), rows=rows)
 
 
 def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:

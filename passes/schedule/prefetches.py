@@ -19,16 +19,18 @@ from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import Block, Fold, Load, Map, MapFunction
 from tadc.passes.nest.steps import Ahead
 from tadc.passes.schedule.accesses import blocks_of, shape_bytes
+from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import LEAST_STEPS
-from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.terms.costs import ELEMENT
 
 LEAST_COPIES = 16
 """Nor are bodies of fewer copies."""
 
 
-def reads_ahead(item: Map, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> Mapping[str, Ahead]:
+def reads_ahead(
+    item: Map, function: MapFunction, tiling: Candidate, machine: CpuMachine
+) -> Mapping[str, Ahead]:
     """How reads ask for what the next tile reads, by their names."""
     anywhere = _from_anywhere(item.body, function, tiling, machine)
     found: dict[str, Ahead] = {name: "places" for name in anywhere}
@@ -39,7 +41,9 @@ def reads_ahead(item: Map, function: MapFunction, tiling: Tiling, machine: CpuMa
     return found
 
 
-def _from_anywhere(block: Block, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> Iterator[str]:
+def _from_anywhere(
+    block: Block, function: MapFunction, tiling: Candidate, machine: CpuMachine
+) -> Iterator[str]:
     """The reads of reductions, but for those over lanes, whose element an index array says.
 
     Of rows that it says the processor begins with the next while it adds up one.
@@ -59,13 +63,13 @@ def _from_anywhere(block: Block, function: MapFunction, tiling: Tiling, machine:
                     yield let.names[0]
 
 
-def _folds(block: Block, tiling: Tiling, copies: int) -> Iterator[tuple[Fold, int]]:
+def _folds(block: Block, tiling: Candidate, copies: int) -> Iterator[tuple[Fold, int]]:
     """The reductions in a block, but for that over lanes, and how many copies they have."""
     for let in block.lets:
         for inner in blocks_of(let):
-            over_lanes = isinstance(let.value, Fold) and let.names[0] == tiling.fold
+            over_lanes = tiling.fold is not None and let.names[0] == tiling.fold.fold
             yield from _folds(inner, tiling, copies * (tiling.parts if over_lanes else 1))
-        if isinstance(let.value, Fold) and let.names[0] != tiling.fold:
+        if isinstance(let.value, Fold) and not (tiling.fold and let.names[0] == tiling.fold.fold):
             yield let.value, copies
 
 
@@ -85,7 +89,7 @@ def _is_long(fold: Fold, item: Map, function: MapFunction) -> bool:
 class _Look:
     """The reads of the body of a reduction, none in guards."""
 
-    def __init__(self, fold: Fold, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> None:
+    def __init__(self, fold: Fold, function: MapFunction, tiling: Candidate, machine: CpuMachine) -> None:
         self.fold, self.tiling, self.machine = fold, tiling, machine
         self.tensors = function.tensors()
         self.step = fold.indices[-1]
@@ -103,7 +107,7 @@ class _Look:
 
     def ahead(self, load: Load) -> Ahead | None:
         """How one asks."""
-        tensor, lane = self.tensors[load.tensor], self.tiling.lanes or self.tiling.lanes_of
+        tensor, lane = self.tensors[load.tensor], self.tiling.lane or None
         if len(tensor.shape) < 2 or (shape_bytes(tensor) or 0) < self.machine.share:
             return None
         *others, last = load.at

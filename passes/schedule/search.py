@@ -13,14 +13,13 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import GUARD, LOOKUP, Accesses, Loop, shape_bytes
-from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cost import cost, writes_by_turns
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.leaps import leap_of, leaping_candidates, leaping_loops
+from tadc.passes.schedule.leaps import leaping_candidates
 from tadc.passes.schedule.loop_order import loop_order
-from tadc.passes.schedule.packing import Panels, packing
+from tadc.passes.schedule.packing import packing
 from tadc.passes.schedule.splits import WHOLE, Parts, copies
-from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.terms.costs import ELEMENT
 
 MOST_WORK = 600
@@ -58,7 +57,7 @@ def tiling_of(
     machine: CpuMachine,
     code: int | None = None,
     recurrence: Recurrence | None = None,
-) -> Tiling | None:
+) -> Candidate | None:
     """The cheapest tiling with vectors of a map of these extents, or None where there is none worth having.
 
     `found` are the parts of the indices. Tiles are so small that they make about `code` operations at most.
@@ -73,7 +72,6 @@ def tiling_of(
     best = _best(accesses, sizes, found, machine, tiled, code, recurrence, in_order=follows)
     if best is None:
         return None
-    blocks = {name: count for name, count in best.blocks.items() if count > 1}
     alone = best.fold is None and recurrence is None
     packed = packing(accesses, best, found, machine) if alone else None
     if recurrence is None:
@@ -81,21 +79,18 @@ def tiling_of(
         order = loop_order(accesses, best, packed, split, machine)
     else:
         order = recurrence.loops(item.indices)
+    blocks = {name: count for name, count in best.blocks.items() if count > 1}
+    best = replace(best, blocks=blocks, order=order)
     if best.fold is not None:
-        return Tiling(
-            best.width, order, None, blocks, best.fold.binders[-1], best.fold.fold, parts=best.parts
-        )
+        return best
     each = cost(accesses, best, found, machine, packs=recurrence is None)
-    whole_lines = each <= machine.streamed and may_stream(item, function, best.width, machine)
-    groups = found[item.indices.index(best.lane)].factor
-    if packed is None:
-        leaping = [] if follows else leaping_loops(best, accesses.body)
-        leaps = {loop.binders[-1]: leap_of(loop, best, machine) for loop in leaping}
-        streams = whole_lines and best.lane == order[-1] and groups == 1 and recurrence is None
-        return Tiling(best.width, order, best.lane, blocks, leaps=leaps, streams=streams)
-    streams = whole_lines and best.lane == item.indices[-1] and groups == 1 and packed.block is None
-    packed = _shares(packed, each * best.elements)
-    return Tiling(best.width, order, best.lane, blocks, packed=packed, streams=streams)
+    # Loops of tiles that are packed, or go along with a recurrence, end with another index than that of rows.
+    goes_on = alone and best.lane == (order if packed is None else item.indices)[-1]
+    is_plain = found[item.indices.index(best.lane)].factor == 1 and not (packed and packed.block)
+    streams = goes_on and is_plain and each <= machine.streamed
+    streams = streams and may_stream(item, function, best.width, machine)
+    packed = packed and _shares(packed, each * best.elements)
+    return replace(best, packed=packed, leaps={} if follows else best.leaps, streams=streams)
 
 
 def _shares(packed: Panels, whole: float) -> Panels:

@@ -9,10 +9,12 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, Load
 from tadc.passes.nest.squares import FEWEST, TOGETHER, are_side_by_side, is_transposable
-from tadc.passes.schedule.tiling import Tiling
+from tadc.passes.schedule.candidate import Candidate
 
 
-def transposed_reads(block: Block, tiling: Tiling, factors: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+def transposed_reads(
+    block: Block, tiling: Candidate, factors: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
     """The reads of a block that are transposed, each with the index along which its elements are.
 
     An index in groups is so many times the number of its group, by `factors`.
@@ -22,7 +24,7 @@ def transposed_reads(block: Block, tiling: Tiling, factors: Mapping[str, int]) -
 
 
 def _reads(
-    block: Block, steps: Sequence[str], tiling: Tiling, factors: Mapping[str, int]
+    block: Block, steps: Sequence[str], tiling: Candidate, factors: Mapping[str, int]
 ) -> Iterator[tuple[str, str]]:
     for let in block.lets:
         match let.value:
@@ -48,10 +50,10 @@ def _few_steps(fold: Fold) -> tuple[str, ...]:
 
 
 def beside(
-    forms: Sequence[Affine], tiling: Tiling, factors: Mapping[str, int], steps: Sequence[str] = ()
+    forms: Sequence[Affine], tiling: Candidate, factors: Mapping[str, int], steps: Sequence[str] = ()
 ) -> str | None:
     """The index of a few copies, or of a few `steps`, along which the elements of these subscripts are."""
-    lanes = tiling.lanes or tiling.lanes_of
+    lanes = tiling.lane or None
     if lanes is None:
         return None
     groups = {name: Affine.var(name) * factor for name, factor in factors.items() if factor > 1}

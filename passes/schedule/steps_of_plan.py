@@ -34,11 +34,11 @@ from tadc.passes.nest.steps import (
 )
 from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.accesses import Read
+from tadc.passes.schedule.candidate import Candidate, Leap, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
-from tadc.passes.schedule.leaps import Leap
 from tadc.passes.schedule.orders import with_needed_orders
-from tadc.passes.schedule.packing import Panels, along
+from tadc.passes.schedule.packing import along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
 from tadc.passes.schedule.reduction_parts import with_parts
@@ -46,7 +46,6 @@ from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import Division
 from tadc.passes.schedule.tile_loops import Within, divided
-from tadc.passes.schedule.tiling import Tiling
 
 FEW_COPIES, FEW_STEPS = 4, 5
 """So many copies of a body may stand before and after a full part too; so many steps of a loop may be written
@@ -81,7 +80,7 @@ class _Steps:
 
     def __init__(self, item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> None:
         self.map, self.function, self.plan, self.machine = item, function, plan, machine
-        self.tiling = plan.tiling or Tiling(1, self.plain_order())
+        self.tiling = plan.tiling or Candidate(order=self.plain_order())
         self.extents = dict(zip(item.indices, item.extents, strict=True))
         self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
         self.loops = {name: _Loops(self.plain_loop(name)) for name in item.indices}
@@ -189,12 +188,10 @@ class _Steps:
     def fold_in_lanes(self) -> None:
         """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
         tiling = self.tiling
-        if tiling.lanes_of is None:
+        if tiling.fold is None:
             return
-        fold = next(let.value for let in self.map.body.all_lets() if tiling.fold in let.names)
-        assert isinstance(fold, Fold)
         inner: Within = ("jam", tiling.parts), ("lane", tiling.width)
-        splits, (_, *inside) = divided(self.fresh, fold.indices[-1], "", inner, "clip")
+        splits, (_, *inside) = divided(self.fresh, tiling.lane, "", inner, "clip")
         # Lanes around copies: these are joined first, as vectors.
         self.steps += [*splits, *(Bind(kind, (name,)) for kind, name in reversed(inside) if kind)]
 

@@ -11,8 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.schedule.packing import Panels
-from tadc.passes.schedule.tiling import Tiling
+from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.terms.costs import LINE, UNKNOWN
 
 FEW = 32
@@ -37,7 +36,7 @@ class Division:
     """How the indices of a map, of these extents and so many operations if they are known, may be divided."""
 
     def __init__(
-        self, indices: Sequence[str], extents: Sequence[Affine], tiling: Tiling | None, work: int | None
+        self, indices: Sequence[str], extents: Sequence[Affine], tiling: Candidate | None, work: int | None
     ) -> None:
         self.indices, self.tiling = list(indices), tiling
         self.extents = dict(zip(indices, extents, strict=True))
@@ -87,7 +86,7 @@ class Division:
             return tile
         return -(-MULTIPLE // tile) * tile
 
-    def evened(self, axis: str) -> Tiling | None:
+    def evened(self, axis: str) -> Candidate | None:
         """The tiling, with tiles a little smaller along an index that has an odd number of them, and few: as
         many for each of two threads."""
         tiling = self.tiling
@@ -102,7 +101,7 @@ class Division:
             tiling if -(-extent // smaller) % 2 else replace(tiling, blocks={**tiling.blocks, axis: smaller})
         )
 
-    def _wasted(self, axis: str, tiling: Tiling) -> float:
+    def _wasted(self, axis: str, tiling: Candidate) -> float:
         """What two threads lose that divide an index: what all ranges read or pack again, the time one
         waits."""
         tiles, ranges = self._ranges(axis)

@@ -20,10 +20,10 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import Plan, is_small, plan_of
 from tadc.passes.schedule.probes import probed_operations
-from tadc.passes.schedule.tiling import Tiling
 
 WORTH = 1 << 18
 
@@ -173,11 +173,11 @@ def test_more_code_than_is_worth_compiling(rows: int, monkeypatch: pytest.Monkey
 
 
 def test_fewer_copies() -> None:
-    found = Tiling(16, ("i", "j"), "j", {"i": 12, "j": 2})
+    found = Candidate(16, "j", blocks={"i": 12, "j": 2})
     for share, count in ((0.96, 11), (0.5, 6), (0.01, 1)):
-        assert found.smaller(share) == Tiling(16, ("i", "j"), "j", {"i": count, "j": 2})
-    assert Tiling(16, ("i", "j"), "j", {"i": 1}).smaller(0.5) is None
-    assert Tiling(16, ("i", "j"), "j").smaller(0.5) is None
+        assert found.smaller(share) == Candidate(16, "j", blocks={"i": count, "j": 2})
+    assert Candidate(16, "j", blocks={"i": 1}).smaller(0.5) is None
+    assert Candidate(16, "j").smaller(0.5) is None
 
 
 #: Programs, and the order of their indices: what is near in memory stays inside, unless all is near anyway.

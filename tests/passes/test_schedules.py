@@ -103,7 +103,7 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         found = choose(*given)
         # Each block of a sum is a sum of its own, and steps that are taken at once come in another order.
         cut = found is not None and found.packed is not None and found.packed.block is not None
-        shared.append(cut or (found is not None and (found.lanes_of is not None or bool(found.leaps))))
+        shared.append(cut or (found is not None and (found.fold is not None or bool(found.leaps))))
         return found
 
     def small_caches(*facts: int) -> CpuMachine:
