@@ -254,7 +254,7 @@ LIMITS = {
     "passes/maps": 6_414,
     "passes/nest": 8_984,
     "passes/rewrites": 7_041,
-    "passes/schedule": 4_600,
+    "passes/schedule": 4_485,
     "passes/supports": 2_118,
     "passes/terms": 4_171,
     "backend": 16_060,

@@ -16,11 +16,10 @@ from tadc.passes.nest.steps import Bind, Join, Peel, Residues, Rows, Scatter, St
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import MULTIPLE, Division
-from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP
+from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP, known_operations
 from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
 
 TYPICAL = 32
@@ -128,7 +127,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
         item = reversed_map(item, recurrence.down)
     work = None
     if _is_known(item, function):
-        work = probed_operations(item, function.tensors())
+        work = known_operations(item, function.tensors())
         if SMALL * work < machine.least_work:
             return Plan(work, plain, None, (), recurrence)
     if recurrence is not None and recurrence.order is not None:
@@ -173,7 +172,7 @@ def plan_in_groups(item: Map, function: MapFunction) -> Plan | None:
     room = names.new(f"{item.tensors[0].name}_row") if found.has_room else ""
     grain = found.group if isinstance(found.group, int) else MULTIPLE
     if _is_known(item, function):
-        plain = replace(plain, work=probed_operations(item, function.tensors()))
+        plain = replace(plain, work=known_operations(item, function.tensors()))
     return plain.with_steps((Threads((index,), (grain,)), Scatter(found.fold, index, outer, room)))
 
 
@@ -181,7 +180,7 @@ def plan_at_sum(over: Map, item: Map, function: MapFunction) -> Plan:
     """The plan of a map with one that is computed at the points of its sum."""
     plain, grain = Plan(None, (WHOLE,) * len(over.indices), None, ()), (MULTIPLE,)
     if all(_is_known(each, function) for each in (over, item)):
-        work = [probed_operations(each, function.tensors()) for each in (over, item)]
+        work = [known_operations(each, function.tensors()) for each in (over, item)]
         plain = replace(plain, work=sum(work))
     return plain.with_steps((Threads(over.indices[:1], grain),))
 

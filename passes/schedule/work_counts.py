@@ -6,13 +6,31 @@ once for each of its elements, where the indices around it are in the middle of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
 
-from tadc.lattice.affine import ZERO, Affine
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import ZERO, Affine, Lookup
 from tadc.lattice.amounts import Count, Counted, Which, product, sum_of
-from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
+from tadc.passes.maps.keyed_sums import KeyedSum, keyed_map
+from tadc.passes.maps.map import (
+    Apply,
+    Ask,
+    Block,
+    Choice,
+    Fold,
+    IndexNumber,
+    Let,
+    Load,
+    Map,
+    Number,
+    Tensor,
+    Value,
+)
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.terms.costs import ACCESS, LARGE, POWER, WEIGHTS
+from tadc.passes.terms.index_ranges import Range, span_of
 
 LEAST = 1 << 15
 """A map of fewer operations is not worth a dispatch to threads, as in `backend/cpu/pool.ll`."""
@@ -37,24 +55,34 @@ def weight_of(value: Value) -> int:
             return 0
 
 
-def operations_of(item: Map) -> Counted:
-    """The operations of a map."""
-    work = _Work()
+def operations_of(item: Map, tensors: Mapping[str, Tensor] | None = None) -> Counted:
+    """The operations of a map, which reads these tensors."""
+    work = _Work(tensors or {})
+    if (found := keyed_map(item)) is not None and not found.around and tensors is not None:
+        return Counted((), work.keyed(item, found))
     for name, size in zip(item.indices, item.extents, strict=True):
-        work.middles[name] = work.middle(ZERO, size - 1)
+        work.is_in(name, ZERO, size - 1)
     each = work.block(item.body)
     stored = ACCESS * len(item.tensors)
     total = product([*(work.number(size) for size in item.extents), sum_of([each, stored])])
     return Counted(tuple(work.names), total)
 
 
+def known_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
+    """The operations of a map that depends on no size whose value is not known."""
+    return operations_of(item, tensors).at({})
+
+
 class _Work:
     """Counts; what is known is counted here and now."""
 
-    def __init__(self) -> None:
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self.names: list[tuple[str, Which, tuple[Affine, ...]]] = []
+        self.tensors = tensors
         self.middles: dict[str, Affine] = {}
         """A form for each index, in the middle of its values."""
+        self.ranges: dict[str, Range] = {}
+        """The values of indices, where others are in the middle of theirs and numbers say them."""
 
     def block(self, block: Block) -> Count:
         """The operations of a block where all indices are in the middle."""
@@ -65,11 +93,47 @@ class _Work:
         match let.value:
             case Fold() as fold:
                 return self.fold(fold, len(let.names))
-            case Choice(then=then, otherwise=otherwise):
+            case Choice(rows=rows, then=then, otherwise=otherwise):
+                counts, share = (self.block(then), self.block(otherwise)), self.share(rows)
+                if share is not None and all(isinstance(count, int) for count in counts):
+                    first, second = (count for count in counts if isinstance(count, int))
+                    return 1 + math.ceil(share * first + (1 - share) * second)
                 # One of the two is evaluated, but it is not known which.
-                return sum_of([1, self.block(then), self.block(otherwise)])
+                return sum_of([1, *counts])
             case value:
                 return weight_of(value)
+
+    def share(self, rows: Domain) -> Fraction | None:
+        """In what part of all cases rows hold, each as if it were the only one; None where no numbers say it.
+        What elements of index arrays say holds in half of them."""
+        share = Fraction(1)
+        for row in rows:
+            span = span_of(row.form, self.ranges, frozenset())
+            if row.form.has_lookups:
+                share /= 2
+            elif span is None or not (span.low.is_constant and span.high.is_constant):
+                return None
+            else:
+                low, high = span.low.constant, span.high.constant
+                holds = low <= 0 <= high if row.equality else max(high - max(low, 0) + 1, 0)
+                share *= Fraction(int(holds), max(high - low + 1, 1))
+        return share
+
+    def keyed(self, item: Map, found: KeyedSum) -> int:
+        """Those of a map that adds each summand once, where it belongs: over all groups the first loop of the
+        sum passes all entries once."""
+        summands = 1
+        for number, (name, rows) in enumerate(found.loops):
+            forms = [form for row in rows for form in row.inequalities]
+            if number:
+                summands *= steps_between(name, forms, self.tensors) or 1
+                continue
+            arrays = (self.tensors[a.array] for form in forms for a, _ in form.terms if isinstance(a, Lookup))
+            entries = (array.below.constant - 1 for array in arrays if array.below is not None)
+            summands *= min(entries, default=1)
+        each = sum(weight_of(let.value) for let in found.block.all_lets())
+        passes = 3 if found.has_room else 1
+        return summands * (each + 2 * ACCESS) + passes * item.extents[0].constant * ACCESS
 
     def fold(self, fold: Fold, results: int) -> Count:
         """The operations of all elements of a reduction."""
@@ -79,19 +143,19 @@ class _Work:
         known: dict[str, Affine] = {}
         counts: list[Count] = []
         for name in fold.indices:
-            between = steps_between(name, given, {})
+            between = steps_between(name, given, self.tensors)
             if between is not None:
-                known[name] = Affine.const(between // 2)
+                known[name] = self.is_in(name, ZERO, Affine.const(between - 1))
                 counts.append(between)
         # An index may be bounded by one that comes later.
         for _ in fold.indices:
             for name in [name for name in fold.indices if name not in known]:
-                below, above = sides(name, forms, own - known.keys())
+                below, above = _sides(name, forms, own - known.keys())
                 if below and above:
                     lower = [-rest.substitute(known).floordiv(k) for k, rest in below]
                     upper = [rest.substitute(known).floordiv(k) for k, rest in above]
                     low, high = self.extreme("max", lower), self.extreme("min", upper)
-                    known[name] = self.middle(low, high)
+                    known[name] = self.is_in(name, low, high)
                     counts.append(self.number(high - low + 1))
         middle = Affine.const(LARGE // 2)
         counts += [LARGE] * (len(fold.indices) - len(counts))
@@ -110,9 +174,11 @@ class _Work:
         self.names.append((name, which, tuple(forms)))
         return Affine.var(name)
 
-    def middle(self, low: Affine, high: Affine) -> Affine:
-        """What is half way."""
-        return (low + high).floordiv(2)
+    def is_in(self, name: str, low: Affine, high: Affine) -> Affine:
+        """What is half way of the values of an index."""
+        self.middles[name] = (low + high).floordiv(2)
+        self.ranges[name] = Range(low, high)
+        return self.middles[name]
 
     def number(self, form: Affine) -> Count:
         """The value of a form, 0 if it is less."""
@@ -121,10 +187,10 @@ class _Work:
 
 
 #: Multiples k of an index and forms: `k * index + form >= 0`, or `form - k * index >= 0`.
-Sides = tuple[list[tuple[int, Affine]], list[tuple[int, Affine]]]
+_Sides = tuple[list[tuple[int, Affine]], list[tuple[int, Affine]]]
 
 
-def sides(name: str, forms: Sequence[Affine], unknown: Collection[str]) -> Sides:
+def _sides(name: str, forms: Sequence[Affine], unknown: Collection[str]) -> _Sides:
     """What bounds an index below, and above, by the forms at least 0 that have no unknown index besides."""
     lower: list[tuple[int, Affine]] = []
     upper: list[tuple[int, Affine]] = []
