@@ -27,7 +27,7 @@ def test_what_a_map_of_entries_reads_is_there_while_it_runs_with_another_one() -
 
     f = tadc.function(TEXT)
     sizes = {"N": n, "E": e}
-    assert "at q 1: y, w" in f.lower(sizes=sizes).schedule
+    assert "at e 1: y, w" in f.lower(sizes=sizes).schedule
     found = tadc.compile(f, sizes=sizes)(ptr=ptr, col=col, v=v, x=x, z=z)
     w = x[col] * np.sin(z)[col]
     np.testing.assert_allclose(found.w, w)
