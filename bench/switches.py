@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
-from tadc.passes.nest.steps import Interleave, Prefetch, Step, Stream, Transpose
+from tadc.passes.nest.steps import Interleave, Peel, Prefetch, Step, Stream, Transpose
 from tadc.passes.schedule.splits import WHOLE
 
 #: What a function or class is without a mechanism, made of what it is with it.
@@ -97,7 +97,9 @@ def _whole_panels(found: Any) -> Any:
 
 def _met_alone(found: Any) -> Any:
     """Loops of reductions in one part, but those that meet an equality."""
-    return lambda *given: (step for step in found(*given) if step.rows)
+    return lambda *given, **named: (
+        step for step in found(*given, **named) if not isinstance(step, Peel) or step.rows
+    )
 
 
 NOTHING: tuple[Any, ...] = ()
@@ -342,6 +344,6 @@ SWITCHES = [
     Switch(
         "middle parts",
         "the part of a sum that all lanes have has no masks",
-        {"schedule.reduction_parts:_parts": _met_alone},
+        {"schedule.reduction_parts:_of_loops": _met_alone},
     ),
 ]

@@ -116,9 +116,9 @@ class Renaming:
                 return Choice(self.rows(rows), self.block(then), self.block(otherwise), type)
             case Fold(indices=indices, rows=rows, body=body):
                 names = tuple(map(self.index, indices))
-                peeled, meets = tuple(map(self.index, value.peeled)), self.rows(value.meets)
                 made = replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
-                return replace(made, peeled=peeled, meets=meets) if peeled or meets else made
+                peeled, shifted = (tuple(map(self.index, of)) for of in (value.peeled, value.shifted))
+                return replace(made, peeled=peeled, shifted=shifted, meets=self.rows(value.meets))
 
 
 def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:

@@ -104,7 +104,8 @@ class Fold:
     The loop over an index that is `peeled` stands in parts: that which all points of a tile take in, with all
     steps of loops inside that have a known number of them, apart from those before and after it. Each row of
     `meets` is an equality: of the loop over the last index in it, the part in which a point of the tile may
-    meet it stands apart. Inside of such parts, and of loops under masks, no loop stands in parts.
+    meet it stands apart. Inside of such parts, and of loops under masks, no loop stands in parts. Of an index
+    that is `shifted`, each point of a tile counts the steps from where its own closest bounds begin.
     """
 
     kind: str
@@ -117,12 +118,16 @@ class Fold:
     together: int = 0
     peeled: tuple[str, ...] = ()
     meets: Domain = ()
+    shifted: tuple[str, ...] = ()
 
     def over(self, indices: tuple[str, ...], rows: Domain, body: Block) -> Fold:
         """The fold over other indices: without parts of loops that it has no more."""
-        peeled = tuple(index for index in self.peeled if index in indices)
+        peeled, shifted = (
+            tuple(index for index in names if index in indices) for names in (self.peeled, self.shifted)
+        )
         meets = tuple(row for row in self.meets if not row.form.variables.isdisjoint(indices))
-        return replace(self, indices=indices, rows=rows, body=body, peeled=peeled, meets=meets)
+        made = replace(self, indices=indices, rows=rows, body=body)
+        return replace(made, peeled=peeled, meets=meets, shifted=shifted)
 
     def meeting(self, row: Constraint) -> str | None:
         """The index of which a row says one value, whatever the indices after it are; None of no equality."""

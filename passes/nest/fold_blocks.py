@@ -21,7 +21,6 @@ from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.fold_loops import FoldLoops, Inside
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Context
-from tadc.passes.nest.moving_bounds import shift_of
 from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_side_by_side, is_transposable
 from tadc.passes.nest.tile import LANE, Copy, at
 from tadc.passes.nest.vector_lanes import extreme
@@ -115,7 +114,7 @@ class FoldInBlocks(FoldLoops):
         made = None if levels[1:] else self.written_out(levels[0], carried, here)
         if made is not None:
             return made
-        shift = shift_of(levels[0], here.bound, self.moving)
+        shift = self.shift_at(levels[0], here)
         if self.is_peeled(levels[0], here) and not (shift or here.in_blocks or self.nest.inside):
             rows = [row.substitute(here.bound) for row in self.rows]
             whole = whole_blocks(levels, rows, self.body.tile.ranges)

@@ -28,7 +28,7 @@ from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.moving_bounds import MOST_TERMS, Shift, shift_of
+from tadc.passes.nest.moving_bounds import Shift, shift_of
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
 
@@ -98,7 +98,7 @@ class FoldLoops:
         self.rows = [Constraint(row.form.replace(self.before), row.equality) for row in rows]
         self.nest = self.loops_of(self.facts)
         self.elements = fold.body.gives
-        self.peeled = frozenset(map(bound_name, fold.peeled))
+        self.peeled, self.shifted = (frozenset(map(bound_name, of)) for of in (fold.peeled, fold.shifted))
         self.left_out: tuple[str, ...] = ()
         """Values of the block that are made where an element joins a result."""
         self.moving = frozenset(body.tile.ranges)
@@ -197,6 +197,10 @@ class FoldLoops:
         """Whether the loop over a level stands in parts here."""
         return level.name in self.peeled and not (here.masked or here.in_part)
 
+    def shift_at(self, level: Level, here: Inside) -> Shift | None:
+        """How the loop over a level is counted from where each point's own begins, if it is."""
+        return shift_of(level, here.bound, self.moving) if level.name in self.shifted else None
+
     def thin_part(self, level: Level, here: Inside) -> tuple[Affine, Affine] | None:
         """Where the loop over a level begins and ends to meet an equality at a point of the tile. None where
         the loop is not to be taken apart there."""
@@ -213,7 +217,7 @@ class FoldLoops:
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The loop over the first of some levels, in parts where its bounds move with the tile."""
         level = levels[0]
-        shift = shift_of(level, here.bound, self.moving)
+        shift = self.shift_at(level, here)
         if shift is not None:
             return self.shifted_loop(shift, levels, carried, here)
         span = self.span(level, here, not self.is_peeled(level, here))
@@ -257,8 +261,9 @@ class FoldLoops:
     def shifted_loop(self, shift: Shift, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """A loop of the same steps for all points of the tile, each at an index of its own.
 
-        It is under masks where not all of these are between the other bounds. A few steps stand one after the
-        other: their masks are the same in the loops around them.
+        It is under masks where not all of these are between the other bounds; in a loop with parts they are
+        tested once for all steps. A few steps stand one after the other: their masks are the same in the
+        loops around them.
         """
         level, low, point = levels[0], self.body.low, here.point
         ends = ((form - shift.by for form in forms) for forms in shift.same)
@@ -285,8 +290,7 @@ class FoldLoops:
 
         if here.masked or not (shift.others[0] or shift.others[1]):
             return run(here.masked)(point)
-        if shift.steps <= MOST_TERMS:
-            # Tiles where all points have all steps are in a full part of their own.
+        if level.name not in self.peeled:
             return run(True)(point)
         first, last = low.variable(start) + shift.by, low.variable(stop) - 1 + shift.by
         forms = [first - form for form in shift.others[0]] + [form - 1 - last for form in shift.others[1]]

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Level
 
-MOST_TERMS = 32
-"""A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
-
 
 @dataclass(frozen=True)
 class Shift:

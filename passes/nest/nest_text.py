@@ -89,7 +89,7 @@ PATTERNS: dict[type, str] = {
     Load: "{tensor:tensor}[{at}][[ along {along}]][[ shared{shared}]][[ inside {inside}]]",
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ by {together}]][[ warp {warp}]]"
-    "[[ peel {peeled:bound}]][[ meets {meets@indices}]]"
+    "[[ shift {shifted:bound}]][[ peel {peeled:bound}]][[ meets {meets@indices}]]"
     "[[ where {rows@indices=}]] {body}",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]]",
 }

@@ -330,9 +330,9 @@ class _Walk:
         indices = self.new(let, fold.indices, scope)
         rows = (*fold.rows, *fold.meets)
         self.forms(let, [row.form for row in rows], replace(scope, indices=indices), fold.rows)
-        apart = {*fold.peeled, *(fold.meeting(row) for row in fold.meets)}
+        apart = {*fold.peeled, *fold.shifted, *(fold.meeting(row) for row in fold.meets)}
         if not apart <= {*(() if fold.is_in_lockstep else fold.indices)}:
-            label = "no loop of this reduction stands in these parts"
+            label = "no loop of this reduction stands in these parts, or is shifted"
             self.wrong(let, label, "name an index of it, or an equality that gives one, as `meets k = i`")
         try:
             loop_nest(fold.indices, fold.rows, ())

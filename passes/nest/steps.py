@@ -91,6 +91,16 @@ class Peel:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """Each point of a tile counts the steps of the loop over `index`, of a reduction, whose closest bounds
+    move with the tile, from where its own begin: all points have as many. Where other bounds leave some out,
+    steps are under masks; if the loop is peeled, in tiles alone where a point has not all of them."""
+
+    TEXT = "shift {index}"
+    index: str
+
+
+@dataclass(frozen=True)
 class Residues:
     """Where `index` is in groups of `factor` elements, it is `factor*outer + r`: a loop over the groups, and
     the body once for each r, written out; `inner` names this loop."""
@@ -347,7 +357,7 @@ class Room:
 
 
 Step = (
-    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
+    Join | Split | Peel | Shift | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
     Stage | Transpose | Interleave | Stream | Prefetch | Threads |
     Rows | Points | Fits | When | Flatten | MergeLoops | Room )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Which loops of reductions stand in parts, of the nest that other steps make: `peel k`.
+"""Which loops of reductions stand in parts, or are shifted, of the nest that other steps make.
 
 Where the bounds of a loop move with a tile, or its steps are blocks, the part that all points take in has no
 masks and no bounds. Where a choice asks for an equality, all but a few steps have the other branch alone.
@@ -6,21 +6,23 @@ masks and no bounds. Where a choice asks for an equality, all but a few steps ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tadc.lattice.affine import Affine, Constraint
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Bound, Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import loop_nest
-from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Map
+from tadc.passes.maps.map import Block, Choice, Fold, Load, Map
 from tadc.passes.nest.emit import Scope, facts_of, in_tile, named_as, tile_of, trips
 from tadc.passes.nest.fold_blocks import whole_blocks, whole_levels
-from tadc.passes.nest.moving_bounds import MOST_TERMS, shift_of
+from tadc.passes.nest.moving_bounds import shift_of
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest
-from tadc.passes.nest.steps import Peel, Steps
+from tadc.passes.nest.steps import Peel, Shift, Steps
 from tadc.passes.nest.tile import lockstep_variable
+from tadc.passes.schedule.splits import MOST_TERMS
 
 
 def with_parts(maps: Iterable[Map], steps: Steps, made: Callable[[Steps], Nest]) -> Steps:
@@ -32,7 +34,7 @@ def with_parts(maps: Iterable[Map], steps: Steps, made: Callable[[Steps], Nest])
     return (*steps, *dict.fromkeys(_of_body(nest.body, scope)))
 
 
-def _of_body(body: Body, scope: Scope) -> Iterator[Peel]:
+def _of_body(body: Body, scope: Scope) -> Iterator[Peel | Shift]:
     """The parts of reductions in statements."""
     for statement in body:
         match statement:
@@ -66,7 +68,7 @@ def _inside(loop: For, scope: Scope) -> Iterator[Scope]:
         yield scope.naming(loop.index, index).knowing(*rows)
 
 
-def _of_block(block: Block, scope: Scope, *, in_part: bool = False) -> Iterator[Peel]:
+def _of_block(block: Block, scope: Scope, *, in_part: bool = False) -> Iterator[Peel | Shift]:
     """The parts of reductions in a block; in a part of a loop no loop is taken apart."""
     for let in block.lets:
         match let.value:
@@ -74,10 +76,11 @@ def _of_block(block: Block, scope: Scope, *, in_part: bool = False) -> Iterator[
                 inside = scope.naming(fold.indices[0], Affine.var(lockstep_variable(fold)))
                 yield from _of_block(body, inside, in_part=in_part)
             case Fold(body=body, rows=rows) as fold:
-                is_whole = in_part or fold.is_in_lockstep or _is_copied(fold)
-                found = () if is_whole else tuple(_parts(fold, scope))
+                is_plain = not (fold.is_in_lockstep or _is_copied(fold))
+                found = tuple(_of_loops(fold, scope, in_part=in_part)) if is_plain else ()
                 yield from found
-                yield from _of_block(body, scope.knowing(*scope.rows(rows)), in_part=in_part or bool(found))
+                inner = in_part or any(isinstance(step, Peel) for step in found)
+                yield from _of_block(body, scope.knowing(*scope.rows(rows)), in_part=inner)
             case Choice(rows=rows, then=then, otherwise=otherwise):
                 yield from _of_block(then, scope.knowing(*scope.rows(rows)), in_part=in_part)
                 yield from _of_block(otherwise, scope, in_part=in_part)
@@ -91,45 +94,44 @@ def _is_copied(fold: Fold) -> bool:
     return any(load.shared and load.inside in fold.indices for load in loads)
 
 
-def _parts(fold: Fold, scope: Scope) -> Iterator[Peel]:
-    """The loop of a reduction that is taken apart, the outermost one that can be."""
-    rows, facts = scope.rows(fold.rows), (*scope.facts, *scope.tile.facts)
+def _of_loops(fold: Fold, scope: Scope, *, in_part: bool) -> Iterator[Peel | Shift]:
+    """The loops of a reduction that are shifted, and the outermost one that can be taken apart."""
+    rows, facts, tile = scope.rows(fold.rows), (*scope.facts, *scope.tile.facts), scope.tile.ranges
     try:
         nest = tight(loop_nest(fold.indices, rows, facts), facts)
     except (Unbounded, EliminationLimit):
         return
-    if _moves([row.form for row in (*nest.outside, *nest.inside)], scope):
-        return
-    bound = dict[str, Affine]()
+    bound, masked = dict[str, Affine](), _moves([row.form for row in (*nest.outside, *nest.inside)], scope)
     for number, level in enumerate(nest.levels):
-        levels = [
-            Level(each.name, *(tuple(Bound(b.form.substitute(bound), b.divisor) for b in ends)
-                               for ends in (each.lower, each.upper)))
-            for each in nest.levels[number:]
-        ]  # fmt: skip
-        level, *later = levels
+        level, *later = [_bound_level(each, bound) for each in nest.levels[number:]]
         ends = [*(b.form for b in level.lower), *(b.form for b in level.upper)]
-        if not later and fold.loop == "unroll" and len(ends) == 2 and _span(level).is_constant:
-            return
-        shift = shift_of(level, {}, scope.tile.ranges.keys())
+        is_counted = not later and fold.loop == "unroll" and len(ends) == 2 and _span(level).is_constant
+        shift = None if is_counted and not masked else shift_of(level, {}, tile.keys())
         if shift is not None:
-            if any(shift.others) and shift.steps <= MOST_TERMS:
-                return
+            yield Shift(level.name)
             bound[level.name] = Affine.var(level.name) + shift.by
-            continue
-        own = [row.substitute(bound) for row in rows]
-        whole = None if nest.inside else whole_blocks(levels, own, scope.tile.ranges)
-        if whole is not None and later != whole_levels(later, whole.steps):
-            yield Peel(level.name, ())
-            return
-        if _moves(ends, scope):
-            yield Peel(level.name, ())
-            return
-        for let in fold.body.lets if scope.tile.width > 1 else ():
-            for row in _equalities(let):
-                if fold.meeting(row) == level.name:
-                    yield Peel(level.name, (row,))
-                    return
+            if any(shift.others) and not masked:
+                masked = shift.steps <= MOST_TERMS
+                yield from () if masked else (Peel(level.name, ()),)
+        elif not (masked or in_part or is_counted):
+            own = [row.substitute(bound) for row in rows]
+            whole = None if nest.inside else whole_blocks(levels=[level, *later], rows=own, ranges=tile)
+            met = _equalities(fold, level.name) if scope.tile.width > 1 else ()
+            if (whole is not None and later != whole_levels(later, whole.steps)) or _moves(ends, scope):
+                met = ((),)
+            for rows_met in met:
+                yield Peel(level.name, rows_met)
+                in_part = True
+                break
+        masked = masked or (shift is None and _moves(ends, scope))
+
+
+def _bound_level(level: Level, bound: Mapping[str, Affine]) -> Level:
+    """A loop whose bounds have values of indices around it."""
+    lower, upper = (
+        tuple(Bound(b.form.substitute(bound), b.divisor) for b in ends) for ends in (level.lower, level.upper)
+    )
+    return Level(level.name, lower, upper)
 
 
 def _moves(forms: Iterable[Affine], scope: Scope) -> bool:
@@ -142,6 +144,9 @@ def _span(level: Level) -> Affine:
     return level.upper[0].floor() - level.lower[0].ceil()
 
 
-def _equalities(let: Let) -> Iterator[Constraint]:
-    """Those that a choice is made by."""
-    return (row for row in let.value.rows if row.equality) if isinstance(let.value, Choice) else iter(())
+def _equalities(fold: Fold, index: str) -> Iterator[Domain]:
+    """Those by which a choice is made at one value of an index."""
+    for let in fold.body.lets:
+        for row in let.value.rows if isinstance(let.value, Choice) else ():
+            if fold.meeting(row) == index:
+                yield (row,)

@@ -16,7 +16,9 @@ from itertools import product
 
 from tadc.lattice.affine import Affine, Floor
 from tadc.passes.maps.map import Block, Choice, Fold, Load, Map
-from tadc.passes.nest.fold_loops import MOST_TERMS
+
+MOST_TERMS = 32
+"""A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
 
 LARGEST_FACTOR = 8
 """The largest c; beyond, copies cost more than tests."""

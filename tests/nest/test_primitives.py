@@ -31,6 +31,7 @@ from tadc.passes.nest.steps import (
     Reorder,
     Residues,
     Reverse,
+    Shift,
     Split,
     Stage,
     Step,
@@ -97,7 +98,8 @@ def _peel_folds(sample: Sample, rng: random.Random) -> list[Step]:
         made.append(Split(index, rng.randint(1, 4), "clip", "turn", "step"))
         index = "turn"
     rows = (Constraint(Affine.var(index) - rng.randint(0, 3), True),)
-    return [*made, Peel(index, ()), *([Peel(index, rows)] if rng.random() < 0.5 else [])]
+    parts = [Peel(index, ()), Peel(index, rows), Shift(index)]
+    return [*made, *rng.sample(parts, rng.randint(1, 3))]
 
 
 def _residues(sample: Sample, rng: random.Random) -> list[Step]:

@@ -106,7 +106,8 @@ class _Maker:
         if self.folds and self.chance(0.3):
             lines += rng.choice([self.lockstep, self.strided])()
         if self.folds and self.chance(0.3):
-            lines.append(f"peel {rng.choice([*self.binders, 'ka'])}{rng.choice(['', '', ' where k = i'])}")
+            index, where = rng.choice([*self.binders, "ka"]), rng.choice(["", "", " where k = i"])
+            lines += rng.sample([f"peel {index}{where}", f"shift {index}"], rng.randint(1, 2))
         return lines
 
     def lockstep(self) -> list[str]:

@@ -38,6 +38,7 @@ from tadc.passes.nest.steps import (
 
 PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     Residues: map_loops.residues,
+    st.Shift: reductions.shift,
     Reorder: map_loops.reorder,
     Reverse: map_loops.reverse,
     st.Bind: map_loops.bind,

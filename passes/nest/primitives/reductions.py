@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tadc.frontend.terms import Domain
@@ -20,7 +20,7 @@ from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Cut, Peel, Reorder, Split
+from tadc.passes.nest.steps import Cut, Peel, Reorder, Shift, Split
 from tadc.passes.nest.tile import without
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -155,20 +155,37 @@ def peel_fold(nest: Nest, step: Peel) -> Nest:
     if step != Peel(step.index, step.rows):
         raise DoesNotFit(f"`{step.index}` is of a reduction: without groups, room and other parts")
 
-    def one(let: Let) -> Let:
-        fold = let.value
-        if not isinstance(fold, Fold) or fold.is_in_lockstep or step.index not in fold.indices:
-            return let
-        for row in step.rows:
-            if fold.meeting(row) != step.index:
-                raise DoesNotFit(f"no equality says which `{step.index}` is met")
+    def peeled(fold: Fold) -> Fold:
+        if any(fold.meeting(row) != step.index for row in step.rows):
+            raise DoesNotFit(f"no equality says which `{step.index}` is met")
         own = (*fold.peeled, *(() if step.rows else (step.index,)))
         meets = tuple(dict.fromkeys((*fold.meets, *step.rows)))
-        return replace(let, value=replace(fold, peeled=tuple(dict.fromkeys(own)), meets=meets))
+        return replace(fold, peeled=tuple(dict.fromkeys(own)), meets=meets)
+
+    return _changed(nest, step.index, peeled)
+
+
+def shift(nest: Nest, step: Shift) -> Nest:
+    """Each point of a tile counts the steps of a loop of a reduction from where its own begin."""
+
+    def shifted(fold: Fold) -> Fold:
+        return replace(fold, shifted=tuple(dict.fromkeys((*fold.shifted, step.index))))
+
+    return _changed(nest, step.index, shifted)
+
+
+def _changed(nest: Nest, index: str, change: Callable[[Fold], Fold]) -> Nest:
+    """The nest with the reductions over an index, one value after the other, changed."""
+
+    def one(let: Let) -> Let:
+        fold = let.value
+        if not isinstance(fold, Fold) or fold.is_in_lockstep or index not in fold.indices:
+            return let
+        return replace(let, value=change(fold))
 
     made = replace(nest, body=rw.rewrite_values(nest.body, one))
     if made == nest:
-        raise DoesNotFit(f"the loop over `{step.index}` stands in these parts already, or is in lockstep")
+        raise DoesNotFit(f"no reduction goes over `{index}` one value after the other, or it is so already")
     return made
 
 
