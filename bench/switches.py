@@ -320,7 +320,9 @@ SWITCHES = [
         "prefetch",
     ),
     Switch(
-        "cache sets", "tiles whose rows would share one are smaller", {"schedule.cost:lines_lost": _always(0)}
+        "cache sets",
+        "tiles whose rows would share one are smaller",
+        {"schedule.cost:cost_of_lines": _always(0)},
     ),
     Switch("loop order", "loops in the order of least lines", {"schedule.search:loop_order": _order}),
     Switch(

@@ -254,7 +254,7 @@ LIMITS = {
     "passes/maps": 6_419,
     "passes/nest": 9_012,
     "passes/rewrites": 7_041,
-    "passes/schedule": 4_490,
+    "passes/schedule": 4_521,
     "passes/supports": 2_118,
     "passes/terms": 4_171,
     "backend": 16_060,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 from tadc.passes.schedule.accesses import Accesses, Read, shape_bytes
@@ -12,12 +13,13 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.terms.costs import MUCH_CODE
 
 MOST_PLACES = MUCH_CODE
-"""A tile that reads vectors at more places runs loops: what it reads again is long gone."""
+"""A tile that reads vectors at more places runs loops: its lines are counted on average."""
 
 
-def lines_lost(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> int:
-    """How many lines of the tile before, read again, are in the first cache no more, since a tile wants
-    more lines of a set than it holds. Tensors count one by one: where others begin is not known."""
+def cost_of_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float:
+    """What the lines of the tile before cost that are read again, and are in the first cache no more, since a
+    tile wants more lines of a set than it holds. Tensors count one by one: where others begin is not known.
+    """
     lane = candidate.lane
     if candidate.fold is not None or not accesses.names or lane != accesses.names[-1]:
         return 0
@@ -28,22 +30,49 @@ def lines_lost(accesses: Accesses, candidate: Candidate, machine: CpuMachine) ->
         if candidate.stride(read) == 1 and shape_bytes(accesses.tensors[read.tensor]) is not None
     ]
     moves = [_moves(accesses, read, candidate) for read in reads]
-    places = sum(math.prod(map(len, steps)) for steps in moves)
-    if not machine.ways < places <= MOST_PLACES:
+    places = sum(math.prod(map(len, steps.values())) for steps in moves)
+    if places <= machine.ways:
         return 0
+    if places > MOST_PLACES:
+        return machine.again * _ends_gone(accesses, candidate, reads, moves, machine)
     wanted: set[tuple[str, int]] = set()
     again: set[tuple[str, int]] = set()
     tile = candidate.blocks.get(lane, 1) * candidate.width
     for read, steps in zip(reads, moves, strict=True):
         size = accesses.bytes_of(read)
-        for first in (read.offset + sum(moved) for moved in product(*steps)):
+        for first in (read.offset + sum(moved) for moved in product(*steps.values())):
             wanted |= _lines(read, first * size, candidate.width * size, machine)
             again |= _lines(read, (first + tile) * size, candidate.width * size, machine)
     sets = Counter((tensor, line % machine.sets) for tensor, line in wanted)
-    return sum(sets[tensor, line % machine.sets] > machine.ways for tensor, line in wanted & again)
+    lost = sum(sets[tensor, line % machine.sets] > machine.ways for tensor, line in wanted & again)
+    return machine.lost * lost
 
 
-def _moves(accesses: Accesses, read: Read, candidate: Candidate) -> list[range]:
+def _ends_gone(
+    accesses: Accesses,
+    candidate: Candidate,
+    reads: Sequence[Read],
+    moves: Sequence[Mapping[str, range]],
+    machine: CpuMachine,
+) -> float:
+    """How many lines in which a row of one tile ends and that of the next begins are gone in between, where
+    all that a tile reads fills all but one way of the first cache: that is for the rest."""
+    lines, ends = 0.0, 0.0
+    for read, steps in zip(reads, moves, strict=True):
+        size, extents = accesses.bytes_of(read), Counter[int]()
+        for name, step in steps.items():
+            extents[abs(step.step) * size] += len(step) - 1 if name != candidate.lane else 0
+        tile = candidate.extent(candidate.lane) * size
+        width = tile + sum(apart * count for apart, count in extents.items() if apart < machine.line)
+        rows = math.prod(count + 1 for apart, count in extents.items() if apart >= machine.line)
+        # Rows may begin at any multiple of what all distances have in common.
+        inside = 1 - math.gcd(machine.line, tile, *extents) / machine.line
+        lines += rows * (width / machine.line + inside)
+        ends += rows * inside
+    return ends if lines > machine.sets * (machine.ways - 1) else 0
+
+
+def _moves(accesses: Accesses, read: Read, candidate: Candidate) -> dict[str, range]:
     """How many elements each index moves the vectors of a read within a tile."""
     counts = {
         n: trip for loop in accesses.body.below() for n, trip in zip(loop.binders, loop.trips, strict=True)
@@ -51,7 +80,7 @@ def _moves(accesses: Accesses, read: Read, candidate: Candidate) -> list[range]:
     counts |= candidate.blocks
     strides = {name: stride or 0 for name, stride in read.strides.items()}
     strides[candidate.lane] = candidate.width
-    return [range(0, counts[n] * k, k) for n, k in strides.items() if k and n in counts]
+    return {n: range(0, counts[n] * k, k) for n, k in strides.items() if k and n in counts}
 
 
 def _lines(read: Read, first: int, size: int, machine: CpuMachine) -> set[tuple[str, int]]:

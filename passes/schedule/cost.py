@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
-from tadc.passes.schedule.cache_sets import lines_lost
+from tadc.passes.schedule.cache_sets import cost_of_lines
 from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import steps_of, vectors_read
@@ -41,7 +41,7 @@ def cost(
     store = parts.store()
     total = parts.loop(accesses.body) + store
     if packed is None:
-        total += machine.lost * lines_lost(accesses, candidate, machine)
+        total += cost_of_lines(accesses, candidate, machine)
     else:
         total += packed.cost + (packed.times - 1) * 2 * store
         total += packed.rows.cost if packed.rows else 0

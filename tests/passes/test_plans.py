@@ -87,6 +87,16 @@ def test_rows_of_a_tile_fit_in_a_set_of_the_cache() -> None:
     assert rows(1024) <= rows(2048) <= 8 < rows(1040)
 
 
+def test_what_tiles_share_stays_in_the_cache() -> None:
+    """Rows of 40 numbers end within lines, which the next tile along them reads again: copies along `b`, each
+    with 40 rows of its own, are so few that these lines are in the first cache still."""
+    text = "a: f32[2000, 40, 40]; x: f32[2000, 40]\ny[b, k] = sum{i} (a[b, i, k]*x[b, i])"
+    tiling = plan(text).tiling
+    assert tiling is not None
+    assert tiling.lane == "k"
+    assert 1 < tiling.blocks["b"] <= (32 << 10) // (40 * (64 + 32))
+
+
 def test_small_maps_are_plain() -> None:
     """No copies, no vectors, no threads, and little code."""
     found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))")
