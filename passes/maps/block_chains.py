@@ -24,7 +24,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
-from tadc.passes.maps.run_together import Guards, RunTogether
+from tadc.passes.maps.run_together import Guards, RunTogether, with_between
 from tadc.passes.maps.thin_sets import late_addends
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRows, Where
 
@@ -67,11 +67,11 @@ def _as_given(function: MapFunction, gpu: Gpu, where: Where) -> MapFunction:
     """The function with the chains that steps name."""
     for number, step in enumerate(where.wanted(AtRows) or ()):
         where.check_known(step, step.tensors, function.tensors())
-        wanted = frozenset(step.tensors)
-        places = (n for n, m in enumerate(function.maps) if any(t.name in wanted for t in m.tensors))
-        start = next(places, None)
-        if start is None:
+        function, items = with_between(function, step.tensors)
+        if not items:
             continue
+        wanted = frozenset(tensor.name for item in items for tensor in item.tensors)
+        start = function.maps.index(items[0])
         first, depth = function.maps[start], len(step.indices)
         if depth not in _depths(first) or first.marks.chain is not None:
             where.refuse(step, f"`{step.tensors[0]}` has no such rows, or runs with others above", LEAVE_OUT)

@@ -24,7 +24,7 @@ from heapq import heappop, heappush
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
-from tadc.passes.maps.run_together import RunTogether
+from tadc.passes.maps.run_together import RunTogether, with_between
 from tadc.passes.terms.costs import SECOND
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRows, Where
 
@@ -93,7 +93,7 @@ def _as_given(function: MapFunction, where: Where) -> MapFunction:
         where.check_known(step, step.tensors, tensors)
         if function.sizes:
             where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
-        wanted = [item for item in function.maps if any(t.name in step.tensors for t in item.tensors)]
+        function, wanted = with_between(function, step.tensors)
         if not wanted:
             continue
         taken = [item.marks.chain for item in function.maps if item.marks.chain is not None]

@@ -44,7 +44,7 @@ def keep(function: MapFunction, fused: bool, where: Where) -> MapFunction:
     rest: list[Map] = []
     for item in function.maps:
         names, size = {tensor.name for tensor in item.tensors}, sum(map(bytes_of, item.tensors))
-        is_kept = size <= left and (fused or _is_expensive(item))
+        is_kept = size <= left and (fused or any(is_expensive(let.value) for let in item.body.all_lets()))
         if steps is not None:
             is_kept = not names.isdisjoint(given) and (fused or (is_kept and names.isdisjoint(merged)))
         if is_kept and _is_same(item, own, kept):
@@ -73,10 +73,6 @@ def _is_same(item: Map, own: set[str], kept: set[str]) -> bool:
 def _reads_alone(item: Map, kept: Container[str]) -> bool:
     """Whether a map reads tensors among these alone, and no index array."""
     return not index_arrays(item.body) and all(load.tensor in kept for load in item.loads())
-
-
-def _is_expensive(item: Map) -> bool:
-    return any(is_expensive(let.value) for let in item.body.all_lets())
 
 
 def kept_tensors(function: MapFunction) -> tuple[Tensor, ...]:

@@ -24,20 +24,14 @@ from tadc.passes.maps.map import Block, Fold, Let, Load, Map, Marks, Number, Ten
 def row_sum(item: Map, rows: int) -> Fold | None:
     """The sum over so many rows, and nothing else, that a map computes once for each of its points; None
     where there is none, or where it needs other values of the map."""
-    found = _sum(item)
-    if item.order is not None or found is None or len(found.indices) != 1:
+    folds = [let.value for let in item.body.lets if isinstance(let.value, Fold)]
+    sums = [fold for fold in folds if fold.kind == "sum" and len(fold.body.gives) == 1]
+    if item.order is not None or len(sums) != 1 or len((found := sums[0]).indices) != 1:
         return None
     if set(found.rows) != set(box(found.indices, [rows])):
         return None
     outside = {name for let in item.body.lets if not isinstance(let.value, Number) for name in let.names}
     return None if any(name in outside for name in used_by(found)) else found
-
-
-def _sum(item: Map) -> Fold | None:
-    """The one sum, of one value, that stands in the body of a map."""
-    folds = [let.value for let in item.body.lets if isinstance(let.value, Fold)]
-    sums = [fold for fold in folds if fold.kind == "sum" and len(fold.body.gives) == 1]
-    return sums[0] if len(sums) == 1 else None
 
 
 def cut_into_parts(item: Map, rows: int, each: int, name: str) -> tuple[Map, Map]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.passes.maps.blocks import Names
@@ -14,6 +14,23 @@ from tadc.passes.maps.row_sums import cut_into_parts
 from tadc.passes.maps.thin_sets import split_thin
 
 Guards = Sequence[tuple[Let, Choice]]
+
+
+def with_between(function: MapFunction, tensors: Iterable[str]) -> tuple[MapFunction, list[Map]]:
+    """The maps of some tensors and those between, which need one and are needed by another; the function with
+    all else that they need before them, unless it runs with others."""
+    named, needed, found, last = set(tensors), set(tensors), list[Map](), list[Map]()
+    uses = [(m, {load.tensor for load in m.loads()}, {t.name for t in m.tensors}) for m in function.maps]
+    for _, read, made in reversed(uses):
+        needed |= read if made & needed else set()
+    first = list[Map]()
+    for item, read, made in uses:
+        if made & named or (read & named and made & needed):
+            found.append(item)
+            named |= made
+        is_early = not found or (item is not found[-1] and made & needed and item.marks.chain is None)
+        (first if is_early else last).append(item)
+    return replace(function, maps=(*first, *last)), found
 
 
 @dataclass

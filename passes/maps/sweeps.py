@@ -135,12 +135,9 @@ def _marked(
     members: Iterable[Map], number: int, rows: int, windows: Mapping[str, Window | None]
 ) -> list[Map]:
     """The members of a sweep with their marks."""
-    made: list[Map] = []
-    for member in members:
-        window = windows[member.tensors[0].name]
-        marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
-        made.append(replace(member, marks=marks))
-    return made
+    marks = Marks(chain=number, rows=rows)
+    own = ((m, replace(marks, sweep=m.marks.sweep, window=windows[m.tensors[0].name])) for m in members)
+    return [replace(member, marks=marks) for member, marks in own]
 
 
 def with_maps(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:

@@ -65,7 +65,10 @@ def window_of(
     weights = weights_of(item)
     between = {tensor.name for tensor in memory_of(function).temporaries}
     tensors = [tensor for tensor in item.tensors if tensor.name in between]
-    if weights is None or not tensors or not _has_own_steps(item, members, function.known):
+    leader = next((member for member in members if member.order is not None), None)
+    # What a map of a sweep computes has a step of its own each.
+    is_apart = leader is None or is_within(item, steps_of(leader), function.known)
+    if weights is None or not tensors or not is_apart:
         return None
     window, back = Window(1, weights), 0
     inside = {member.tensors[0].name: member for member in members}
@@ -128,12 +131,6 @@ def weights_of(item: Map) -> tuple[int, ...] | None:
     first = recurrence.ordered[0]
     sign = -1 if first in recurrence.down else 1
     return tuple(sign if name == first else 0 for name in item.indices)
-
-
-def _has_own_steps(item: Map, members: Sequence[Map], known: Domain) -> bool:
-    """Whether what a map of a sweep computes has a step of its own each."""
-    leader = next((member for member in members if member.order is not None), None)
-    return leader is None or is_within(item, steps_of(leader), known)
 
 
 def steps_of(item: Map) -> Affine:
