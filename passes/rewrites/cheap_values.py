@@ -53,17 +53,20 @@ from tadc.passes.terms.names import Names
 NEAR = FIRST // 2
 
 
-def share_cheap_values(program: Program, limit: int | None) -> Program:
+def share_cheap_values(program: Program, limit: int | None, keys: Keys) -> Program:
     """The program with tensors for cheap values; it itself where none is worth one."""
     if sum(1 for _ in reachable([d.body for d in program.definitions])) > NODES // 8:
         return program
-    sharing = Sharing(program, limit)
+    sharing = Sharing(program, limit, keys)
     sharing.survey()
     return sharing.moved()
 
 
 _Place = tuple[tuple[object, ...], tuple[Affine, ...]]
 """A shape, or a definition with indices of its sums, and an element over these or over `?0`, `?1`, …"""
+
+Keys = dict[tuple[str, int, int, int, bool], "Key | None"]
+"""What was found, by a definition, its body, a place and a term in it, and whether it is over elements."""
 
 
 @dataclass
@@ -90,6 +93,7 @@ class Sharing:
 
     program: Program
     limit: int | None
+    keys: Keys
     values: dict[Key, Value] = field(default_factory=dict[Key, Value])
     all: int = 0
 
@@ -112,13 +116,8 @@ class Sharing:
         """A number that is equal for terms that differ in their indices alone."""
 
         def number(node: Term, below: Sequence[int]) -> int:
-            name = (
-                node.function
-                if isinstance(node, Apply)
-                else getattr(node, "tensor", getattr(node, "relation", ""))
-            )
-            value = getattr(node, "value", None)
-            return self.numbers.setdefault((type(node), name, value, *below), len(self.numbers))
+            said = (getattr(node, each, None) for each in ("function", "tensor", "relation", "value"))
+            return self.numbers.setdefault((type(node), *said, *below), len(self.numbers))
 
         return bottom_up(root, self.shapes, number)
 
@@ -133,9 +132,7 @@ class Sharing:
         return self.mover.coordinates.of(term) is not None
 
     def key(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
-        """What is equal for terms that one tensor holds; None where it has no room and none reads it
-        elsewhere.
-        """
+        """Equal for terms that one tensor holds; None where it has no room and is not gathered."""
         if not self.may_move(term, self.places[number].places[at]):
             return None
         key = self.of_any_size(number, at, term, of_elements)
@@ -153,7 +150,10 @@ class Sharing:
         if definition.order is not None and definition.name in tensors_read([term]):
             return None
         self.mover.enter(definition)
-        return self.mover.key(term, place, of_elements)
+        asked = definition.name, definition.body.number, at, term.number, of_elements
+        if asked not in self.keys:
+            self.keys[asked] = self.mover.key(term, place, of_elements)
+        return self.keys[asked]
 
     def gathered(self, term: Term) -> list[int]:
         """What each element costs that a term reads where index arrays say."""
