@@ -130,11 +130,11 @@ class Fold:
         return replace(made, peeled=peeled, meets=meets, shifted=shifted)
 
     def meeting(self, row: Constraint) -> str | None:
-        """The index of which a row says one value, whatever the indices after it are; None of no equality."""
+        """The last index in an equality, of which that says one value; None where it says none."""
         index = next((name for name in reversed(self.indices) if name in row.form.variables), "")
         k = row.form.coefficient(index)
         rest = row.form - Affine.var(index) * k
-        return index if row.equality and abs(k) == 1 and index not in rest.variables else None
+        return index if k and row.equality and index not in rest.variables else None
 
     @property
     def is_in_lockstep(self) -> bool:

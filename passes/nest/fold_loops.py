@@ -63,11 +63,6 @@ class Inside(Context):
     """Whether whole blocks are apart already."""
 
     @property
-    def is_in_fold(self) -> bool:
-        """It is."""
-        return True
-
-    @property
     def is_open(self) -> bool:
         """Whether not all points have the element."""
         return self.masked
@@ -201,17 +196,17 @@ class FoldLoops:
         """How the loop over a level is counted from where each point's own begins, if it is."""
         return shift_of(level, here.bound, self.moving) if level.name in self.shifted else None
 
-    def thin_part(self, level: Level, here: Inside) -> tuple[Affine, Affine] | None:
-        """Where the loop over a level begins and ends to meet an equality at a point of the tile. None where
-        the loop is not to be taken apart there."""
+    def thin_part(self, level: Level, here: Inside) -> tuple[Constraint, Constraint] | None:
+        """What holds in the loop over a level before and after it may meet an equality at a point of the
+        tile. None where the loop is not to be taken apart there."""
         ranges, forms = self.body.tile.ranges, {**here.forms, **self.own}
         if here.masked or here.in_part or self.moves_at(level, here):
             return None
         for row in self.value.meets:
             if bound_name(self.value.meeting(row) or "") == level.name:
                 form = row.form.substitute(forms).substitute(here.bound)
-                rest = Affine.var(level.name) - form.coefficient(level.name) * form
-                return extreme(rest, ranges, -1), extreme(rest, ranges, 1) + 1
+                met = form * (1 if form.coefficient(level.name) > 0 else -1)
+                return Constraint(-extreme(met, ranges, 1) - 1), Constraint(extreme(met, ranges, -1) - 1)
         return None
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
@@ -226,7 +221,6 @@ class FoldLoops:
         def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool, *apart: Constraint) -> Made:
             in_part = here.in_part or span.inner is not None or thin is not None
             there = replace(here, masked=masked, in_part=in_part, apart=(*here.apart, *apart))
-            there = replace(there, is_rare=here.is_rare or (thin is not None and not apart))
 
             def inside(index: Affine, values: Made, point: Point) -> Made:
                 return self.loop(levels[1:], values, there.binding(level.name, index, point))
@@ -236,11 +230,14 @@ class FoldLoops:
             return self.one_loop(level.name, (start, stop, 1), values, inside, here.point)
 
         if thin is not None:
-            low, index = self.body.low, Affine.var(level.name)
-            begin, end = (low.affine([form], here.point) for form in thin)
+            before, after = thin
+            k = after.form.coefficient(level.name)
+            index = k * Affine.var(level.name)
+            begin = -(-1 - index - before.form).floordiv(k)
+            end = (index - 1 - after.form).floordiv(k) + 1
+            begin, end = (self.body.low.affine([form], here.point) for form in (begin, end))
             whole = self.ordered(span.start, span.stop, begin, end, here.point)
             assert whole.inner is not None
-            before, after = Constraint(thin[0] - 1 - index), Constraint(index - thin[1])
             if not self.is_never(level, here, before):
                 carried = run(whole.start, whole.inner[0], carried, False, before)
             carried = run(*whole.inner, carried, False)

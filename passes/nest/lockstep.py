@@ -22,7 +22,7 @@ from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.squares import Squares, Steps, has_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at, copies_of
-from tadc.passes.nest.vector_lanes import Lanes, extreme, last_stride
+from tadc.passes.nest.vector_lanes import Lanes, last_stride
 from tadc.passes.terms.costs import WEIGHTS
 
 #: A value, and what makes it in a copy.
@@ -35,7 +35,7 @@ class Context:
 
     `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
     `some` is set, one is for each of these; where `any` is, one of all. In a part of a loop (`in_part`) no
-    loop is taken apart again: code would grow with every level. What is rare stands once, under masks.
+    loop is taken apart again: code would grow with every level.
     """
 
     point: Point
@@ -44,16 +44,10 @@ class Context:
     names: tuple[str, ...] = ()
     masks: Mapping[tuple[int, ...], ir.Value] | None = None
     in_part: bool = False
-    is_rare: bool = False
     some: bool = False
     any: bool = False
     steps: Steps | None = None
     """The steps that stand one after the other here, of which this is one."""
-
-    @property
-    def is_in_fold(self) -> bool:
-        """Whether it is in the loops of a reduction."""
-        return False
 
     @property
     def is_open(self) -> bool:
@@ -321,14 +315,8 @@ class Lockstep:
                 self.flat_choice(name, chosen, rows, context)
             else:
                 self.uniform_choice(name, choice, rows, context)
-        elif choice.otherwise.lets and self.is_thin(rows, context):
-            self.thin_choice(name, choice, rows, context)
         else:
             self.masked_choice(name, choice, rows, context)
-
-    def is_thin(self, rows: Domain, context: Context) -> bool:
-        """Whether few steps of a reduction meet rows, of those here."""
-        return context.is_in_fold and not context.is_rare and any(row.equality for row in rows)
 
     def taken(self, name: str, block: Block, context: Context) -> None:
         """The one branch that all points take here."""
@@ -404,24 +392,6 @@ class Lockstep:
         self.block(block, context)
         made = [self.value(block.gives[0], copy) for copy in copies]
         return [self.as_type(one, name, context.point) for one in made]
-
-    def thin_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
-        """A choice of which few points take the first branch, at each step of a reduction: no masks where
-        none of the tile may. Elements that are stored once are not worth the code."""
-        names, ranges = self.names(name, context), self.tile.ranges
-        copies = list(self.tile.points(names))
-        hulls = [extreme(form, ranges, 1) for row in rows for form in row.inequalities]
-
-        def with_masks(inside: Point) -> Made:
-            self.masked_choice(name, choice, rows, context.moved(inside))
-            return [self.value(name, copy) for copy in copies]
-
-        def without(inside: Point) -> Made:
-            return self.branch(name, choice.otherwise, copies, context.moved(inside))
-
-        may = self.low.holds(tuple(Constraint(form) for form in hulls), context.point)
-        types = [self.type_of(name, choice)] * len(copies)
-        self.values.put(name, names, self.low.choose(may, types, with_masks, without, context.point))
 
     def masked_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
         """Each branch at the points that take it; a choice by point."""

@@ -24,6 +24,11 @@ CASES = {
     "shift and middle": (BAND, f"map y {LANES} peel k shift k", 23),
     "blocks": (SPLIT, "map y split k 32 clip -> k0, k1 peel k0", 0),
     "equality": (EQUAL, "map y split i 8 -> i0, i1 lane i1 peel k where k = i", 0),
+    "equality of lanes of the sum": (
+        EQUAL,
+        "map y split k 8 -> k0, k1 lane k1 peel k0 where i - 8*k0 - k1 = 0",
+        0,
+    ),
     "equality of copies": (EQUAL, "map y split i 8 -> i0, i1 jam i1 peel k where k = i", 0),
 }
 
