@@ -248,7 +248,7 @@ LIMITS = {
     "frontend": 10_478,
     "dialect": 3_545,
     "passes": 45_519,
-    "passes/cpu": 1_538,
+    "passes/cpu": 1_536,
     "passes/derivatives": 5_040,
     "passes/gpu": 4_032,
     "passes/maps": 6_419,

@@ -10,9 +10,8 @@ Calls at the same time may all fill them: each writes the same bits, to every el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.buffers import memref_of
@@ -29,7 +28,7 @@ class KeptMemory:
 
     function: ir.Operation
     symbol: str
-    flags: Iterator[int] = field(default_factory=count)
+    filling: list[ir.InsertionPoint] = field(default_factory=list[ir.InsertionPoint])
 
     def buffers(
         self, tensors: Sequence[ir.Value], low: BodyLowering, point: ir.InsertionPoint
@@ -43,28 +42,27 @@ class KeptMemory:
     def fill(
         self, low: BodyLowering, point: ir.InsertionPoint, calls: Callable[[ir.InsertionPoint], None]
     ) -> None:
-        """Fill it by `calls`, where no call has before."""
+        """Fill it by `calls`, where no call has before: all of it in one place, since one number says it."""
+        if self.filling:
+            calls(self.filling[0])
+            return
         integer = ir.IntegerType.get_signless(64, low.context)
-        once = self._global(
-            f"{self.symbol}.once.{next(self.flags)}", ir.MemRefType.get([1], integer), low, point
-        )
+        once = self._global(f"{self.symbol}.once", ir.MemRefType.get([1], integer), low, point)
         place = low.index(0, point)
         zero, one = (
             low.create("arith.index_cast", [integer], [low.index(n, point)], point).results[0] for n in (0, 1)
         )
 
-        def exchange(kind: int, value: ir.Value, inside: ir.InsertionPoint) -> ir.Value:
+        def exchange(kind: int, value: ir.Value, inside: ir.InsertionPoint) -> ir.Operation:
             attributes = {"kind": ir.IntegerAttr.get(integer, kind)}
-            return low.create(
-                "memref.atomic_rmw", [integer], [value, once, place], inside, attributes
-            ).results[0]
+            return low.create("memref.atomic_rmw", [integer], [value, once, place], inside, attributes)
 
         def filled(inside: ir.InsertionPoint) -> list[ir.Value]:
             calls(inside)
-            exchange(_ASSIGN, one, inside)
+            self.filling.append(ir.InsertionPoint(exchange(_ASSIGN, one, inside)))
             return []
 
-        before = exchange(_OR, zero, point)
+        before = exchange(_OR, zero, point).results[0]
         low.choose(low.compare("eq", before, zero, point), [], filled, None, point)
 
     def _global(self, name: str, type: ir.Type, low: BodyLowering, point: ir.InsertionPoint) -> ir.Value:
