@@ -32,7 +32,7 @@ BRANCHING = {
 _DECLARED = re.compile(r"^declare [^\n]*?@([\w.]+)\([^\n]*\n?", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.]+)\(", re.M)
 _CALLED = re.compile(r"call [^@\n]* @([\w.]+)\(")
-_FUNCTION = re.compile(r"^(define [^\n]*?@([\w.]+)\([^\n]*)\{\n.*?^\}\n", re.M | re.S)
+_FUNCTION = re.compile(r"^(define [^\n]*?@([\w.]+)\([^\n]*)\{\n(?:[^}\n][^\n]*\n|\n)*\}\n", re.M)
 _VARIABLE = re.compile(r"^@([\w.]+) = ", re.M)
 _NAMED = re.compile(r"@([\w.]+)")
 _SMALL = re.compile(r"^attributes (#\d+) = \{[^\n]*\boptsize\b", re.M)
@@ -111,7 +111,7 @@ def set_apart(text: str) -> tuple[str, list[str], str]:
     found = {m[2]: m for m in _FUNCTION.finditer(text)} if small else {}
     names = [
         name for name, m in found.items()
-        if small & set(m[1].split()) and not variables & set(_NAMED.findall(m[0]))
+        if small & set(m[1].split()) and not (variables and variables & set(_NAMED.findall(m[0])))
     ]  # fmt: skip
     others = {name for name in found if name not in names and not name.startswith("tadc_")}
     rest, alone = text, without(text, others)
