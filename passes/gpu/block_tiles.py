@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tadc.passes.gpu.boxes import spans_inside
 from tadc.passes.maps.blocks import Names, forms_of, names_in
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
+from tadc.passes.nest.primitives.boxes import spans_inside
 from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Stage, Step
 from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
 from tadc.passes.terms.costs import MUCH_CODE

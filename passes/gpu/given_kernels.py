@@ -237,7 +237,7 @@ def _of_meeting(
         refused = partial(_problem, number)
         if not all(map(_is_met, inside)):
             yield refused("not all threads come here equally often", "tiles end by `guard`, if at all")
-        if any(loop.kind == "lane" for loop in loops_in(nest.body)):
+        if any(loop.kind == "lane" for loop in loops_in(inside)):
             yield refused("threads that share have no vectors", "leave `lane` out")
     top = [let for compute in computes_in(inside) for let in compute.block.lets]
     own = [let.value for let in top]

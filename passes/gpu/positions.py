@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.nest.primitives.boxes import row_major
 
 
 def unravel(
@@ -27,14 +27,3 @@ def unravel(
         )
         indices.append(low.variable(rest))
     return [low.variable(left), *reversed(indices)] if shape else []
-
-
-def row_major(flat: Affine, shape: Sequence[int]) -> list[Affine]:
-    """The indices of a row-major position as forms, for extents that are known."""
-    forms: list[Affine] = []
-    stride = math.prod(shape)
-    for size in shape:
-        stride //= max(size, 1)
-        index = flat.floordiv(max(stride, 1))
-        forms.append(index.mod(max(size, 1)) if forms else index)
-    return forms

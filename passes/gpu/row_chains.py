@@ -21,7 +21,6 @@ from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.groups import lanes_along, sharing
-from tadc.passes.gpu.positions import row_major
 from tadc.passes.gpu.thread_tiles import can_be_vector
 from tadc.passes.maps.blocks import Names, Renaming, indices_bound, values_of
 from tadc.passes.maps.machine import Gpu
@@ -30,6 +29,7 @@ from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
 from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.boxes import row_major
 from tadc.passes.nest.primitives.rewriting import rewrite_lets
 from tadc.passes.nest.steps import Bind, Cut, InBlocks, MergeLoops, Room, Split, Step, Steps
 from tadc.passes.schedule.accesses import Accesses

@@ -11,19 +11,18 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.gpu.block_copies import BlockThreads
 from tadc.passes.gpu.block_memory import registers, shared_buffer
 from tadc.passes.gpu.group_folds import Group
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.run_stores import RunStores
-from tadc.passes.gpu.staged_folds import StagedFold, copied_first, copied_in, shared_loads
+from tadc.passes.gpu.staged_folds import Filled, StagedFold, filled_for
 from tadc.passes.gpu.teams import TeamLoop, Together
 from tadc.passes.gpu.thread_lanes import ThreadLanes
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Block, Fold, Let
+from tadc.passes.maps.map import Fold, Let
 from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
 from tadc.passes.nest.lockstep import Context, Lockstep
@@ -54,8 +53,9 @@ class Thread(Target):
 
     `together` are the threads that run a statement together; with `columns` they are apart, and compute the
     element that `column` numbers. `unseen` are tensors that others may have written since all threads met;
-    those that are `private` have other elements for each thread. `threads` are those of the block by loops
-    that are divided among them; `launches` are loops of which a launch has one point.
+    those that are `private` have other elements for each thread. `threads` are the places of those of the
+    block in loops that are divided among them, with their numbers of values, `filled` is room that
+    they fill in turns of a reduction; `launches` are loops of which a launch has one point.
     """
 
     gpu: Gpu
@@ -67,8 +67,14 @@ class Thread(Target):
     columns: int = 1
     unseen: set[str] = field(default_factory=set[str])
     private: set[str] = field(default_factory=set[str])
-    threads: BlockThreads | None = None
+    threads: Mapping[str, int] | None = None
+    filled: dict[str, Filled] = field(default_factory=dict[str, Filled])
     launches: Sequence[For] = ()
+
+    @property
+    def held(self) -> frozenset[str]:
+        """What all threads fill for each other."""
+        return frozenset(self.filled)
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """What makes vectors of a width."""
@@ -80,16 +86,10 @@ class Thread(Target):
             number = self.together.number
             group = Group(self.low, self.function, fold, number, self.column, self.columns)
             group.reduce(body, let, context)
-        elif self.threads is not None and copied_in(fold):
-            put_results(StagedFold(body, let, fold, context, self.threads))
+        elif self.threads is not None and (filled := filled_for(fold, self.filled)):
+            put_results(StagedFold(body, let, fold, context, filled, self.threads))
         else:
             super().fold(body, let, fold, context)
-
-    def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
-        """Copy what the threads of a block share; what then computes a block, and the block over that."""
-        if self.threads is None or all(load.inside for load in shared_loads(compute.block).values()):
-            return body, compute.block
-        return copied_first(self.threads, body, compute.block, context)
 
     def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
         """What stores the values of a computation: the first of the threads that have them does."""
@@ -104,7 +104,11 @@ class Thread(Target):
         shape = [extent.constant for extent in stage.tensor.shape]
         element = low.scalar_type(stage.tensor.type)
         if stage.space == "shared":
-            return shared_buffer(self.function, shape, element)
+            room = shared_buffer(self.function, shape, element)
+            if stage.turns:
+                there = replace(scope, buffers={**scope.buffers, stage.tensor.name: (room,)})
+                self.filled[stage.tensor.name] = stage, there
+            return room
         self.private.add(stage.tensor.name)
         return registers(self.function, shape, element, low)
 
@@ -200,7 +204,7 @@ class Thread(Target):
 
         def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
             places = unravel(number, counts, self.low, inside)
-            threads = None if rows or kind != "thread" else self.all_threads(number, places, counts)
+            threads = None if rows or kind != "thread" else _ranges(places, counts)
             target = replace(
                 self, together=own.together, column=own.column, columns=own.each, threads=threads
             )
@@ -218,11 +222,6 @@ class Thread(Target):
             self.low.choose(self.low.holds(rows, scope.point), [], fill, None, scope.point)
         else:
             fill(scope.point)
-
-    def all_threads(self, number: Affine, places: Sequence[Affine], counts: Sequence[Affine]) -> BlockThreads:
-        """The threads of the block, by their places in loops that are divided among them."""
-        ranges = {name: n.constant for p, n in zip(places, counts, strict=True) for name in p.variables}
-        return BlockThreads(self.gpu, self.function, self.block, number, ranges)
 
     def within(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
         """What holds of threads that have one of so many points; nothing where all have one."""
@@ -254,6 +253,11 @@ class Thread(Target):
     def named(self, form: Affine, point: ir.InsertionPoint) -> Affine:
         """A variable that stands for a form."""
         return self.low.variable(self.low.affine([form], point))
+
+
+def _ranges(places: Sequence[Affine], counts: Sequence[Affine]) -> dict[str, int]:
+    """How many values the variables of places in loops have."""
+    return {name: n.constant for p, n in zip(places, counts, strict=True) for name in p.variables}
 
 
 @dataclass(frozen=True)

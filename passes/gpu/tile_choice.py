@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_tiles import Along, BlockTile
-from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, unknown_strides
 from tadc.passes.gpu.thread_costs import lines, stored_at, warp_over
 from tadc.passes.gpu.thread_tiles import is_known
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.nest.primitives.boxes import padded, spans_of
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.terms.costs import UNKNOWN
 

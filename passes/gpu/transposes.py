@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterator
 
 from tadc.passes.gpu.block_tiles import Along, BlockTile
-from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.thread_costs import BodyCosts, warp_over
 from tadc.passes.gpu.tile_choice import extent_or_open
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.nest.primitives.boxes import padded, spans_of
 from tadc.passes.schedule.accesses import Accesses, Read
 from tadc.passes.terms.costs import LANES
 

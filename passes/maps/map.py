@@ -50,18 +50,12 @@ class IndexNumber:
 @dataclass(frozen=True)
 class Load:
     """An element of a tensor; of vectors `along` a loop or the index of a reduction, transposed in
-    registers.
-
-    What is `shared`, the threads of a block of a GPU copy first to memory that they share: all that it reads
-    `inside` of a turn of an index of a reduction, or at all. Nothing may write the tensor in between.
-    """
+    registers."""
 
     tensor: str
     at: tuple[Affine, ...]
     type: Type
     along: str = ""
-    shared: bool = False
-    inside: str = ""
 
 
 @dataclass(frozen=True)

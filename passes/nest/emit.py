@@ -15,7 +15,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Block, Fold, Let
+from tadc.passes.maps.map import Fold, Let
 from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.joins import Emit, Made, Point
@@ -43,7 +43,13 @@ from tadc.passes.terms.costs import LINE
 
 
 class Target:
-    """The machine that code of nests is made for: here one thread of a CPU."""
+    """The machine that code of nests is made for: here one thread of a CPU. Tensors that are `held` have an
+    element for each point of a tile, active or not."""
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Those tensors."""
+        return frozenset()
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """The maker of vectors of a width."""
@@ -63,10 +69,6 @@ class Target:
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
         serial_loop(loop, low, scope)
-
-    def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
-        """Copy what threads share; what then computes a block, and the block over what was copied."""
-        return body, compute.block
 
     def before(self, statement: Statement, scope: Scope) -> None:
         """Make what stands before a statement: threads may have to wait for others."""
@@ -393,7 +395,7 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
     low.checks = bool(open_rows(compute, scope, tile))
     body = Lockstep(
         low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile),
-        scope.shapes, beyond=low.checks,
+        scope.shapes, beyond=low.checks, held=target.held,
     )  # fmt: skip
     along = _along(compute, scope)
     own = [name for name in tile.copies if name in scope.tile.copies]
@@ -404,9 +406,8 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
         then([(copy, [body.value(store.value, copy) for store in compute.stores]) for copy in copies])
 
     context = Context(scope.point, scope.facts, scope.forms)
-    body, block = target.shared(compute, body, context)
     body.in_turns(
-        without_exponentials(block), context, [name for name in own if name not in along], hand_over
+        without_exponentials(compute.block), context, [name for name in own if name not in along], hand_over
     )
     low.checks = False
 

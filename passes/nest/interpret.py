@@ -2,8 +2,8 @@
 
 It is the meaning of a nest: loops run in order whatever their kind, and each operation rounds to its type. A
 fold joins its elements in the order of its indices; the lanes of one are joined by halves. A `Store` that
-`joins` with no `fresh` rows always does. What is `shared`, or read `along` a loop, is an element as any
-other: nothing writes what threads copy before they have read it, as the verifier sees to.
+`joins` with no `fresh` rows always does. What is read `along` a loop is an element as any other. Room that is
+filled before each turn of a reduction is filled once for each: all threads find what one of them copied.
 
 A nest becomes Python, which runs a million steps in a second or two.
 """

@@ -77,7 +77,7 @@ PATTERNS: dict[type, str] = {
     If: "if {rows} {then}[[ else {otherwise}]]",
     At: "at {index} = {value}",
     Know: "know {rows}",
-    Stage: "stage {tensor} in {space}",
+    Stage: "stage {tensor} in {space}[[ before each {turns:turns} where {rows} {fill}]]",
     Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]][[ by threads{threads}]]"
     "[[ once{once}]]",
     Compute: "compute[[ interleaved {interleaved}]][[ within {within}]]",
@@ -86,7 +86,7 @@ PATTERNS: dict[type, str] = {
     Store: "{tensor:tensor}[{at}] = {value:used}[[ joins {joins:reduction}]]"
     "[[ unless {fresh}]][[ streams{streams}]]",
     IndexNumber: "index({form})",
-    Load: "{tensor:tensor}[{at}][[ along {along}]][[ shared{shared}]][[ inside {inside}]]",
+    Load: "{tensor:tensor}[{at}][[ along {along}]]",
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ by {together}]][[ warp {warp}]]"
     "[[ shift {shifted:bound}]][[ peel {peeled:bound}]][[ meets {meets@indices}]]"
@@ -101,6 +101,7 @@ NESTS = Grammar(
         "sizes": listed(lambda reader: reader.name("a size")),
         "ranges": listed(lambda reader: reader.name("an index argument")),
         "bound": listed(lambda reader: reader.name("an index"), lambda reader: reader.has_indices()),
+        "turns": listed(lambda reader: reader.name("an index of a reduction")),
         "tensor": plain(str, lambda reader: reader.known_tensor()),
         "new tensor": plain(str, lambda reader: reader.name("a tensor such as `a: f32[N]`")),
         "known tensors": listed(lambda reader: reader.known_tensor()),

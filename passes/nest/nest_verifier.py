@@ -39,6 +39,7 @@ from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import At, Body, Bound, Call, Compute, For, If, Know, Nest, Stage, Statement, Store
 from tadc.passes.nest.nest_reader import ReadNest, read_nests
 from tadc.passes.nest.nest_text import nest_text
+from tadc.passes.nest.primitives.rewriting import lets_in
 from tadc.passes.terms.costs import NODES
 
 MOST_ACCESSES = 50 * NODES
@@ -116,6 +117,7 @@ class _Walk:
     called: Mapping[str, Nest]
     found: list[Mistake] = field(default_factory=list[Mistake])
     loops: Loops = field(default_factory=Loops)
+    filled_rooms: dict[str, Stage] = field(default_factory=dict[str, Stage])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """How many lanes, and copies along each index, the reductions of a computation are."""
 
@@ -213,8 +215,11 @@ class _Walk:
                 self.known(statement, tensor.shape, scope.indices)
                 if tensor.name in scope.tensors or tensor.name in scope.indices:
                     self.wrong(statement, f"`{tensor.name}` has a meaning here", "give the room another name")
-                tensors = {**scope.tensors, tensor.name: tensor}
-                return replace(scope, tensors=tensors)
+                scope = replace(scope, tensors={**scope.tensors, tensor.name: tensor})
+                if statement.turns:
+                    self.filled_rooms[tensor.name] = statement
+                    self.filled(statement, scope)
+                return scope
             case Compute(within=rows):
                 used = [row.form for row in rows]
                 self.forms(statement, used, scope, rows)
@@ -305,7 +310,8 @@ class _Walk:
             case Load():
                 self.forms(let, let.value.at, scope)
                 self.access(let, let.value, scope)
-                self.shared(let, let.value, scope)
+                if stage := self.filled_rooms.get(let.value.tensor):
+                    self.turn(let, stage, scope)
             case Ask():
                 self.known(let, let.value.at, scope.indices)
                 self.access(let, let.value, scope)
@@ -369,15 +375,25 @@ class _Walk:
             self.wrong(let, label, "one of them is enough: leave the other's lanes out")
         return True
 
-    def shared(self, let: Let, load: Load, scope: _Scope) -> None:
-        """What threads copy before they read it stays as it is, and is read in the loop that it says."""
-        if not load.shared:
+    def filled(self, stage: Stage, scope: _Scope) -> None:
+        """What fills room before turns, which reads nothing that is written in them."""
+        for let in lets_in(stage.fill):
+            if isinstance(let.value, Load) and let.value.tensor in self.nest.computed:
+                label = f"`{let.value.tensor}` is written here after its copy"
+                self.wrong(let, label, "read the tensor itself")
+        scope = replace(scope, indices=self.new(stage, stage.turns, scope))
+        self.forms(stage, [row.form for row in stage.rows], scope)
+        self.body(stage.fill, scope.with_facts(where(stage.rows)))
+
+    def turn(self, let: Let, stage: Stage, scope: _Scope) -> None:
+        """What is filled before turns of a reduction is read in these, and rows of the turns hold."""
+        if not scope.reduced.issuperset(stage.turns):
+            label = f"`{stage.tensor.name}` is filled in turns of another reduction"
+            self.wrong(let, label, "read it in there")
             return
-        if load.tensor in self.nest.computed:
-            self.wrong(let, f"`{load.tensor}` is written here after its copy", "leave `shared` out")
-        if load.inside and load.inside not in scope.reduced:
-            label = f"`{load.inside}` is no index of a reduction around"
-            self.wrong(let, label, "name the one in whose turns it is copied")
+        for side in (side for row in stage.rows for side in row.inequalities):
+            what = f"`{rows_text((Constraint(side),))}`"
+            self.holds(let, side, what, "to be so where this is filled", scope)
 
     # -- accesses ------------------------------------------------------------------------------
 

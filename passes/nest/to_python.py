@@ -62,6 +62,7 @@ class Source:
         self.fresh = itertools.count()
         self.shapes: dict[str, tuple[Affine, ...]] = {}
         self.recorded: set[str] = set()
+        self.turns: dict[str, tuple[str, ...]] = {}
 
     # -- names and forms -----------------------------------------------------------------------
 
@@ -207,6 +208,7 @@ class Source:
                     self.put(f"{self.called(index)} = {self.bound(value)}")
                 case Stage(tensor=tensor):
                     self.tensor(tensor, False)
+                    self.filled(statement)
                 case Compute(block=block, stores=stores, within=rows):
                     with self.block(f"if {self.holds(rows)}:"):
                         self.values_of(block)
@@ -214,6 +216,20 @@ class Source:
                             self.store(store)
                 case Call():
                     self.call(statement)
+
+    def filled(self, stage: Stage) -> None:
+        """A function that fills room before a turn, `x_fill(k)`, and keeps what was filled for each."""
+        if not stage.turns:
+            return
+        own, turns = self.called(stage.tensor.name), ", ".join(map(self.called, stage.turns))
+        self.turns[stage.tensor.name] = stage.turns
+        self.put(f"{own}_made = {{}}")
+        with self.block(f"def {own}_fill({turns}):"):
+            with self.block(f"if ({turns},) not in {own}_made:"):
+                self.put(f"{own}_data[:] = [None] * len({own}_data)")
+                self.body(stage.fill)
+                self.put(f"{own}_made[{turns},] = list({own}_data)")
+            self.put(f"{own}_data[:] = {own}_made[{turns},]")
 
     def call(self, call: Call) -> None:
         """The statements of another nest, whose names mean what stands in their place."""
@@ -342,5 +358,9 @@ class _Folds:
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
             index = source.called(level.name)
             source.open(f"for {index} in range({first}, {last} + 1):")
+            loads = (let.value for let in fold.body.all_lets() if isinstance(let.value, Load))
+            for tensor in dict.fromkeys(load.tensor for load in loads):
+                if (turns := source.turns.get(tensor, ("",)))[-1] == level.name:
+                    source.put(f"{source.called(tensor)}_fill({', '.join(map(source.called, turns))})")
         if nest.inside:
             source.open(f"if {source.holds(nest.inside)}:")

@@ -15,11 +15,11 @@ from tadc.lattice.bounds import Bound, Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import loop_nest
-from tadc.passes.maps.map import Block, Choice, Fold, Load, Map
+from tadc.passes.maps.map import Block, Choice, Fold, Map
 from tadc.passes.nest.emit import Scope, facts_of, in_tile, named_as, tile_of, trips
 from tadc.passes.nest.fold_blocks import whole_blocks, whole_levels
 from tadc.passes.nest.moving_bounds import shift_of
-from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest
+from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Stage
 from tadc.passes.nest.steps import Peel, Shift, Steps
 from tadc.passes.nest.tile import lockstep_variable
 from tadc.passes.schedule.splits import MOST_TERMS
@@ -49,6 +49,8 @@ def _of_body(body: Body, scope: Scope) -> Iterator[Peel | Shift]:
                 scope = named_as(index, value, made, scope)
             case Know(rows=rows):
                 scope = scope.knowing(*scope.rows(rows))
+            case Stage(turns=turns):
+                scope = replace(scope, forms={**scope.forms, **{index: Affine.var(index) for index in turns}})
             case Compute(block=block):
                 yield from _of_block(block, replace(scope, tile=tile_of(statement, scope)))
             case _:
@@ -76,7 +78,7 @@ def _of_block(block: Block, scope: Scope, *, in_part: bool = False) -> Iterator[
                 inside = scope.naming(fold.indices[0], Affine.var(lockstep_variable(fold)))
                 yield from _of_block(body, inside, in_part=in_part)
             case Fold(body=body, rows=rows) as fold:
-                is_plain = not (fold.is_in_lockstep or _is_copied(fold))
+                is_plain = not (fold.is_in_lockstep or _is_in_turns(fold, scope))
                 found = tuple(_of_loops(fold, scope, in_part=in_part)) if is_plain else ()
                 yield from found
                 inner = in_part or any(isinstance(step, Peel) for step in found)
@@ -88,10 +90,9 @@ def _of_block(block: Block, scope: Scope, *, in_part: bool = False) -> Iterator[
                 pass
 
 
-def _is_copied(fold: Fold) -> bool:
-    """Whether threads of a GPU copy what it reads for some turns at a time: these have no parts."""
-    loads = (let.value for let in fold.body.all_lets() if isinstance(let.value, Load))
-    return any(load.shared and load.inside in fold.indices for load in loads)
+def _is_in_turns(fold: Fold, scope: Scope) -> bool:
+    """Whether room is filled before turns of a reduction, whose indices are named there: it has no parts."""
+    return not scope.forms.keys().isdisjoint(fold.indices)
 
 
 def _of_loops(fold: Fold, scope: Scope, *, in_part: bool) -> Iterator[Peel | Shift]:

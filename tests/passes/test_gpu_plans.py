@@ -10,7 +10,6 @@ from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_tiles import BlockTile
-from tadc.passes.gpu.boxes import most_between, spans_of
 from tadc.passes.gpu.schedule import Variant, tiles_of
 from tadc.passes.gpu.thread_fusion import ThreadCost
 from tadc.passes.gpu.thread_tiles import ThreadTile
@@ -19,6 +18,7 @@ from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.size_tests import Condition
+from tadc.passes.nest.primitives.boxes import most_between, spans_of
 from tadc.passes.where import Where
 from tests.nest.programs import maps_of_program
 

@@ -63,7 +63,7 @@ def another(chain: str, nests: str, choice: random.Random) -> str:
     block = choice.choice((32, 64, 128, 512))
     group = choice.choice((32, block))
     # Sums over rows are in parts, whose number is that of the blocks.
-    part = re.search(r"for part.*?(%\d+) = sum (\w+)", nests, re.S) if "block part" in lines else None
+    part = re.search(r"for part.*?(%\d+) = sum ([\w.]+)", nests, re.S) if "block part" in lines else None
     rows = int(lines[1].split()[2]) if part else choice.choice((2, 3, 8, 16))
     by_turns, outer = group == block, "part" if part else "i0"
     text = [lines[0], f"split i {rows} clip -> i0, i1"]

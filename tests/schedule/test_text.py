@@ -40,6 +40,7 @@ map c, d.2
     scatter %3 p -> row, room
     unroll i1, k
     unroll k by 4
+    shift k
     jam i4
     lane i5
     stage %1 inside j0 over k, i4, i5 by transpose

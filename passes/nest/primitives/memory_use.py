@@ -1,8 +1,7 @@
-"""Primitives on memory: how elements are stored, and what the threads of a block share."""
+"""Primitives on memory: how elements are read and stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tadc.passes.maps.map import Fold, Let, Load
@@ -11,13 +10,12 @@ from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     lets_in,
     load_of,
-    loops_in,
     rewrite_computes,
     rewrite_stores,
     rewrite_values,
     with_loops,
 )
-from tadc.passes.nest.steps import Interleave, Stage, Stream, Transpose
+from tadc.passes.nest.steps import Interleave, Stream, Transpose
 
 WRITTEN_OUT = ("jam", "unroll")
 """The kinds of loops whose values stand side by side in code."""
@@ -62,7 +60,8 @@ def transpose(nest: Nest, step: Transpose) -> Nest:
             raise DoesNotFit(f"the values of `{loop.index}` are no copies")
         return (replace(loop, body=rewrite_values(loop.body, one)),)
 
-    _check_loads([step.read], lets_in(nest.body))
+    if not any(step.read in let.names and isinstance(let.value, Load) for let in lets_in(nest.body)):
+        raise DoesNotFit(f"`{step.read}` is no read there")
     folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
     around = [fold for fold in folds if step.index == fold.indices[-1] and load_of(fold, step.read)]
     if around:
@@ -70,39 +69,3 @@ def transpose(nest: Nest, step: Transpose) -> Nest:
             raise DoesNotFit(f"the steps of `{step.index}` are not written out")
         return replace(nest, body=rewrite_values(nest.body, one))
     return with_loops(nest, step.index, inside)
-
-
-def share(nest: Nest, step: Stage) -> Nest:
-    """Threads of a block copy what a read reads, in a turn of an index of its reduction or at all, to memory
-    that they share."""
-    if step.over:
-        raise DoesNotFit("it is over all loops that threads divide, and those inside: leave `over` out")
-    if not any(loop.kind == "thread" for loop in loops_in(nest.body)):
-        raise DoesNotFit("no loop is divided among the threads of a block")
-    _check_loads([step.read], lets_in(nest.body))
-    folds = [let.value for let in lets_in(nest.body) if isinstance(let.value, Fold)]
-    around = [fold for fold in folds if step.inside in fold.indices]
-    if step.inside and not any(step.read in let.names for fold in around for let in fold.body.all_lets()):
-        raise DoesNotFit(f"`{step.inside}` is no index of a reduction that reads `{step.read}`")
-    for fold in around:
-        place = fold.indices.index(step.inside) + 1
-        loads = (let.value for let in fold.body.all_lets() if isinstance(let.value, Load))
-        if any(load.shared and load.inside not in ("", step.inside) for load in loads):
-            raise DoesNotFit("what a reduction reads is copied in the turns of one index")
-        if fold.loop not in ("seq", "unroll") or not all(map(fold.is_counted, fold.indices[place:])):
-            raise DoesNotFit(f"the indices after `{step.inside}` have no known numbers of values from 0 on")
-
-    def one(let: Let) -> Let:
-        if step.read not in let.names or not isinstance(let.value, Load):
-            return let
-        return replace(let, value=replace(let.value, shared=True, inside=step.inside))
-
-    return replace(nest, body=rewrite_values(nest.body, one))
-
-
-def _check_loads(reads: Iterable[str], lets: Iterable[Let]) -> None:
-    """Raise DoesNotFit for a name that is none of the loads."""
-    found = {let.names[0] for let in lets if isinstance(let.value, Load)}
-    for read in reads:
-        if read not in found:
-            raise DoesNotFit(f"`{read}` is no read there")

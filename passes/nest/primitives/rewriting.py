@@ -10,7 +10,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import blocks_of, with_blocks
 from tadc.passes.maps.map import Block, Fold, Let, Load
 from tadc.passes.nest.loop_bounds import extreme_of, parts_of
-from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Statement, Store
+from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Stage, Statement, Store
 
 
 class DoesNotFit(Exception):
@@ -29,6 +29,8 @@ def rewritten(body: Body, rule: Callable[[Statement], Body | None]) -> Body:
         elif isinstance(statement, If):
             then, otherwise = (rewritten(b, rule) for b in (statement.then, statement.otherwise))
             made.append(replace(statement, then=then, otherwise=otherwise))
+        elif isinstance(statement, Stage) and statement.fill:
+            made.append(replace(statement, fill=rewritten(statement.fill, rule)))
         else:
             made.append(statement)
     return tuple(made)
@@ -63,6 +65,8 @@ def statements_in(body: Body) -> Iterator[Statement]:
             yield from statements_in(statement.body)
         elif isinstance(statement, If):
             yield from statements_in((*statement.then, *statement.otherwise))
+        elif isinstance(statement, Stage):
+            yield from statements_in(statement.fill)
 
 
 def loops_in(body: Body) -> Iterator[For]:

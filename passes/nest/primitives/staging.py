@@ -31,8 +31,8 @@ from tadc.passes.nest.nest import (
     Store,
 )
 from tadc.passes.nest.primitives import rewriting as rw
-from tadc.passes.nest.primitives.memory_use import share
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
+from tadc.passes.nest.primitives.shared_copies import share
 from tadc.passes.nest.steps import Stage as Step
 
 STEPS = 8
@@ -74,7 +74,8 @@ def stage(nest: Nest, step: Step) -> Nest:
     """A panel of what a read reads inside of a loop, filled where the loop's body begins, and read from then
     on."""
     if step.fill == "threads":
-        return share(nest, step)
+        load = next((let.value for let in rw.lets_in(nest.body) if step.read in let.names), None)
+        return share(nest, step, _panel_name(nest, load.tensor if isinstance(load, Load) else ""))
     if not step.over:
         raise DoesNotFit("the loops that the buffer is over are missing: `over k, j1`")
     found = _fold_around(nest, step.read)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Block, Fold, Load
+from tadc.passes.maps.map import Block, Fold
 from tadc.passes.nest.vector_lanes import extreme
-from tadc.passes.terms.costs import ELEMENT
 
 
 def within(ranges: Mapping[str, int]) -> Domain:
@@ -20,32 +18,6 @@ def within(ranges: Mapping[str, int]) -> Domain:
     for name, size in ranges.items():
         rows += [Constraint(Affine.var(name)), Constraint(size - 1 - Affine.var(name))]
     return tuple(rows)
-
-
-@dataclass(frozen=True)
-class Box:
-    """What a block reads of a tensor: along each dimension `extents` elements from `bases` on, by `steps`."""
-
-    load: Load
-    bases: tuple[Affine, ...]
-    extents: tuple[int, ...]
-    steps: tuple[int, ...]
-
-    def within(self, forms: Sequence[Affine]) -> list[Affine]:
-        """The place in the box of an element at subscripts."""
-        return [
-            (form - base).floordiv(step)
-            for form, base, step in zip(forms, self.bases, self.steps, strict=True)
-        ]
-
-
-def box_of(gpu: Gpu, load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box | None:
-    """The box of a load at subscripts where variables are in their ranges; None if its size varies."""
-    spans = spans_of(gpu, forms, ranges, ELEMENT[load.type])
-    if spans is None:
-        return None
-    bases = tuple(extreme(form, ranges, -1) for form in forms)
-    return Box(load, bases, tuple(n for n, _ in spans), tuple(step for _, step in spans))
 
 
 def spans_of(
@@ -118,3 +90,14 @@ def spans_inside(block: Block) -> dict[str, tuple[int, int]]:
                 if lower and upper:
                     found[index] = max(lower), max(min(upper) - max(lower) + 1, 1)
     return found
+
+
+def row_major(flat: Affine, shape: Sequence[int]) -> list[Affine]:
+    """The indices of a row-major position as forms, for extents that are known."""
+    forms: list[Affine] = []
+    stride = math.prod(shape)
+    for size in shape:
+        stride //= max(size, 1)
+        index = flat.floordiv(max(stride, 1))
+        forms.append(index.mod(max(size, 1)) if forms else index)
+    return forms
