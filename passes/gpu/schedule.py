@@ -33,9 +33,6 @@ FEW = 1 / 8
 """Where sizes are not known, and a map has no more than this part of the elements that keep a GPU busy, long
 sums get a warp each; very long ones get a block each where so many warps do not keep it busy."""
 
-VERY_LONG = 2048
-"""A reduction of fewer elements is not worth a block, where sizes are not known."""
-
 #: A tile and the sizes that it is for.
 Variant = tuple[ThreadTile | BlockTile, tuple[Condition, ...]]
 
@@ -152,7 +149,8 @@ def _open_groups(
     blocks = [tile for tile in groups if not tile.in_columns and tile.size == BLOCK_SIZE]
     if blocks:
         tile = min(blocks, key=lambda tile: costs[id(tile)])
-        long = _at_least(accesses, tile, VERY_LONG)
+        # A reduction of fewer elements than two for each thread of a large block is not worth a block.
+        long = _at_least(accesses, tile, 2 * gpu.block)
         found.append((tile, (*_no_more(shape, gpu.busy / gpu.warp), long)))
     others = [tile for tile in groups if tile.size <= gpu.warp]
     if not others:

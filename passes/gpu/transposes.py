@@ -20,12 +20,6 @@ from tadc.passes.nest.primitives.boxes import padded, spans_of
 from tadc.passes.schedule.accesses import Accesses, Read
 from tadc.passes.terms.costs import LANES
 
-TILE = 32
-"""The elements of a tile along each of its indices."""
-
-SLOW = TILE // 4
-"""The threads of a block along the second one."""
-
 LEAST = LANES
 """An index of fewer values is not worth a tile."""
 
@@ -53,7 +47,9 @@ def _tile(
     gpu: Gpu, accesses: Accesses, fast: str, slow: str, transposed: list[Read]
 ) -> tuple[float, BlockTile] | None:
     """The tile, and its cost; None where shared memory does not hold the tiles."""
-    own = {fast: Along(TILE, 1), slow: Along(SLOW, -(-min(extent_or_open(accesses, slow), TILE) // SLOW))}
+    size, threads = gpu.banks, gpu.usual_block // gpu.banks
+    rows = min(extent_or_open(accesses, slow), size)
+    own = {fast: Along(size, 1), slow: Along(threads, -(-rows // threads))}
     ranges = {name: along.extent for name, along in own.items()}
     used = 0
     for read in transposed:
