@@ -99,7 +99,7 @@ class _Scope:
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
-    reduced: frozenset[str] = frozenset()
+    reduced: tuple[tuple[str, ...], ...] = ()
     lanes: tuple[str, ...] = ()
     lockstep: tuple[str, ...] = ()
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
@@ -344,7 +344,7 @@ class _Walk:
             loop_nest(fold.indices, fold.rows, ())
         except (Unbounded, EliminationLimit) as error:
             self.wrong(let, f"the loops of this reduction are not known: {error}", "write `where 0 <= k < N`")
-        reduced = scope.reduced | {*fold.indices}
+        reduced = (*scope.reduced, fold.indices)
         inside = replace(scope.with_facts(where(fold.rows)), indices=indices, reduced=reduced)
         if fold.loop == "lane":
             inside = replace(inside, lanes=(*scope.lanes, fold.indices[0]))
@@ -387,7 +387,7 @@ class _Walk:
 
     def turn(self, let: Let, stage: Stage, scope: _Scope) -> None:
         """What is filled before turns of a reduction is read in these, and rows of the turns hold."""
-        if not scope.reduced.issuperset(stage.turns):
+        if all(indices[: len(stage.turns)] != stage.turns for indices in scope.reduced):
             label = f"`{stage.tensor.name}` is filled in turns of another reduction"
             self.wrong(let, label, "read it in there")
             return

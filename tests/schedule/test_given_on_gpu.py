@@ -157,6 +157,8 @@ def test_sums_whose_ends_are_in_a_block_that_is_shared(row: str) -> None:
         (MATMUL, f"map c {TILES} stage %1 inside i0 by threads", "stage", "no index of a reduction"),
         (MATMUL, f"map c {TILES} {SHARED.replace('by', 'over i2 by')}", "stage", "leave `over`"),
         (MATMUL, f"map c {TILES} stage %1 inside j0 over k, j1", "stage", "only threads copy"),
+        (MATMUL, f"map c {TILES} {SHARED} reorder k1, k0", "reorder k1", "in turns of another"),
+        (MATMUL, f"map c {TILES} {SHARED} split k0 2 clip -> k2, k3", "split k0", "in turns of another"),
         (
             MATMUL,
             "map c grid i, j split k 8 clip -> k0, k1 thread k1 warp 8 in_blocks 32",
