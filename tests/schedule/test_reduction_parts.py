@@ -64,3 +64,10 @@ def test_parts_that_are_none_are_refused(step: str) -> None:
     with pytest.raises(tadc.CompileError) as caught:
         tadc.compile(tadc.function(BELOW), schedule=f"map y {step}")
     assert [found.code for found in caught.value.diagnostics] == ["TAD0612"]
+
+
+def test_results_by_logsumexp_do_not_join() -> None:
+    f = tadc.function("x: f64[8, 12]; y[i] = logsumexp{k} (x[i, k])")
+    with pytest.raises(tadc.CompileError) as caught:
+        tadc.compile(f, schedule="map y cut %1 k 4 -> kc")
+    assert [found.code for found in caught.value.diagnostics] == ["TAD0612"]

@@ -296,6 +296,8 @@ def _the_value(nest: Nest, name: str) -> Fold:
     for compute in rw.computes_in(nest.body):
         for let in compute.block.lets:
             if name in let.names and compute.block.gives == let.names and isinstance(let.value, Fold):
+                if let.value.kind == "logsumexp":
+                    raise DoesNotFit("two results by `logsumexp` do not join")
                 return let.value
     raise DoesNotFit(f"`{name}` is not the one reduction that is stored")
 
