@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, TypeVar
 
 from tadc.frontend.limits import MAX_TERMS, TERM_WORK, too_large
@@ -237,8 +236,6 @@ def is_bound(name: str) -> bool:
     return name[0] in "?$"
 
 
-#: Of so many mappings what they make of forms and terms is kept: many terms in each other get the same.
-MAPPINGS = 64
 #: So many terms are charged together.
 CHARGED = 1000
 
@@ -249,7 +246,6 @@ class Terms:
     def __init__(self) -> None:
         self._table: dict[tuple[Any, ...], Term] = {}
         self._asked = 0
-        self._substituted: dict[object, tuple[Callable[[Affine], Affine], dict[int, Term]]] = {}
         self._fresh = itertools.count()
 
     @property
@@ -375,12 +371,15 @@ class Terms:
 
     def substitute(self, term: Term, mapping: Mapping[str, Affine]) -> Term:
         """Replace free indices by forms."""
-        found = self._substituted.get(key := frozenset(mapping.items()))
-        if found is None:
-            if len(self._substituted) >= MAPPINGS:
-                self._substituted.clear()
-            self._substituted[key] = found = cache(lambda form, kept=dict(mapping): form.substitute(kept)), {}
-        return self.rewrite_forms(term, frozenset(mapping), *found)
+        made: dict[Affine, Affine] = {}  # the same few forms stand in many terms
+
+        def rule(form: Affine) -> Affine:
+            found = made.get(form)
+            if found is None:
+                found = made[form] = form.substitute(mapping)
+            return found
+
+        return self.rewrite_forms(term, frozenset(mapping), rule)
 
     def rewrite_forms(
         self,
