@@ -53,20 +53,17 @@ from tadc.passes.terms.names import Names
 NEAR = FIRST // 2
 
 
-def share_cheap_values(program: Program, limit: int | None, keys: Keys) -> Program:
+def share_cheap_values(program: Program, limit: int | None) -> Program:
     """The program with tensors for cheap values; it itself where none is worth one."""
     if sum(1 for _ in reachable([d.body for d in program.definitions])) > NODES // 8:
         return program
-    sharing = Sharing(program, limit, keys)
+    sharing = Sharing(program, limit)
     sharing.survey()
     return sharing.moved()
 
 
 _Place = tuple[tuple[object, ...], tuple[Affine, ...]]
 """A shape, or a definition with indices of its sums, and an element over these or over `?0`, `?1`, …"""
-
-Keys = dict[tuple[str, int, int, int, bool], "Key | None"]
-"""What was found, by a definition, its body, a place and a term in it, and whether it is over elements."""
 
 
 @dataclass
@@ -93,7 +90,6 @@ class Sharing:
 
     program: Program
     limit: int | None
-    keys: Keys
     values: dict[Key, Value] = field(default_factory=dict[Key, Value])
     all: int = 0
 
@@ -150,10 +146,7 @@ class Sharing:
         if definition.order is not None and definition.name in tensors_read([term]):
             return None
         self.mover.enter(definition)
-        asked = definition.name, definition.body.number, at, term.number, of_elements
-        if asked not in self.keys:
-            self.keys[asked] = self.mover.key(term, place, of_elements)
-        return self.keys[asked]
+        return self.mover.key(term, place, of_elements)
 
     def gathered(self, term: Term) -> list[int]:
         """What each element costs that a term reads where index arrays say."""

@@ -38,7 +38,7 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.passes.derivatives.activity import Activity
-from tadc.passes.rewrites.cheap_values import Keys, share_cheap_values
+from tadc.passes.rewrites.cheap_values import share_cheap_values
 from tadc.passes.rewrites.copied_tensors import (
     has_own_order,
     is_copy,
@@ -108,9 +108,8 @@ def materialise_program(
         program = without_copied_results(program)
     if active is None and mode == "auto" and limit != 0:
         program = group_factors(program)
-        keys: Keys = {}
         for _ in range(ROUNDS):
-            before, program = program, share_cheap_values(program, limit, keys)
+            before, program = program, share_cheap_values(program, limit)
             if program is before:
                 break
     return program
