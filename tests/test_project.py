@@ -254,7 +254,7 @@ LIMITS = {
     "passes/maps": 6_419,
     "passes/nest": 9_341,
     "passes/rewrites": 7_034,
-    "passes/schedule": 4_522,
+    "passes/schedule": 4_539,
     "passes/supports": 2_118,
     "passes/terms": 4_171,
     "backend": 16_060,

@@ -15,23 +15,42 @@ from tadc.lattice.bounds import Bound, Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import loop_nest
+from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.map import Block, Choice, Fold, Map
 from tadc.passes.nest.emit import Scope, facts_of, in_tile, named_as, tile_of, trips
 from tadc.passes.nest.fold_blocks import whole_blocks, whole_levels
 from tadc.passes.nest.moving_bounds import shift_of
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Stage
-from tadc.passes.nest.steps import Peel, Shift, Steps
+from tadc.passes.nest.steps import Join, Peel, Shift, Split, Steps
 from tadc.passes.nest.tile import lockstep_variable
 from tadc.passes.schedule.splits import MOST_TERMS
 
 
 def with_parts(maps: Iterable[Map], steps: Steps, made: Callable[[Steps], Nest]) -> Steps:
     """Steps for maps, and those that take loops of reductions apart in the nest that is made with them."""
-    if not any(isinstance(let.value, Fold) for item in maps for let in item.body.all_lets()):
+    has_joined = any(isinstance(step, Join) for step in steps)
+    if not has_joined and not any(_may_have(item, steps) for item in maps):
         return steps
     nest = made(steps)
     scope = Scope(None, {}, nest.known, {})  # pyright: ignore[reportArgumentType]  # no code is made
     return (*steps, *dict.fromkeys(_of_body(nest.body, scope)))
+
+
+def _may_have(item: Map, steps: Steps) -> bool:
+    """Whether a map has a reduction that is split, or moves with other indices, or meets an equality."""
+    split = {step.index for step in steps if isinstance(step, Split)}
+    names = {*item.indices, *indices_bound(item.body)}
+    for let in item.body.all_lets():
+        match let.value:
+            case Fold(indices=own, rows=rows):
+                if not split.isdisjoint(own) or any((row.form.variables & names) - {*own} for row in rows):
+                    return True
+            case Choice(rows=rows):
+                if any(row.equality for row in rows):
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _of_body(body: Body, scope: Scope) -> Iterator[Peel | Shift]:
