@@ -17,6 +17,7 @@ from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
 
 MATMUL = "a: f32[20, 24]; b: f32[24, 40]; c[i, j] = sum{k} (a[i, k] * b[k, j])"
+COLUMNS = "a: f32[40, 20]; b: f32[40, 20]; c[i, j] = a[j, i] - exp(b[j, i])"
 ROWS = "x: f32[20, 640]; y[i] = sum{j} (x[i, j])"
 EXP = "x: f32[N, M]; y[i, j] = exp(x[i, j])"
 HEAT = (
@@ -86,12 +87,13 @@ GIVEN = {
     "no loop on threads of a block": (MATMUL, "map c block i, j in_blocks 64"),
     "tiles": (MATMUL, f"map c {TILES}"),
     "tiles, one read shared": (MATMUL, f"map c {TILES} {SHARED}"),
+    "two reads shared": (COLUMNS, f"map c {TILES} stage %0 by threads stage %1 by threads"),
     "vectors moved back": (MATMUL, "map c split j 4 overlap -> j0, j1 grid i, j0 lane j1 in_blocks 32"),
     "warps": (ROWS, "map y grid i split j 32 clip -> j0, j1 thread j1 warp 32 in_blocks 64"),
     "columns": (ROWS, "map y grid i split j 4 clip -> j0, j1 thread j1 in_blocks 32"),
     "sizes": (EXP, "map y when (M % 4) = 0 flatten n grid n in_blocks 32\nmap y grid i, j in_blocks 64"),
 }
-ARGUMENTS = {MATMUL: ((20, 24), (24, 40)), ROWS: ((20, 640),), EXP: ((5, 12),), STEPS: ((40,),)}
+ARGUMENTS = {MATMUL: ((20, 24), (24, 40)), COLUMNS: ((40, 20), (40, 20)), ROWS: ((20, 640),), EXP: ((5, 12),), STEPS: ((40,),)}
 
 
 @pytest.mark.one_in(4)

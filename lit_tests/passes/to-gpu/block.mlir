@@ -14,8 +14,8 @@ func.func @f(%x: tensor<64x16384xf64> {tad.name = "x"}) -> (tensor<64xf64> {tad.
 
 // CHECK:      gpu.func @tad_f_0({{.*}}) workgroup(%[[SHARED:.*]] : memref<1x{{[0-9]+}}xf64, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:      %[[TURNS:.*]] = affine.apply affine_map<()[s0, s1] -> ((-s0 - s1 + 1023) floordiv 1024 + 16)>
-// CHECK:      scf.for %k.turn = %c0 to %[[TURNS]] step %c1 iter_args
-// CHECK-NEXT:   affine.apply affine_map<(d0)[s0, s1] -> (d0 * 1024 + s0 + s1)>(%k.turn)
+// CHECK:      scf.for %k0 = %c0 to %[[TURNS]] step %c1 iter_args
+// CHECK-NEXT:   affine.apply affine_map<(d0)[s0, s1] -> (d0 * 1024 + s0 + s1)>(%k0)
 // CHECK:      gpu.shuffle idx
 // CHECK:      scf.if
 // CHECK-NEXT:   memref.store %{{.*}}, %[[SHARED]]

@@ -14,8 +14,8 @@ func.func @f(%x: tensor<4096x256xf32> {tad.name = "x"}) -> (tensor<256xf32> {tad
 
 // CHECK:      workgroup(%[[SHARED:.*]] : memref<1x32x32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:      known_block_size = array<i32: 1024, 1, 1>
-// CHECK:      scf.for %k.turn = %c0 to %c128 step %c1
-// CHECK-NEXT:   %[[ROW:.*]] = affine.apply affine_map<(d0)[s0] -> (d0 * 32 + s0 floordiv 32)>(%k.turn)[%thread_id_x]
+// CHECK:      scf.for %k0 = %c0 to %c128 step %c1
+// CHECK-NEXT:   %[[ROW:.*]] = affine.apply affine_map<(d0)[s0] -> (d0 * 32 + s0 floordiv 32)>(%k0)[%thread_id_x]
 // CHECK-NEXT:   memref.load %x[%[[ROW]], %[[COLUMN:.*]]]
 // CHECK:      memref.store %{{.*}}, %[[SHARED]]
 // CHECK-NOT:  gpu.shuffle

@@ -13,8 +13,8 @@ func.func @f(%x: tensor<4096x256xf32> {tad.name = "x"}) -> (tensor<4096xf32> {ta
 }
 
 // CHECK:      %[[I:.*]] = affine.apply affine_map<()[s0, s1] -> (s1 * 8 + s0 floordiv 32)>
-// CHECK:      %[[OWN:.*]] = scf.for %k.turn = %c0 to %c8 step %c1
-// CHECK-NEXT:   %[[K:.*]] = affine.apply affine_map<(d0)[s0] -> (d0 * 32 + s0 mod 32)>(%k.turn)
+// CHECK:      %[[OWN:.*]] = scf.for %k0 = %c0 to %c8 step %c1
+// CHECK-NEXT:   %[[K:.*]] = affine.apply affine_map<(d0)[s0] -> (d0 * 32 + s0 mod 32)>(%k0)
 // CHECK:        memref.load %x[%[[I]], %[[K]]]
 // CHECK:      gpu.shuffle down %[[OWN]], %c16_i32
 // CHECK:      gpu.shuffle down %{{.*}}, %c8_i32

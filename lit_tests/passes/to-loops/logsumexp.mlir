@@ -29,10 +29,10 @@ func.func @f(%x: tensor<3x4xf64> {tad.name = "x"}) -> (tensor<3xf64> {tad.name =
 // CHECK-NEXT:         %13 = arith.select %12, %arg4, %11 : f64
 // CHECK-NEXT:         scf.yield %13 : f64
 // CHECK-NEXT:       }
-// CHECK-NEXT:       %2 = math.absf %1 : f64
 // CHECK-NEXT:       %cst_2 = arith.constant 0x7FF0000000000000 : f64
-// CHECK-NEXT:       %3 = arith.cmpf olt, %2, %cst_2 : f64
 // CHECK-NEXT:       %cst_3 = arith.constant 0.000000e+00 : f64
+// CHECK-NEXT:       %2 = math.absf %1 : f64
+// CHECK-NEXT:       %3 = arith.cmpf olt, %2, %cst_2 : f64
 // CHECK-NEXT:       %4 = arith.select %3, %1, %cst_3 : f64
 // CHECK-NEXT:       %cst_4 = arith.constant 0.000000e+00 : f64
 // CHECK-NEXT:       %c0_5 = arith.constant 0 : index

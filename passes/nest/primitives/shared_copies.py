@@ -71,13 +71,14 @@ def _fold_around(nest: Nest, step: Step) -> Fold:
 
 
 def _with_copies(body: Body, facts: Domain, box: _Box, outer: Mapping[str, Affine]) -> Body | None:
-    """A body with a box before the first loop that threads divide, at whatever depth; None without one."""
+    """A body with a box before the first loop that threads divide, at whatever depth, and in which the read
+    is; None without one."""
     for number, statement in enumerate(body):
         if isinstance(statement, At):
             facts += tuple(row for fact in named(statement) if len(fact) == 1 for row in fact[0])
         elif isinstance(statement, Know):
             facts += statement.rows
-        elif isinstance(statement, For):
+        elif isinstance(statement, For) and box.is_read_in(statement):
             rest = body[number + 1 :]
             if statement.kind == "thread":
                 copies = box.copied(statement, facts, outer)
@@ -100,6 +101,10 @@ class _Box:
         self.values = rw.named_values(nest.body)
         self.forms = [form.substitute(self.values) for form in load.at]
         (self.shape,) = (tensor.shape for tensor in nest.tensors if tensor.name == load.tensor)
+
+    def is_read_in(self, loop: For) -> bool:
+        """Whether the read is in a loop: it is in none that fills another room."""
+        return any(self.read in let.names for let in rw.lets_in((loop,)))
 
     def copied(self, thread: For, facts: Domain, outer: Mapping[str, Affine]) -> Body:
         """The room and what fills it, before loops that threads divide."""
