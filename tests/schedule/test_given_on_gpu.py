@@ -93,7 +93,13 @@ GIVEN = {
     "columns": (ROWS, "map y grid i split j 4 clip -> j0, j1 thread j1 in_blocks 32"),
     "sizes": (EXP, "map y when (M % 4) = 0 flatten n grid n in_blocks 32\nmap y grid i, j in_blocks 64"),
 }
-ARGUMENTS = {MATMUL: ((20, 24), (24, 40)), COLUMNS: ((40, 20), (40, 20)), ROWS: ((20, 640),), EXP: ((5, 12),), STEPS: ((40,),)}
+ARGUMENTS = {
+    MATMUL: ((20, 24), (24, 40)),
+    COLUMNS: ((40, 20), (40, 20)),
+    ROWS: ((20, 640),),
+    EXP: ((5, 12),),
+    STEPS: ((40,),),
+}
 
 
 @pytest.mark.one_in(4)
