@@ -35,6 +35,7 @@ _CALLED = re.compile(r"call [^@\n]* @([\w.]+)\(")
 _FUNCTION = re.compile(r"^(define [^\n]*?@([\w.]+)\([^\n]*)\{\n(?:[^}\n][^\n]*\n|\n)*\}\n", re.M)
 _VARIABLE = re.compile(r"^@([\w.]+) = ", re.M)
 _NAMED = re.compile(r"@([\w.]+)")
+_QUOTED = re.compile(r'@"([A-Za-z_][\w.]*)"')
 _SMALL = re.compile(r"^attributes (#\d+) = \{[^\n]*\boptsize\b", re.M)
 
 
@@ -106,15 +107,22 @@ def loops_for_speed(text: str) -> str:
 
 def set_apart(text: str) -> tuple[str, list[str], str]:
     """The functions that are compiled for the size of their code: the text that declares these, their names,
-    and a text of them alone. Those that use variables of the text are not set apart."""
+    and a text of them alone. Those that use variables of the text, or call its other functions, are not set
+    apart."""
+    text = _QUOTED.sub(r"@\1", text)
     small, variables = set(_SMALL.findall(text)), set(_VARIABLE.findall(text))
     found = {m[2]: m for m in _FUNCTION.finditer(text)} if small else {}
     names = [
         name for name, m in found.items()
         if small & set(m[1].split()) and not (variables and variables & set(_NAMED.findall(m[0])))
     ]  # fmt: skip
-    others = {name for name in found if name not in names and not name.startswith("tadc_")}
-    rest, alone = text, without(text, others)
+    called = {name: found.keys() & _CALLED.findall(m[0]) for name, m in found.items()}
+    own = {name for name in found if not name.startswith("tadc_") and name not in names}
+    names = [name for name in names if called[name].isdisjoint(own)]
+    needed = [*names]
+    for name in needed:
+        needed += called[name] - {*needed}
+    rest, alone = text, without(text, found.keys() - {*needed})
     for name in names:
         whole, head = found[name][0], found[name][1]
         rest = rest.replace(whole, re.sub("^define (internal )?", "declare ", head) + "\n")

@@ -290,6 +290,10 @@ class Accesses:
         )
         loop.inner.append(inner)
         inner.result = (self.block(fold.body, inner) | inner.domain) - set(binders)
+        if fold.kind == "logsumexp":
+            # The exponentials of what an element is below the maximum are added up.
+            given = [self.union([name]) for name in fold.body.gives]
+            inner.operations += [Operation(function, names) for names in given for function in ("sub", "exp")]
         return inner.result
 
     def trips(self, name: str, rows: Sequence[Constraint]) -> int:

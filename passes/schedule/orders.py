@@ -48,6 +48,9 @@ def _is_soon_another(natural: list[str], steps: Sequence[Step]) -> bool:
     """Whether all these loops are put in order again, before an order matters."""
     for step in steps:
         match step:
+            case Split(tail="rest" | "again"):
+                # Two loops beside each other: what is put outside of them then is outside of each.
+                return False
             case Split():
                 natural = _in_two(natural, step)
             case Reorder(indices=indices) if set(indices) == set(natural):

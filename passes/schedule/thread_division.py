@@ -79,10 +79,14 @@ class Division:
         return not extent.is_constant or extent.constant >= least
 
     def grain(self, axis: str) -> int:
-        """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
+        """What ranges of an index begin at multiples of: none but the last has a tile that is moved back, or
+        rows that fill no panel between blocks of a reduction."""
         tiling = self.tiling
+        packed = None if tiling is None else tiling.packed
+        if packed is not None and packed.block and packed.rows and axis == packed.rows.name:
+            return packed.rows.chunk
         tile = 1 if tiling is None else tiling.extent(axis)
-        if axis != self.indices[-1] or self.is_slow or (tiling is not None and tiling.packed is not None):
+        if axis != self.indices[-1] or self.is_slow or packed is not None:
             return tile
         return -(-MULTIPLE // tile) * tile
 

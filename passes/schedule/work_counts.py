@@ -28,6 +28,7 @@ from tadc.passes.maps.map import (
     Tensor,
     Value,
 )
+from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.terms.costs import ACCESS, LARGE, POWER, WEIGHTS
 from tadc.passes.terms.index_ranges import Range, span_of
@@ -62,7 +63,7 @@ def operations_of(item: Map, tensors: Mapping[str, Tensor] | None = None) -> Cou
         return Counted((), work.keyed(item, found))
     for name, size in zip(item.indices, item.extents, strict=True):
         work.is_in(name, ZERO, size - 1)
-    each = work.block(item.body)
+    each = work.block(without_exponentials(item.body))
     stored = ACCESS * len(item.tensors)
     total = product([*(work.number(size) for size in item.extents), sum_of([each, stored])])
     return Counted(tuple(work.names), total)

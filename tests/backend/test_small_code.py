@@ -69,3 +69,15 @@ def test_both_kinds_compute_the_same() -> None:
     few, many = tadc.compile(tadc.function(BOTH))(x=x, y=y)
     np.testing.assert_allclose(few, np.sin(x) + x, rtol=1e-15)
     np.testing.assert_array_equal(many, y * y)
+
+
+def test_a_function_whose_name_is_quoted_is_not_taken_along() -> None:
+    """As that of code which calls the entry, and is made in another way."""
+    body = "  ret void\n}\n"
+    small = f"define void @tad_f.0() #0 {{\n{body}"
+    caller = f'define void @"tadc_call"() {{\n  call void @"tad_f"()\n{body}'
+    entry = f"define void @tad_f() {{\n  call void @tad_f.0()\n{body}"
+    rest, names, alone = set_apart(f"{small}\n{entry}\n{caller}\nattributes #0 = {{ optsize }}\n")
+    assert names == ["tad_f.0"]
+    assert "define void @tad_f.0()" in alone and "tadc_call" not in alone
+    assert "define void @tadc_call()" in rest and "declare void @tad_f.0()" in rest
