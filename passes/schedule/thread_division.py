@@ -47,7 +47,10 @@ class Division:
         """The index to divide; of two where it is known at run time alone which is better."""
         tiling, extents = self.tiling, list(self.extents.values())
         if tiling is not None and (tiling.packed is not None or all(e.is_constant for e in extents)):
-            wasted = {axis: self._wasted(axis, tiling) for axis in tiling.order}
+            panels = tiling.packed
+            # Between blocks of a reduction, ranges of rows would be whole panels, of which there are few.
+            few = panels.rows.name if panels and panels.rows and panels.block else None
+            wasted = {axis: self._wasted(axis, tiling) for axis in tiling.order if axis != few}
             best = min(wasted, key=lambda axis: wasted[axis], default=None)
             return (best,) if best is not None and wasted[best] < 1 else ()
         unknown = next((n for n, extent in enumerate(extents) if not extent.is_constant), len(extents))
@@ -79,14 +82,10 @@ class Division:
         return not extent.is_constant or extent.constant >= least
 
     def grain(self, axis: str) -> int:
-        """What ranges of an index begin at multiples of: none but the last has a tile that is moved back, or
-        rows that fill no panel between blocks of a reduction."""
+        """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
         tiling = self.tiling
-        packed = None if tiling is None else tiling.packed
-        if packed is not None and packed.block and packed.rows and axis == packed.rows.name:
-            return packed.rows.chunk
         tile = 1 if tiling is None else tiling.extent(axis)
-        if axis != self.indices[-1] or self.is_slow or packed is not None:
+        if axis != self.indices[-1] or self.is_slow or (tiling is not None and tiling.packed is not None):
             return tile
         return -(-MULTIPLE // tile) * tile
 
