@@ -109,9 +109,12 @@ def set_apart(text: str) -> tuple[str, list[str], str]:
     """The functions that are compiled for the size of their code: the text that declares these, their names,
     and a text of them alone. Those that use variables of the text, or call its other functions, are not set
     apart."""
+    small = set(_SMALL.findall(text))
+    if not small:
+        return text, [], ""
     text = _QUOTED.sub(r"@\1", text)
-    small, variables = set(_SMALL.findall(text)), set(_VARIABLE.findall(text))
-    found = {m[2]: m for m in _FUNCTION.finditer(text)} if small else {}
+    variables = set(_VARIABLE.findall(text))
+    found = {m[2]: m for m in _FUNCTION.finditer(text)}
     names = [
         name for name, m in found.items()
         if small & set(m[1].split()) and not (variables and variables & set(_NAMED.findall(m[0])))

@@ -60,8 +60,11 @@ class ThreadTile:
 
     def extent(self, index: str) -> int:
         """The elements of a tile along an index."""
-        vector = self.width if self.order and index == self.order[-1] else 1
-        return self.copies.get(index, 1) * vector
+        return self.copies.get(index, 1) * self.vector(index)
+
+    def vector(self, index: str) -> int:
+        """The elements of its vectors along an index."""
+        return self.width if self.order[-1:] == (index,) else 1
 
     def threads(self, extents: Mapping[str, int]) -> int:
         """The threads for all elements."""
@@ -77,16 +80,10 @@ class ThreadTile:
             index = fresh.new("n")
             outer, lane = fresh.part(index), fresh.part(index)
             split = Split(index, self.width, "branch", outer, lane)
-            return (
-                Flatten(index),
-                split,
-                Bind("lane", (lane,)),
-                Bind("grid", (outer,)),
-                InBlocks(self.block),
-            )
+            return Flatten(index), split, Bind("lane", (lane,)), Bind("grid", (outer,)), InBlocks(self.block)
         splits, loops = list[Step](), Loops()
         for index in self.order:
-            vector = self.width if index == self.order[-1] else 1
+            vector = self.vector(index)
             inner: Within = ("jam", self.copies.get(index, 1)), ("lane", vector)
             made, found = divided(fresh.part, index, "grid", inner, "guard" if vector == 1 else "exact")
             splits, loops = [*splits, *made], [*loops, *found]
@@ -103,7 +100,7 @@ class ThreadTile:
             extent = self.extent(index)
             if extent > 1 and not size.is_constant:
                 found.append(Condition((size,), least=extent))
-                if self.width > 1 and index == self.order[-1]:
+                if self.vector(index) > 1:
                     found.append(Condition((size.mod(self.width),), most=0))
         return tuple(found)
 

@@ -136,13 +136,13 @@ def _of_loops(fold: Fold, scope: Scope, *, in_part: bool) -> Iterator[Peel | Shi
         elif not (masked or in_part or is_counted):
             own = [row.substitute(bound) for row in rows]
             whole = None if nest.inside else whole_blocks(levels=[level, *later], rows=own, ranges=tile)
-            met = _equalities(fold, level.name) if scope.tile.width > 1 else ()
             if (whole is not None and later != whole_levels(later, whole.steps)) or _moves(ends, scope):
-                met = ((),)
-            for rows_met in met:
-                yield Peel(level.name, rows_met)
+                met = ()
+            else:
+                met = next(_equalities(fold, level.name), None) if scope.tile.width > 1 else None
+            if met is not None:
+                yield Peel(level.name, met)
                 in_part = True
-                break
         masked = masked or (shift is None and _moves(ends, scope))
 
 
