@@ -103,35 +103,27 @@ def index_array(op: Any) -> str:
     return "" if is_index_array(kind) else f"array must be a tensor of i32, got {kind}"
 
 
-def tensor(last: str = "tad.yield") -> Rule:
+def tensor(op: Any) -> str:
     """The domain is the box of the shape; the region has the indices, and the tensor itself in an order."""
-
-    def rule(op: Any) -> str:
-        kind, found = op.results[0].type, parse_set(str(op.attributes["domain"]))
-        if wrong := _symbols(op, kind.rank):
-            return wrong
-        extents = box_extents(found)
-        sizes = None if extents is None else [e.constant if e.is_constant else None for e in extents]
-        if sizes != [None if kind.is_dynamic_dim(n) else kind.get_dim_size(n) for n in range(kind.rank)]:
-            return f"domain must be the box of its shape, {kind}"
-        return _region(op.regions[0], kind.rank, last, own=kind if "order" in op.attributes else None)
-
-    return rule
+    kind, found = op.results[0].type, parse_set(str(op.attributes["domain"]))
+    if wrong := _symbols(op, kind.rank):
+        return wrong
+    extents = box_extents(found)
+    sizes = None if extents is None else [e.constant if e.is_constant else None for e in extents]
+    if sizes != [None if kind.is_dynamic_dim(n) else kind.get_dim_size(n) for n in range(kind.rank)]:
+        return f"domain must be the box of its shape, {kind}"
+    return _region(op.regions[0], kind.rank, own=kind if "order" in op.attributes else None)
 
 
-def reduction(last: str = "tad.yield") -> Rule:
+def reduction(op: Any) -> str:
     """The set binds the indices of the region, and the lookups that this begins with."""
-
-    def rule(op: Any) -> str:
-        dims, blocks = parse_set(str(op.attributes["domain"])).dims, op.regions[0].blocks
-        bound = dims
-        if dims and len(blocks) == 1:
-            first = takewhile(lambda made: made.operation.name == "tad.lookup", blocks[0].operations)
-            bound = max(dims - len(list(first)), min(len(blocks[0].arguments), dims), 1)
-        wrong = _symbols(op, dims) or ("" if dims else "must bind at least one index")
-        return wrong or _region(op.regions[0], bound, last)
-
-    return rule
+    dims, blocks = parse_set(str(op.attributes["domain"])).dims, op.regions[0].blocks
+    bound = dims
+    if dims and len(blocks) == 1:
+        first = takewhile(lambda made: made.operation.name == "tad.lookup", blocks[0].operations)
+        bound = max(dims - len(list(first)), min(len(blocks[0].arguments), dims), 1)
+    wrong = _symbols(op, dims) or ("" if dims else "must bind at least one index")
+    return wrong or _region(op.regions[0], bound)
 
 
 def _symbols(op: Any, dims: int) -> str:
@@ -147,11 +139,11 @@ def branches(op: Any) -> str:
     found, given = parse_set(str(op.attributes["where"])), len(op.operands)
     if (found.dims, found.symbols) != (given, 0):
         return f"set must have {given} dimensions and no symbols, as many as index operands"
-    return floats(op) or next(filter(None, (_region(region, 0, "tad.yield") for region in op.regions)), "")
+    return floats(op) or next(filter(None, (_region(region, 0) for region in op.regions)), "")
 
 
-def _region(region: ir.Region, count: int, last: str, own: ir.Type | None = None) -> str:
-    """One block of so many indices, and the tensor itself where it has a type, that ends in an op."""
+def _region(region: ir.Region, count: int, own: ir.Type | None = None) -> str:
+    """One block of so many indices, and the tensor itself where it has a type, that ends in a `tad.yield`."""
     if len(region.blocks) != 1:
         return "expects exactly one block in each region"
     indices, made = list(region.blocks[0].arguments), list(region.blocks[0].operations)
@@ -162,7 +154,7 @@ def _region(region: ir.Region, count: int, last: str, own: ir.Type | None = None
     for number, argument in enumerate(indices):
         if not isinstance(argument.type, ir.IndexType):
             return f"region argument #{number} must be of type index, got {argument.type}"
-    return "" if made and made[-1].operation.name == last else f"region must end with '{last}'"
+    return "" if made and made[-1].operation.name == "tad.yield" else "region must end with 'tad.yield'"
 
 
 def yields(parents: Sequence[str]) -> Rule:

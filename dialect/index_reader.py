@@ -67,7 +67,7 @@ class IndexReader:
 
 
 def kind_of(reduction: Any) -> str:
-    """The kind of a reduction, or of sums."""
+    """The kind of a reduction."""
     return ir.StringAttr(reduction.attributes["kind"]).value if reduction.name == "tad.reduce" else "sum"
 
 

@@ -115,7 +115,7 @@ class OpWriter:
         """A reduction; write into its region, behind the lookups that this begins with."""
         own, outer, needed = own_lookups(rows, binders)
         attributes = {"domain": self.set(rows, [*binders, *own], outer)}
-        name = "tad.sums" if len(types) > 1 else "tad.sum"
+        name = "tad.sum"
         if kind != "sum":
             name, attributes = "tad.reduce", {"kind": ir.StringAttr.get(kind), **attributes}
         operands = [self.index(each) for each in (*outer, *needed)][: len(outer)]
@@ -149,7 +149,6 @@ class OpWriter:
 
     def map(
         self,
-        name: str,
         types: Sequence[Any],
         indices: Sequence[str],
         extents: Sequence[Extent],
@@ -160,7 +159,7 @@ class OpWriter:
         """The operation of tensors, a `tad.scan` where they have an order."""
         rows = box(indices, extents)
         sizes = [name for name in in_order(row.form for row in rows) if name not in indices]
-        own = {"domain": self.set(rows, indices, sizes), **attributes}
+        name, own = "tad.map", {"domain": self.set(rows, indices, sizes), **attributes}
         if order is not None:
             name, own["order"] = "tad.scan", self.forms([order], indices)
         return self.create(name, types, [*map(self.index, sizes)], own, 1, location)

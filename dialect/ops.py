@@ -23,11 +23,8 @@ KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")
 
 REGION_OPS = ("tad.map", "tad.scan", "tad.sum", "tad.reduce", "tad.guard")
 
-#: What `tad.yields` ends.
-MANY_OPS = ("tad.maps", "tad.sums")
-
 #: What makes tensors.
-MAPS = ("tad.map", "tad.maps", "tad.scan")
+MAPS = ("tad.map", "tad.scan")
 
 
 class Tad(ext.Dialect, name="tad"):
@@ -80,26 +77,12 @@ class MapOp(_Op, name="map", traits=[ext.Pure]):
 
         %f = tad.map (%i, %j) -> tensor<3x4xf64> {
         %f = tad.map (%i, %j) in {0 <= %i < %M, 0 <= %j < 3} -> tensor<?x3xf64> {
+        %f:2 = tad.map (%i) -> tensor<9xf64>, tensor<9xf64> {
 
     - `domain` is the box of the tensor's shape, its symbols are `sizes`; it is left out where they are none.
     - The elements are f32 or f64. The body has an index for each dimension and ends with `tad.yield`.
-    """
-
-    tensor: ext.Result[ir.RankedTensorType]
-    sizes: Sequence[ext.Operand[ir.IndexType]]
-    domain: ir.IntegerSetAttr
-    body: ext.Region
-
-    rules = (checks.floats, checks.tensor())
-
-
-class MapsOp(_Op, name="maps", traits=[ext.Pure]):
-    """Tensors of one type, given by one body: what they share is computed once for each element.
-
-        %f:2 = "tad.maps"() ({
-
-    - `tad-fuse` makes it last of all passes on the dialect; it has no form as a program.
-    - There is a tensor at least; what holds for `tad.map` holds for each. The body ends with `tad.yields`.
+    - There may be several tensors, of one type: what they share is computed once for each element. `tad-fuse`
+      makes such maps.
     """
 
     tensors: Sequence[ext.Result[ir.RankedTensorType]]
@@ -107,7 +90,7 @@ class MapsOp(_Op, name="maps", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    rules = (checks.some("tensors"), checks.floats, checks.tensor("tad.yields"))
+    rules = (checks.some("tensors"), checks.floats, checks.tensor)
 
 
 class ScanOp(_Op, name="scan", traits=[ext.Pure]):
@@ -129,7 +112,7 @@ class ScanOp(_Op, name="scan", traits=[ext.Pure]):
     order: ir.AffineMapAttr
     body: ext.Region
 
-    rules = (checks.order, checks.floats, checks.tensor())
+    rules = (checks.order, checks.floats, checks.tensor)
 
 
 class SumOp(_Op, name="sum", traits=[ext.Pure]):
@@ -138,27 +121,13 @@ class SumOp(_Op, name="sum", traits=[ext.Pure]):
         %0 = tad.sum (%k, %l) in {0 <= %k <= 4, %k < %i, %l == %k + 1} -> f64 {
         %3 = tad.sum (%k_0) [%j, %i] in {%k_0 * 2 >= %i + 3, %k_0 <= %j} -> f64 {
         %0 = tad.sum (%e) at (%t = %src[%e] : tensor<5xi32>) in {0 <= %e <= 4, %t == %n} -> f64 {
+        %0:2 = tad.sum (%k) in {0 <= %k <= 3} -> f64, f64 {
 
     - `domain` binds an index at least, one for each block argument; its symbols are the operands `outer`.
     - It may have more dimensions: these are the `tad.lookup`s that the body begins with, as many as needed.
       A lookup in a set has to be in range where the rows without it hold.
     - The result is f32 or f64. The body ends with `tad.yield`.
-    """
-
-    total: ext.Result[Any]
-    outer: Sequence[ext.Operand[ir.IndexType]]
-    domain: ir.IntegerSetAttr
-    body: ext.Region
-
-    rules = (checks.floats, checks.reduction())
-
-
-class SumsOp(_Op, name="sums", traits=[ext.Pure]):
-    """Sums over one domain: what they share is computed once for each point; `tad-fuse` makes it.
-
-        %0:2 = "tad.sums"() ({
-
-    - There is a sum at least; what holds for `tad.sum` holds for each. The body ends with `tad.yields`.
+    - There may be several sums, of one type: what they share is computed once for each point.
     """
 
     totals: Sequence[ext.Result[Any]]
@@ -166,7 +135,7 @@ class SumsOp(_Op, name="sums", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    rules = (checks.some("sums"), checks.floats, checks.reduction("tad.yields"))
+    rules = (checks.some("sums"), checks.floats, checks.reduction)
 
 
 class ReduceOp(_Op, name="reduce", traits=[ext.Pure]):
@@ -183,7 +152,7 @@ class ReduceOp(_Op, name="reduce", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
-    rules = (checks.word("kind", KINDS, "kind"), checks.floats, checks.reduction())
+    rules = (checks.word("kind", KINDS, "kind"), checks.floats, checks.reduction)
 
 
 class GuardOp(_Op, name="guard", traits=[ext.Pure]):
@@ -294,20 +263,9 @@ class ApplyOp(_Op, name="apply", traits=[ext.Pure]):
 class YieldOp(_Op, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):
     """What the enclosing region gives: `tad.yield %1 : f64`.
 
-    - It stands in one of REGION_OPS, and is of the type of its result, of a tensor of its elements.
-    """
-
-    value: ext.Operand[Any]
-
-    rules = (checks.yields(REGION_OPS),)
-
-
-class YieldsOp(_Op, name="yields", traits=[ir.IsTerminatorTrait, ext.Pure]):
-    """The elements of a `tad.maps`, or the sums of a `tad.sums`: `"tad.yields"(%1, %3) : (f64, f64) -> ()`.
-
-    - It stands in one of MANY_OPS, and has a value for each result, of its type or that of its elements.
+    - It stands in one of REGION_OPS, and has a value for each result: of its type, or that of its elements.
     """
 
     values: Sequence[ext.Operand[Any]]
 
-    rules = (checks.yields(MANY_OPS),)
+    rules = (checks.yields(REGION_OPS),)

@@ -176,13 +176,13 @@ class _Reader:
         if operation.name == "tad.scan":
             inside.names[own_tensor(operation)] = roles[0][0]
             (order,) = forms_over(str(operation.attributes["order"]), forms)
-        inside.is_fused = operation.name == "tad.maps"
+        inside.is_fused = len(roles) > 1 or not self.in_order
         bodies = inside.all_yielded(block)
-        place = None if inside.is_fused else place_of(location)
+        place = None if len(roles) > 1 else place_of(location)
         for value, role, body in zip(operation.results, roles, bodies, strict=True):
             self.shapes[value], inside.names[value] = shape, role[0]
             self.define(value, role, indices, body, place, order)
-        if inside.is_fused:
+        if len(roles) > 1:
             made = [value for op in block.operations for value in op.operation.results]
             values = tuple(inside.values[value] for value in made if value in inside.values)
             self.maps.append((tuple(name for name, _ in roles), values))

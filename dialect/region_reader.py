@@ -54,10 +54,11 @@ class RegionReader(IndexReader):
         result = operation.results[0]
         if name in ("tad.map", "tad.scan"):
             raise UnsupportedIR(f"'{name}' cannot stand inside another op", operation.location)
-        if name == "tad.sums":
+        if name in ("tad.sum", "tad.reduce"):
             made = self.reductions(operation, place)
             self.values |= zip(operation.results, made, strict=True)
-            self.together.append(frozenset(term.number for term in made))
+            if len(made) > 1:
+                self.together.append(frozenset(term.number for term in made))
         elif name.startswith("tad."):
             self.values[result] = self.indexed(operation, place)
         elif name in ("arith.extf", "arith.truncf"):
@@ -90,7 +91,7 @@ class RegionReader(IndexReader):
         if operation.name == "arith.truncf" and not self.is_fused:
             for use in operation.results[0].uses:
                 user = use.owner.operation
-                if user.name not in ("tad.yield", "tad.yields") or user.parent.name not in MAPS:
+                if user.name != "tad.yield" or user.parent.name not in MAPS:
                     raise UnsupportedIR(
                         "a value is rounded to f32 only where it is stored", operation.location
                     )
@@ -111,8 +112,6 @@ class RegionReader(IndexReader):
             case "tad.apply":
                 below = [self.term(v) for v in operation.operands]
                 return self.terms.apply(ir.StringAttr(operation.attributes["fn"]).value, below, place)
-            case "tad.sum" | "tad.reduce":
-                return self.reductions(operation, place)[0]
             case "tad.guard":
                 rows = self.conditions(operation)
                 then, otherwise = (self.region(r.blocks[0]) for r in operation.regions)
@@ -121,7 +120,7 @@ class RegionReader(IndexReader):
                 raise UnsupportedIR(f"'{operation.name}' cannot stand here", operation.location)
 
     def reductions(self, operation: Any, place: Place | None) -> list[Term]:
-        """Read a sum or another reduction, or sums over one domain."""
+        """Read sums over one domain, or another reduction."""
         block = operation.regions[0].blocks[0]
         binders = [self.terms.fresh("s") for _ in block.arguments]
         rows, kind = self.domain(operation, binders), kind_of(operation)

@@ -11,17 +11,17 @@ from tadc.dialect.text_tokens import Token
 
 #: What follows the name of an op; words in braces are fields, which a reader and a writer have a method for.
 FORMS = {
-    "tad.map": "{binders}{box}{attributes} -> {result} {region}",
-    "tad.scan": "{own} {binders} by {order}{box}{attributes} -> {result} {region}",
-    "tad.sum": "{binders} {outer}{lookups}in {domain}{attributes} -> {result} {region}",
-    "tad.reduce": "{kind} {binders} {outer}{lookups}in {domain}{attributes} -> {result} {region}",
-    "tad.guard": "{outer}where {where}{attributes} -> {result} {region} else {region}",
+    "tad.map": "{binders}{box}{attributes} -> {results} {region}",
+    "tad.scan": "{own} {binders} by {order}{box}{attributes} -> {results} {region}",
+    "tad.sum": "{binders} {outer}{lookups}in {domain}{attributes} -> {results} {region}",
+    "tad.reduce": "{kind} {binders} {outer}{lookups}in {domain}{attributes} -> {results} {region}",
+    "tad.guard": "{outer}where {where}{attributes} -> {results} {region} else {region}",
     "tad.read": "{tensor}{subscripts}{attributes} : {tensor type}",
     "tad.lookup": "{tensor}{subscripts}{attributes} : {tensor type}",
     "tad.index": "{position}{attributes}{index type}",
-    "tad.value_of": "{index}{attributes} : {result}",
-    "tad.apply": "{fn}{arguments}{attributes} : {result}",
-    "tad.yield": "{value}{attributes} : {result}",
+    "tad.value_of": "{index}{attributes} : {results}",
+    "tad.apply": "{fn}{arguments}{attributes} : {results}",
+    "tad.yield": "{values}{attributes} : {results}",
 }
 
 #: Texts and fields of each form in turn: a text is at an even place.
@@ -34,6 +34,7 @@ class Op:
 
     `binders` are the names of the indices of its region, and `own` that of its tensor there, each with the
     location that is written behind it; `tensor_type` is the type of its first operand where that is a tensor.
+    `results` are types, of what is yielded where it has none.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Op:
     space: Space = field(default_factory=Space)
     is_box: bool = False
     tensor_type: str = ""
-    result_type: str = ""
+    results: list[str] = field(default_factory=list[str])
     place: str = ""
 
     @property
@@ -65,20 +66,22 @@ class Op:
         """Set an attribute, said at a token."""
         self.attributes.append((f"{key} = {value}", token.start))
 
-    def types(self) -> tuple[list[str], str]:
-        """The types of its operands and of its result, which follow from those that its form says."""
-        count, result = len(self.operands), self.result_type
+    def types(self) -> tuple[list[str], list[str]]:
+        """The types of its operands and of its results, which follow from those that its form says."""
+        count, results = len(self.operands), self.results
         match self.name:
             case "tad.read":
-                return [self.tensor_type, *["index"] * (count - 1)], element_type(self.tensor_type)
+                return [self.tensor_type, *["index"] * (count - 1)], [element_type(self.tensor_type)]
             case "tad.lookup":
-                return [self.tensor_type, *["index"] * (count - 1)], "index"
+                return [self.tensor_type, *["index"] * (count - 1)], ["index"]
             case "tad.index":
-                return ["index"] * count, "index"
+                return ["index"] * count, ["index"]
             case "tad.yield":
-                return [result], ""
+                return results, []
+            case "tad.apply":
+                return results * count, results
             case _:
-                return [result if self.name == "tad.apply" else "index"] * count, result
+                return ["index"] * count, results
 
 
 def element_type(type: str) -> str:

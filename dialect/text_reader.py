@@ -51,10 +51,9 @@ class _Reader(Cursor):
 
     def op(self) -> None:
         """One op with its regions."""
-        tokens, at = self.tokens, self.at
-        named = at >= 2 and tokens.is_at(at - 1, "=") and tokens[at - 2].kind == "value"
         self.out.copy_to(self.token.start)
-        op = Op(self.token.text, self.take(), result=tokens[at - 2].text[1:] if named else "")
+        op = Op(self.token.text, self.token, result=self.named())
+        self.take()
         self.fields(op)
         if op.regions:
             self.out.put(")", self.tokens[self.at - 1].start)
@@ -72,6 +71,14 @@ class _Reader(Cursor):
                 for word in piece.split():
                     self.expect(word)
 
+    def named(self) -> str:
+        """The name of the results of the op at hand, `%f =` or `%f:2 =`, if they have one."""
+        tokens, at = self.tokens, self.at - 2
+        if at >= 2 and tokens.is_at(at - 1, ":", tokens[at].text, "="):
+            at -= 2
+        is_name = at >= 0 and tokens.is_at(self.at - 1, "=") and tokens[at].kind == "value"
+        return tokens[at].text[1:] if is_name else ""
+
     # -- the generic form ----------------------------------------------------------------------
 
     def call(self, op: Op) -> None:
@@ -85,7 +92,7 @@ class _Reader(Cursor):
         self.call(op)
         self.out.put(" ({", self.token.start)
         given = [(name, "index", place) for name, place in op.binders]
-        given += [(op.own[0], op.result_type, op.own[1])] if op.own else []
+        given += [(op.own[0], op.results[0], op.own[1])] if op.own else []
         self.out.put(" ^bb0(" if given else "", self.token.start)
         self.out.put_all((f"{name.text}: {type}{place}", name.start) for name, type, place in given)
         self.out.put("):" if given else "", self.token.start)
@@ -115,8 +122,8 @@ class _Reader(Cursor):
             self.out.put(" {", op.token.start)
             self.out.put_all(op.attributes)
             self.out.put("}", op.attributes[-1][1])
-        types, result = op.types()
-        text = f" : ({', '.join(types)}) -> {result or '()'}"
+        types, results = (", ".join(each) for each in op.types())
+        text = f" : ({types}) -> ({results})"
         if op.place or not self.tokens.is_at(self.at, "loc", "("):
             text += op.place or self.location(op.token, op.result)
         self.out.put(text, op.token.start)
@@ -213,6 +220,12 @@ class _Reader(Cursor):
         """A name."""
         op.operands.append(self.expect_kind("value", what))
 
+    def operands(self, op: Op) -> None:
+        """Names with commas between."""
+        self.operand(op, "a value such as `%0`")
+        while self.accept(","):
+            self.operand(op, "a value such as `%0`")
+
     def arguments(self, op: Op) -> None:
         """`(%0, %1)`."""
         self.expect("(")
@@ -266,11 +279,13 @@ class _Reader(Cursor):
             self.expect(keyword)
         return self.after_angles()
 
-    def result(self, op: Op) -> None:
-        """The type of the result."""
-        op.result_type = self.type()
+    def results(self, op: Op) -> None:
+        """The types of the results."""
+        op.results.append(self.type())
+        while self.accept(","):
+            op.results.append(self.type())
         if op.is_box:
-            op.give("domain", box_attribute(op.result_type, len(op.binders)), op.token)
+            op.give("domain", box_attribute(op.results[0], len(op.binders)), op.token)
 
     def tensor_type(self, op: Op) -> None:
         """The type of the tensor that is read."""
@@ -299,12 +314,12 @@ FIELDS: dict[str, Callable[[_Reader, Op], None]] = {
     "fn": lambda reader, op: reader.string(op, "fn", 'a function such as `"sigmoid"`'),
     "tensor": lambda reader, op: reader.operand(op, "a tensor such as `%a`"),
     "index": lambda reader, op: reader.operand(op, "an index such as `%i`"),
-    "value": lambda reader, op: reader.operand(op, "a value such as `%0`"),
+    "values": _Reader.operands,
     "arguments": _Reader.arguments,
     "subscripts": _Reader.subscripts,
     "position": _Reader.position,
     "attributes": _Reader.attributes,
-    "result": _Reader.result,
+    "results": _Reader.results,
     "tensor type": _Reader.tensor_type,
     "index type": _Reader.index_type,
     "region": _Reader.region,

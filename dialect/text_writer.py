@@ -105,9 +105,9 @@ class _Writer:
         types = [str(value.type) for value in made.operands]
         given = [str(value.type) for value in made.results]
         op.tensor_type = types[0] if types else ""
-        op.result_type = "".join(given) or op.tensor_type
-        _check(len(made.regions) == PIECES[op.name].count("region") and len(given) < 2)
-        _check(bool(op.result_type) and op.types() == (types, "".join(given)))
+        op.results = given or types
+        _check(len(made.regions) == PIECES[op.name].count("region"))
+        _check(bool(op.results) and op.types() == (types, given))
         for region in made.regions:
             _check(len(region.blocks) == 1)
             if op.regions == 1:
@@ -146,7 +146,7 @@ class _Writer:
 
     def box(self, op: Op) -> str:
         """The domain where the tensor's shape does not say it."""
-        box = box_attribute(op.result_type, len(op.binders))
+        box = box_attribute(op.results[0], len(op.binders))
         if not op.operands and self.speller.same(str(op.said["domain"]), box):
             del op.said["domain"]
             return ""
@@ -219,12 +219,12 @@ FIELDS: dict[str, Callable[[_Writer, Op], str]] = {
     "fn": lambda writer, op: str(op.said.pop("fn")),
     "tensor": lambda writer, op: op.operands[0].text,
     "index": lambda writer, op: op.operands[0].text,
-    "value": lambda writer, op: op.operands[0].text,
+    "values": lambda writer, op: _names(op.operands),
     "arguments": lambda writer, op: f"({_names(op.operands)})",
     "subscripts": _Writer.subscripts,
     "position": _Writer.position,
     "attributes": lambda writer, op: _discardable(op),
-    "result": lambda writer, op: op.result_type,
+    "results": lambda writer, op: ", ".join(op.results),
     "tensor type": lambda writer, op: op.tensor_type,
     "index type": lambda writer, op: " : index",
     "region": lambda writer, op: f"{{{_BODY}}}",

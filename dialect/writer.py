@@ -96,7 +96,7 @@ class _Writer(OpWriter):
     def definition(self, made: Definition) -> None:
         self.location = self.at(made.span)
         type, place = self.tensor_type(made.type, made.shape), self.labelled(made.name, self.location)
-        operation = self.map("tad.map", [type], made.indices, made.shape, made.order, place, {})
+        operation = self.map([type], made.indices, made.shape, made.order, place, {})
         with self.region(operation, 0, made.indices, self.named(made.indices)) as block:
             if made.order is not None:
                 self.tensors[made.name] = block.add_argument(type, self.labelled("own", self.location))

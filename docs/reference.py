@@ -123,7 +123,7 @@ def dialect_reference() -> str:
     parts = ["## Operations\n"]
     rows = [[link(c.OPERATION_NAME), first_sentence(c)] for c in classes]
     parts += [table(["operation", "what it is"], rows), *(operation_section(c) for c in classes)]
-    values = {"KINDS": ops.KINDS, "REGION_OPS": ops.REGION_OPS, "MANY_OPS": ops.MANY_OPS}
+    values = {"KINDS": ops.KINDS, "REGION_OPS": ops.REGION_OPS}
     named = [[f"`{name}`", ", ".join(f"`{v}`" for v in listed)] for name, listed in values.items()]
     functions = ", ".join(f"`{name}` ({arity})" for name, arity in ops.SCALAR_FUNCTIONS.items())
     parts += ["## What these names stand for\n"]

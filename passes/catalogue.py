@@ -584,7 +584,7 @@ class Fill(MapPass):
 @register("tad-fuse", "maps over the same elements are one where that has no higher cost")
 @dataclass
 class Fuse(MapPass):
-    """`tad.map`s and `tad.sum`s over the same points to one `tad.maps` or `tad.sums`.
+    """`tad.map`s and `tad.sum`s over the same points to one that has several results.
 
     What they share is computed once. It looks at the machine: what is fused has to stay in registers.
     """

@@ -31,7 +31,7 @@ def memref_of(tensor: ir.Type) -> ir.Type:
 
 
 def maps_of(function: ir.Operation) -> list[ir.Operation]:
-    """The `tad.map`s and `tad.maps` of a function in order; anything else there has no lowering."""
+    """The maps of a function in order; anything else there has no lowering."""
     operations = [op.operation for op in function.regions[0].blocks[0].operations]
     maps = [op for op in operations if op.name in MAPS]
     for op in operations[:-1]:
@@ -43,7 +43,7 @@ def maps_of(function: ir.Operation) -> list[ir.Operation]:
 def location_of(tensor: ir.Value) -> ir.Location:
     """Where a tensor was defined, with its name."""
     place = tensor.location
-    if isinstance(tensor, ir.OpResult) and tensor.owner.name == "tad.maps" and isinstance(place, ir.FusedLoc):
+    if isinstance(tensor, ir.OpResult) and isinstance(place, ir.FusedLoc):
         places = list(place.locations)
         # Equal ones are kept once.
         return places[tensor.result_number] if len(places) == len(tensor.owner.results) else places[0]

@@ -171,7 +171,7 @@ class _Reader(IndexReader):
                 rows = self.conditions(op)
                 then, otherwise = (self.block(region.blocks[0]) for region in op.regions)
                 return Choice(rows, then, otherwise, type)
-            case "tad.sum" | "tad.sums" | "tad.reduce":
+            case "tad.sum" | "tad.reduce":
                 block = op.regions[0].blocks[0]
                 names = self.named(block.arguments)
                 rows = self.domain(op, names)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tadc.dialect.declarations import sizes_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.op_writer import OpWriter
-from tadc.passes.maps.blocks import Names, used_by
+from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.map import (
     Apply,
@@ -66,16 +66,6 @@ def _names(item: Map) -> list[str]:
     return [tensor.name for tensor in item.tensors]
 
 
-def _rounds(body: Block) -> bool:
-    """Whether values are rounded that are not stored: only `tad.maps` may do so."""
-    rounded = {
-        let.names[0]
-        for let in body.all_lets()
-        if isinstance(let.value, Apply) and (let.value.function, let.value.type) == ("convert", "f32")
-    }
-    return bool(rounded) and not rounded.isdisjoint(name for let in body.lets for name in used_by(let.value))
-
-
 class MapWriter(OpWriter):
     """Writes maps at the end of a function; `tensors` and `sizes` are its values by name."""
 
@@ -106,17 +96,15 @@ class MapWriter(OpWriter):
         taken, outside = set(self.names.taken), self.tensors
         self.location, self.values, self.tensors = self.place(item.place), {}, dict(self.tensors)
         own, *others = _names(item)
-        many = bool(others) or _rounds(item.body)
         places = [self.labelled(tensor.label, self.place(tensor.place)) for tensor in item.tensors]
-        place = ir.Location.fused(places) if many else places[0]
+        place = ir.Location.fused(places) if others else places[0]
         types = [self.tensor_type(tensor.type, tensor.shape) for tensor in item.tensors]
-        kind = "tad.maps" if many else "tad.map"
-        made = self.map(kind, types, item.indices, item.extents, item.order, place, attributes_of(item.marks))
+        made = self.map(types, item.indices, item.extents, item.order, place, attributes_of(item.marks))
         with self.region(made, 0, item.indices, self.named(item.indices)) as block:
             if item.order is not None:
                 self.tensors[own] = block.add_argument(types[0], self.labelled("own", self.location))
             self.names.taken.update((own, *others))
-            self.fill(item.body, many=many, above=True)
+            self.fill(item.body, above=True)
         self.tensors, self.names.taken = outside, taken | {own, *others}
         return made
 
@@ -126,7 +114,7 @@ class MapWriter(OpWriter):
 
     # -- regions -------------------------------------------------------------------------------
 
-    def fill(self, body: Block, *, many: bool = False, above: bool = False) -> None:
+    def fill(self, body: Block, *, above: bool = False) -> None:
         """Write the values of a block, and what it gives; numbers `above` all maps stay there."""
         place = self.location
         for let in body.lets:
@@ -137,8 +125,7 @@ class MapWriter(OpWriter):
                 self.location = self.place(let.place) if let.place else place
                 self.values.update(zip(let.names, self.let(let).results, strict=True))
         self.location = place
-        given = [self.values[name] for name in body.gives]
-        self.create("tad.yields" if many else "tad.yield", [], given)
+        self.create("tad.yield", [], [self.values[name] for name in body.gives])
 
     def let(self, let: Let) -> ir.Operation:
         """The operation of a value."""
@@ -164,5 +151,5 @@ class MapWriter(OpWriter):
             case Fold(kind, indices, rows, body):
                 places = self.named(indices)
                 with self.reduction(kind, rows, indices, places, [type] * len(let.names)) as made:
-                    self.fill(body, many=len(let.names) > 1)
+                    self.fill(body)
                 return made

@@ -34,8 +34,8 @@ func.func @f(%a: tensor<9xf64> {tad.name = "a"}, %b: tensor<8xf64> {tad.name = "
 }
 
 // CHECK:      %s = tad.map () -> tensor<f64> {
-// CHECK:      %f:2 = "tad.maps"() ({
-// CHECK:        "tad.yields"
+// CHECK:      %f:2 = tad.map (%i) -> tensor<9xf64>, tensor<9xf64> {
+// CHECK:        tad.yield
 // CHECK:      %g = tad.map (%i) -> tensor<9xf64> {
 // CHECK-NEXT:   %0 = tad.read %f#0[-%i + 8] : tensor<9xf64>
 // CHECK-NEXT:   %1 = tad.read %f#0[%i] : tensor<9xf64>

@@ -17,12 +17,11 @@ func.func @f(%a: tensor<9xf64> {tad.name = "a"}, %b: tensor<9xf64> {tad.name = "
   return %f, %g : tensor<9xf64>, tensor<9xf64>
 }
 
-// CHECK:      %f:2 = "tad.maps"() ({
-// CHECK-NEXT: ^bb0(%i: index):
+// CHECK:      %f:2 = tad.map (%i) -> tensor<9xf64>, tensor<9xf64> {
 // CHECK-NEXT:   %0 = tad.read %a[%i] : tensor<9xf64>
 // CHECK-NEXT:   %1 = math.exp %0 : f64
 // CHECK-NEXT:   %2 = tad.read %b[%i] : tensor<9xf64>
 // CHECK-NEXT:   %3 = arith.mulf %2, %1 : f64
-// CHECK-NEXT:   "tad.yields"(%1, %3) : (f64, f64) -> ()
-// CHECK-NEXT: })
+// CHECK-NEXT:   tad.yield %1, %3 : f64, f64
+// CHECK-NEXT: }
 // CHECK-NEXT: return %f#0, %f#1

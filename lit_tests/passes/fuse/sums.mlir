@@ -34,15 +34,13 @@ func.func @f(%a: tensor<9xf64> {tad.name = "a"}, %b: tensor<8xf64> {tad.name = "
   return %f, %g : tensor<9xf64>, tensor<9xf64>
 }
 
-// CHECK:      %f:2 = "tad.maps"() ({
-// CHECK-NEXT: ^bb0(%i: index):
-// CHECK-NEXT:   %0:2 = "tad.sums"() ({
-// CHECK-NEXT:   ^bb0(%j: index):
+// CHECK:      %f:2 = tad.map (%i) -> tensor<9xf64>, tensor<9xf64> {
+// CHECK-NEXT:   %0:2 = tad.sum (%j) in {0 <= %j <= 7} -> f64, f64 {
 // CHECK-NEXT:     %2 = tad.read %a[%i] : tensor<9xf64>
 // CHECK-NEXT:     %3 = tad.read %b[%j] : tensor<8xf64>
 // CHECK-NEXT:     %4 = arith.mulf %2, %3 : f64
 // CHECK-NEXT:     %5 = math.exp %4 : f64
 // CHECK-NEXT:     %6 = arith.mulf %5, %3 : f64
-// CHECK-NEXT:     "tad.yields"(%5, %6) : (f64, f64) -> ()
-// CHECK-NEXT:   }) {domain = affine_set<(d0) : (d0 >= 0, -d0 + 7 >= 0)>} : () -> (f64, f64)
+// CHECK-NEXT:     tad.yield %5, %6 : f64, f64
+// CHECK-NEXT:   }
 // CHECK-NEXT:   %1 = tad.sum (%j) in {0 <= %j <= 7} -> f64 {
