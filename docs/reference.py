@@ -11,7 +11,7 @@ import io
 import re
 import sys
 from contextlib import redirect_stdout
-from inspect import cleandoc
+from inspect import cleandoc, getmodule
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from tadc.compiler.run_passes import REGISTRY
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
 from tadc.dialect.mlir import ext, ir
+from tadc.passes import catalogue
 from tadc.passes.registry import Pass, is_ours, options_of
+from tadc.passes.term_pass import TermPass
 
 ROOT = Path(__file__).parent.parent
 MARK = "<!-- From here on the page is generated: `python -m docs.reference` writes it. -->\n"
@@ -90,7 +92,7 @@ def pass_section(item: type[Pass]) -> str:
         raise SystemExit(f"docs/reference.py: name a test of lit_tests/passes/{folder} for it in EXAMPLES")
     path = ROOT / "lit_tests" / "passes" / folder / EXAMPLES[item.argument]
     said = f"After it: {item.description}."
-    parts = [f"### {item.argument}\n", cleandoc(item.__doc__ or "") + "\n", said + "\n"]
+    parts = [f"### {item.argument}\n", text_of(item) + "\n", said + "\n"]
     parts.append(
         table(["option", "type", "default", "what it is"], options) if options else "It has no options.\n"
     )
@@ -100,6 +102,16 @@ def pass_section(item: type[Pass]) -> str:
     parts.append(f"```{language}\n{shown}```\n\n`tadc passes '{pipeline}' {path.name}` makes of it\n")
     parts.append(f"```mlir\n{result}```\n")
     return "\n".join(parts)
+
+
+def text_of(item: type[Pass]) -> str:
+    """What a pass does: its docstring, or those of the modules whose functions it is."""
+    made_of = item.made_of if issubclass(item, TermPass) else None
+    if made_of is None:
+        return cleandoc(item.__doc__ or "")
+    modules = [getmodule(vars(catalogue).get(name)) for name in made_of.__code__.co_names]
+    said = (module.__doc__ or "" for module in modules if module and module.__name__.count(".") > 2)
+    return "\n\n".join(map(cleandoc, said))
 
 
 def example(path: Path) -> tuple[str, str, str, str]:

@@ -69,7 +69,13 @@ from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.schedule.work_counts import operations_of
 from tadc.passes.supports.compress import without_zeros_between
 from tadc.passes.supports.jacobian_modes import by_tangents
-from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
+from tadc.passes.term_pass import (
+    Refused,
+    TermPass,
+    most,
+    pass_of,
+    rewrite_functions,
+)
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
 from tadc.passes.where import Decisions
@@ -77,6 +83,10 @@ from tadc.passes.where import Decisions
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernels import KernelSteps
     from tadc.passes.gpu.launch import Launch
+
+
+#: What the limit of most passes is.
+ROOM = "bytes that a tensor in between may take (-1: any number)"
 
 
 @register("tad-reverse-diff", "each function becomes its vector-Jacobian product, in gather form with deltas")
@@ -189,7 +199,7 @@ class Materialize(TermPass):
         active = None
         if not self.values:
             active = active_tensors(program, self.wrt or program.differentiable())
-        limit = None if self.limit < 0 else self.limit
+        limit = most(self.limit)
         return materialise_program(program, active, self.mode, limit, self.keeps)
 
 
@@ -208,38 +218,23 @@ class ElementValues(TermPass):
         """Look for such values."""
         if not program.index_arrays():
             return program
-        seen, limit = over_elements(program), None if self.limit < 0 else self.limit
+        seen, limit = over_elements(program), most(self.limit)
         made = materialise_program(seen, None, self.mode, limit, only=is_of_elements)
         return program if made is seen else made
 
 
-@register("tad-factor", "no sum holds a factor that its indices do not change; cheaper sums of products")
-@dataclass
-class Factor(TermPass):
-    """Sums of products to products of sums: factors that an index does not change leave the sum over it.
+Factor = pass_of(
+    "tad-factor",
+    "no sum holds a factor that its indices do not change; cheaper sums of products",
+    lambda program, values: factor_program(program, values),
+    values=flag_option("no derivative follows"),
+)
 
-    Sums of several addends are split, and products shared, where that takes fewer operations.
-    """
-
-    values: bool = flag_option("no derivative follows")
-
-    def rewrite(self, program: Program) -> Program:
-        """Rewrite the sums of a program."""
-        return factor_program(program, self.values)
-
-
-@register("tad-drop-zeros", "derivatives have no tensor or summand that is 0 whatever the arguments are")
-@dataclass
-class DropZeros(TermPass):
-    """Sums that are 0 when they are multiplied out, as the cotangent of what a softmax subtracts, to 0.
-
-    The proof holds over the real numbers; in floats such a sum is what was rounded. What values need stays as
-    it is written.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Look at the sums of a program."""
-        return without_vanishing(program)
+DropZeros = pass_of(
+    "tad-drop-zeros",
+    "derivatives have no tensor or summand that is 0 whatever the arguments are",
+    lambda program: without_vanishing(program),
+)
 
 
 @register("tad-recompute", "no large tensor is stored that takes longer through memory than to compute again")
@@ -261,7 +256,7 @@ class Recompute(TermPass):
 
     def rewrite(self, program: Program) -> Program:
         """Put formulas in the place of tensors of a program."""
-        limit, where = None if self.limit < 0 else self.limit, self.decisions.of(program.symbol)
+        limit, where = most(self.limit), self.decisions.of(program.symbol)
         if self.before is not None:
             return with_stored_values(program, self.before, where)
         return without_large_tensors(program, limit, not self.bounded, where)
@@ -305,87 +300,36 @@ class CancelDeltas(TermPass):
         return cancel_program(program, self.gathers)
 
 
-@register("tad-compress", "no tensor in between is stored where it is 0 whatever the arguments are")
-@dataclass
-class Compress(TermPass):
-    """Tensors in between that are mostly 0 to boxes around their other elements: diagonals, bands, blocks.
+Compress = pass_of(
+    "tad-compress",
+    "no tensor in between is stored where it is 0 whatever the arguments are",
+    lambda program: without_zeros_between(program),
+)
 
-    The cotangents of a Jacobian are such, for an element of an output depends on few of what is in between.
-    Reads of them are guards, whose equalities are deltas, which are solved.
-    """
+Fibres = pass_of(
+    "tad-fibres",
+    "no equality with an element of an index array is left in the domain of a sum",
+    lambda program: with_fibres(program),
+)
 
-    def rewrite(self, program: Program) -> Program:
-        """Look where the tensors of a program can be other than 0."""
-        return without_zeros_between(program)
+OtherFactors = pass_of(
+    "tad-other-factors",
+    "no product over a fibre leaves out one element after the other",
+    lambda program: with_other_factors(program),
+)
 
+PackLookups = pass_of(
+    "tad-pack-lookups",
+    "elements of index arrays are read in the order of loops over fibres",
+    lambda program: packed_program(program),
+)
 
-@register("tad-fibres", "no equality with an element of an index array is left in the domain of a sum")
-@dataclass
-class Fibres(TermPass):
-    """Sums over the places where an index array has a value to loops over its sorted places.
-
-    `sum{e: src[e] = b}` runs over the fibre of b: from `src.ptr[b]` up to `src.ptr[b + 1]` in `src.perm`, the
-    places of `src` in the order of their values. These index arrays are further arguments, which the
-    inspector makes. For elements of several arrays that are known together it merges their sorted tuples with
-    those that are asked for, or gives each a key, whose fibre is tested. What no fibre gives is tested for
-    each element.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Loop over fibres."""
-        return with_fibres(program)
-
-
-@register("tad-other-factors", "no product over a fibre leaves out one element after the other")
-@dataclass
-class OtherFactors(TermPass):
-    """Products of all elements of a fibre but one, as gradients have, to products of those before and behind.
-
-    `prod{z: d[z] = d[e]} (if {z = e} then (1) else (x[z]))` for each e takes the square of the length of a
-    fibre. What is before an element is a recurrence along the places that the inspector has sorted, and so
-    is what is behind it. Nothing is divided. Derivatives of any order have sums over other elements too, and
-    fibres are those of index arrays of one or more dimensions, or rows between neighbours.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Look for such products."""
-        return with_other_factors(program)
-
-
-@register("tad-pack-lookups", "elements of index arrays are read in the order of loops over fibres")
-@dataclass
-class PackLookups(TermPass):
-    """Elements of an index array at sorted places of another to those of one that is in their order.
-
-    In the loop over a fibre of `src`, `dst[src.perm[q]]` is `dst.src.taken[q]`, which the inspector makes.
-    What reads long rows for each element is computed in that order too, where the rows of a large tensor
-    come one after the other then. Index arrays that nothing looks up go.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Read in the order of fibres."""
-        return packed_program(program)
-
-
-@register("tad-scatter", "sums over fibres of what is far apart are added up in blocks, in order")
-@dataclass
-class ScatterSums(TermPass):
-    """Sums over fibres that read large tensors at their places to sums over the entries of a block.
-
-    An equality tells the element of each entry of its block. `tad-to-loops` then reads the entries of a block
-    of elements once, in order, and adds each to its element.
-
-    So are the elements of a product of two sparse matrices at a pattern, where its rows have more elements
-    than those of the second matrix: a further tensor has them in the order of rows, and `tad-to-loops` adds
-    up what is in a row in a buffer for all columns, or for a group of them. Where they look for something in
-    a row of the second matrix, and many do in one, that row is in the buffer.
-    """
-
-    limit: int = number_option(-1, "bytes that a tensor in between may take (-1: any number)")
-
-    def rewrite(self, program: Program) -> Program:
-        """Scatter in a program."""
-        return with_scattered_sums(with_sparse_products(program, None if self.limit < 0 else self.limit))
+ScatterSums = pass_of(
+    "tad-scatter",
+    "sums over fibres of what is far apart are added up in blocks, in order",
+    lambda program, limit: with_scattered_sums(with_sparse_products(program, most(limit))),
+    limit=number_option(-1, ROOM),
+)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")
@@ -424,7 +368,7 @@ class Cut(TermPass):
     """
 
     gpu: str = word_option("", "for a GPU of this architecture, contractions of few elements too", gpu_of)
-    limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
+    limit: int = number_option(-1, ROOM)
 
     def __post_init__(self) -> None:
         self.marks: dict[str, Mark] = {}
@@ -432,7 +376,7 @@ class Cut(TermPass):
 
     def rewrite(self, program: Program) -> Program:
         """Cut in a program, and note the marks of its maps."""
-        return cut_reductions(program, self.marks, self.cutting, None if self.limit < 0 else self.limit)
+        return cut_reductions(program, self.marks, self.cutting, most(self.limit))
 
     def run(self, module: Any) -> None:
         """Cut in every function, and mark its maps."""
@@ -445,110 +389,55 @@ class Cut(TermPass):
             mark_maps(function, self.marks)
 
 
-@register("tad-cut-fibres", "no loop over a fibre has more elements than a part")
-@dataclass
-class CutFibres(TermPass):
-    """Long fibres of index arrays to parts of a fixed length, which are tensors that threads share.
+CutFibres = pass_of(
+    "tad-cut-fibres",
+    "no loop over a fibre has more elements than a part",
+    lambda program, part, limit: cut_fibres(program, part, most(limit)),
+    part=number_option(PART, "elements of a part"),
+    limit=number_option(-1, ROOM),
+)
 
-    A sum over a fibre is that of the elements after its whole parts, plus that of the parts where there are
-    some, which the inspector says. The length is one for all machines, so sums have the same bits for any
-    number of threads; arrays of fewer elements stay as they are.
-    """
+SumSteps = pass_of(
+    "tad-sum-steps",
+    "no sum over the steps of a recurrence is in another sum, or under a guard",
+    lambda program, limit: with_sums_over_steps(program, most(limit)),
+    limit=number_option(-1, ROOM),
+)
 
-    part: int = number_option(PART, "elements of a part")
-    limit: int = number_option(-1, "bytes that a tensor in between may take (-1: any number)")
+Rows = pass_of(
+    "tad-rows",
+    "short rows are tensors where their sums share what is expensive; short sums are terms",
+    lambda program: split_rows(
+        with_reciprocals(with_row_products(powers_as_products(add_sums_of_one_set(program))))
+    ),
+)
 
-    def rewrite(self, program: Program) -> Program:
-        """Cut in a program."""
-        return cut_fibres(program, self.part, None if self.limit < 0 else self.limit)
+Split = pass_of(
+    "tad-split",
+    "tensors whose index is divided are computed for groups or residues of elements",
+    lambda program, limit: split_divided_indices(program, most(limit)),
+    limit=number_option(-1, "bytes that a tensor may take (-1: as many as the one that it is for)"),
+)
 
+Skew = pass_of(
+    "tad-skew",
+    "recurrences along diagonals are computed in wavefronts, whose elements are contiguous",
+    lambda program, limit: skew_recurrences(program, most(limit)),
+    limit=number_option(-1, ROOM),
+)
 
-@register("tad-sum-steps", "no sum over the steps of a recurrence is in another sum, or under a guard")
-@dataclass
-class SumSteps(TermPass):
-    """Sums over the steps of a recurrence that is worth a window to sums that are added up step by step."""
+JoinSums = pass_of(
+    "tad-join-sums",
+    "no sum is all that a sum adds up, no factor in one is 0 under conditions",
+    lambda program: join_nested_sums(program),
+)
 
-    limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
-
-    def rewrite(self, program: Program) -> Program:
-        """Rewrite a program."""
-        return with_sums_over_steps(program, None if self.limit < 0 else self.limit)
-
-
-@register("tad-rows", "short rows are tensors where their sums share what is expensive; short sums are terms")
-@dataclass
-class Rows(TermPass):
-    """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together.
-
-    Before that sums over one set that share something expensive are added up as one, powers with a small
-    index in the exponent are products, products begin with what a row shares, and repeated divisions by one
-    value are products with its reciprocal; after it sums of few terms in sums are written out.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Split in a program."""
-        program = powers_as_products(add_sums_of_one_set(program))
-        return split_rows(with_reciprocals(with_row_products(program)))
-
-
-@register("tad-split", "tensors whose index is divided are computed for groups or residues of elements")
-@dataclass
-class Split(TermPass):
-    """A tensor in groups of elements, or for each residue of an index, where its sums divide the index.
-
-    The sums of these have affine reads and bounds; the tensor itself is a copy.
-    """
-
-    limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the one that it is for)")
-
-    def rewrite(self, program: Program) -> Program:
-        """Split in a program."""
-        return split_divided_indices(program, None if self.limit < 0 else self.limit)
-
-
-@register("tad-skew", "recurrences along diagonals are computed in wavefronts, whose elements are contiguous")
-@dataclass
-class Skew(TermPass):
-    """A recurrence in an order of several indices to one along a single index, the order.
-
-    The elements of one order do not depend on each other, and stand side by side: they are computed in
-    vectors. What reads the recurrence reads these, but in sums.
-    """
-
-    limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
-
-    def rewrite(self, program: Program) -> Program:
-        """Skew in a program."""
-        return skew_recurrences(program, None if self.limit < 0 else self.limit)
-
-
-@register("tad-join-sums", "no sum is all that a sum adds up, no factor in one is 0 under conditions")
-@dataclass
-class JoinSums(TermPass):
-    """Sums of sums to one sum over more indices, conditions of factors to bounds of sums.
-
-    A sum whose bounds depend on an index of the sum around it stays in it.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Join in a program."""
-        return join_nested_sums(program)
-
-
-@register("tad-separate", "no tensor adds up two contractions")
-@dataclass
-class Separate(TermPass):
-    """All but the last of the contractions that a tensor adds up to tensors of their own.
-
-    A nest packs the operands of one. A long last one is a tensor too, where it is not the value itself: its
-    blocks are added up in memory. Values are the same.
-    """
-
-    limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
-
-    def rewrite(self, program: Program) -> Program:
-        """Separate in a program."""
-        return separate_contractions(program, None if self.limit < 0 else self.limit)
+Separate = pass_of(
+    "tad-separate",
+    "no tensor adds up two contractions",
+    lambda program, limit: separate_contractions(program, most(limit)),
+    limit=number_option(-1, ROOM),
+)
 
 
 @register("tad-keep", "maps are marked whose tensors are the same in all calls")
@@ -717,31 +606,4 @@ class ToGpu(Pass):
             self.launches += lower_to_gpu(module, function, gpu_of(self.gpu), self.given)
 
 
-__all__ = [
-    "REGISTRY",
-    "CancelDeltas",
-    "Chain",
-    "Cut",
-    "CutFibres",
-    "Factor",
-    "Fill",
-    "Fold",
-    "ForwardDiff",
-    "Fuse",
-    "Jacobian",
-    "JoinSums",
-    "Keep",
-    "MapPass",
-    "Materialize",
-    "ReverseDiff",
-    "Rows",
-    "Simplify",
-    "Specialise",
-    "Split",
-    "SumSteps",
-    "TermPass",
-    "ToGpu",
-    "ToLoops",
-    "Windows",
-    "rewrite_functions",
-]
+__all__ = ["REGISTRY", "rewrite_functions"]

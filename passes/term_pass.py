@@ -7,7 +7,7 @@ The stages of the compiler hand a program from pass to pass. Under MLIR's pass m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, make_dataclass, replace
 from typing import Any, ClassVar
 
 from tadc.dialect.index_maps import IndexOverflow
@@ -15,7 +15,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
 from tadc.dialect.writer import write_program
 from tadc.frontend.program import Program
-from tadc.passes.registry import Pass
+from tadc.passes.registry import Pass, register
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.renewal import renewed
 
@@ -29,6 +29,7 @@ class TermPass(Pass):
     """A pass on terms: subclasses give `rewrite`; their `suffix` goes behind names of functions."""
 
     suffix: ClassVar[str] = ""
+    made_of: ClassVar[Callable[..., Program] | None] = None
 
     def rewrite(self, program: Program) -> Program:
         """The new program, or the same one; raises Refused, or a limit, with what stops it."""
@@ -45,6 +46,28 @@ class TermPass(Pass):
             rewrite_functions(module, self.rewrite, self.suffix)
         except Refused as problem:
             raise UnsupportedIR(str(problem), module.location) from None
+
+
+def pass_of(
+    argument: str, description: str, steps: Callable[..., Program], **options: Any
+) -> Callable[..., TermPass]:
+    """Register a pass that is functions of a program and of options: their modules say what it does."""
+
+    def rewrite(self: TermPass, program: Program) -> Program:
+        return steps(program, **{name: getattr(self, name) for name in options})
+
+    name = "".join(word.capitalize() for word in argument.split("-")[1:])
+    fields = [
+        (name, list[str] if option.default is MISSING else type(option.default), option)
+        for name, option in options.items()
+    ]
+    members = {"rewrite": rewrite, "made_of": steps, "__module__": __name__}
+    return register(argument, description)(make_dataclass(name, fields, bases=(TermPass,), namespace=members))
+
+
+def most(limit: int) -> int | None:
+    """How many bytes a tensor may take by an option that is -1 where that is not limited."""
+    return None if limit < 0 else limit
 
 
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:

@@ -2,7 +2,7 @@
 
 In the loop over the fibre of a value, `ptr[v] <= q < ptr[v + 1]` of `src`, `dst[src.perm[q]]` is
 `dst.src.taken[q]`, which the inspector has brought into the order of the places of `src`: elements that are
-next to each other are read one after the other.
+next to each other are read one after the other. Index arrays that nothing looks up are left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors that are mostly 0, kept in boxes around their non-zeros.
+"""Tensors in between that are mostly 0, kept in boxes around their non-zeros: diagonals, bands, blocks.
 
 Jacobians need this: by way of tensors whose own are bands, one takes as many operations as the bands have
 elements, and not the square of that (`tests/passes/test_growth.py`).
