@@ -108,7 +108,9 @@ SWITCHES = [
     Switch("fusion", "maps over the same elements are one", {"catalogue:fused": _unchanged}),
     Switch("kept tensors", "tensors of no argument are computed once", {"catalogue:keep": _unchanged}),
     Switch("fills", "what is 0 but on thin sets is filled first", {"catalogue:filled": _unchanged}),
-    Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
+    Switch(
+        "chains", "maps run row by row, one after the other", {"catalogue:with_rows_together": _unchanged}
+    ),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
     Switch("added sums", "sums over one set are one", {"catalogue:add_sums_of_one_set": _unchanged}),
     Switch(

@@ -19,14 +19,15 @@ from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.map_pass import MapPass
 from tadc.passes.maps.at_sums import with_maps_at_sums
-from tadc.passes.maps.block_chains import chained_in_blocks
-from tadc.passes.maps.chains import chained
+from tadc.passes.maps.block_chains import InBlocks, with_gathered_rows
+from tadc.passes.maps.chains import InCaches
 from tadc.passes.maps.filled_tensors import filled
 from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.marks import mark_maps
+from tadc.passes.maps.run_together import with_rows_together
 from tadc.passes.maps.sweeps import with_windows
 from tadc.passes.maps.tapes import with_tapes
 from tadc.passes.registry import (
@@ -510,10 +511,11 @@ class Chain(MapPass):
         """Mark in a function."""
         where = self.where(function)
         if self.gpu:
-            return chained_in_blocks(function, gpu_of(self.gpu), where)
+            return with_rows_together(with_gathered_rows(function), InBlocks(gpu=gpu_of(self.gpu)), where)
         if where.given is not None:
-            return chained(with_maps_at_sums(function, where), RANGES, where)
-        return with_maps_at_sums(chained(function, RANGES, where), where)
+            function = with_maps_at_sums(function, where)
+            return with_rows_together(function, InCaches(ranges=RANGES, given=True), where)
+        return with_maps_at_sums(with_rows_together(function, InCaches(ranges=RANGES), where), where)
 
 
 @register("tad-lay-out", "tensors have another order of indices where their rows fill no vector")

@@ -251,7 +251,7 @@ LIMITS = {
     "passes/cpu": 1_536,
     "passes/derivatives": 5_040,
     "passes/gpu": 3_691,
-    "passes/maps": 6_419,
+    "passes/maps": 6_310,
     "passes/nest": 9_341,
     "passes/rewrites": 7_034,
     "passes/schedule": 4_555,

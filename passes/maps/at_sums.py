@@ -16,6 +16,7 @@ from tadc.lattice.affine import Affine, box
 from tadc.lattice.fibre import Fibre, fibre_of
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.map import Apply, Fold, Let, Load, Map, MapFunction, Marks
+from tadc.passes.maps.run_together import chain_number
 from tadc.passes.terms.costs import WEIGHTS
 from tadc.passes.where import LEAVE_OUT, AtRows, Where
 
@@ -45,8 +46,7 @@ def with_maps_at_sums(function: MapFunction, where: Where) -> MapFunction:
         if where.given is None:
             names = (tensor.name for item in (pair.over, pair.item) for tensor in item.tensors)
             where.note(AtRows(pair.fold.indices, 1, where.with_merged(names)))
-        taken = [item.marks.chain for item in function.maps if item.marks.chain is not None]
-        marks = Marks(chain=max(taken, default=-1) + 1)
+        marks = Marks(chain=chain_number(function))
         both = [replace(item, marks=marks) for item in (pair.over, pair.item)]
         maps, (first, last) = function.maps, sorted(map(function.maps.index, (pair.over, pair.item)))
         function = replace(function, maps=(*maps[:first], *both, *maps[first + 1 : last], *maps[last + 1 :]))

@@ -64,23 +64,17 @@ class RowReads:
         self.made = {tensor.name for tensor in self.item.tensors}
 
     @property
-    def is_plain(self) -> bool:
-        """Whether the map can run over some of its rows."""
-        marks = self.item.marks
-        is_own = marks.parts or marks.kept or marks.in_place or marks.chain is not None
-        is_own = is_own or self.item.order is not None or keyed_map(self.item) is not None
-        return not is_own and bool(self.item.extents)
-
-    @property
-    def rows(self) -> int | None:
-        """The number of rows; None where a map cannot run over some of them."""
-        return self.item.extents[0].constant if self.is_plain else None
-
-    @property
     def again(self) -> int:
         """About how many bytes are read for each few rows anew."""
         tensors = ((self.tensors[name], found) for name, found in self.far.items() if found)
         return sum(max(_distinct(tensor, at) for at in found) for tensor, found in tensors)
+
+
+def has_rows(item: Map) -> bool:
+    """Whether a map can run over some of its rows."""
+    marks = item.marks
+    is_own = marks.parts or marks.kept or marks.in_place or marks.chain is not None or item.order is not None
+    return not is_own and bool(item.extents) and keyed_map(item) is None
 
 
 def _loads(block: Block, without: frozenset[str]) -> Iterator[Load]:
