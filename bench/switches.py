@@ -82,7 +82,7 @@ def _candidates(keeps: Callable[[Any], bool]) -> Without:
 def _order(_: Any) -> Any:
     from tadc.passes.schedule.loop_order import _in_groups  # pyright: ignore[reportPrivateUsage]
 
-    return lambda accesses, candidate, packed, *_: _in_groups(accesses.names, packed)
+    return lambda accesses, candidate, _: _in_groups(accesses.names, candidate.packed)
 
 
 def _whole_panels(found: Any) -> Any:

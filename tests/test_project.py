@@ -254,7 +254,7 @@ LIMITS = {
     "passes/maps": 6_310,
     "passes/nest": 9_341,
     "passes/rewrites": 7_034,
-    "passes/schedule": 4_555,
+    "passes/schedule": 4_552,
     "passes/supports": 2_118,
     "passes/terms": 4_171,
     "backend": 16_070,

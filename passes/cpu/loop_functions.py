@@ -26,7 +26,7 @@ from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row
 from tadc.passes.cpu.step_functions import StepFunction
 from tadc.passes.cpu.step_nests import Follower, StepNest, Steps
 from tadc.passes.cpu.tape_nests import Saved, Taped, tape_nest
-from tadc.passes.cpu.thread_ranges import Ranges, grain_in_steps, range_names, starts_of
+from tadc.passes.cpu.thread_ranges import Ranges, starts_of
 from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -197,24 +197,28 @@ class _Loops:
         """The tensors in whose memory some are."""
         return tuple(self.memory.replaced.get(name, name) for name in tensors)
 
+    def ranges(self, number: int, sizes: Sizes | None = None) -> Ranges:
+        """The ranges of a map that has its nest, over sizes or values for them."""
+        schedule = self.scheduled[number].schedule
+        steps = schedule.steps if schedule else ()
+        seen, _ = as_joined(self.maps.maps[number], self.maps, steps)
+        shape = (extent.substitute(sizes or {}) for extent in seen.extents)
+        return Ranges(steps, dict(zip(seen.indices, shape, strict=True)))
+
     def function_of(self, number: int, name: str, places: Sequence[int], plan: Plan) -> Function:
         """The function of a map's nest, of which threads may each compute a part."""
-        item, nest = self.maps.maps[number], self.scheduled[number].nest
-        if not plan.axes:
+        item, nest, ranges = self.maps.maps[number], self.scheduled[number].nest, self.ranges(number)
+        if not ranges.axes:
             return Function(name, nest, places, self.place)
-        seen, _ = as_joined(item, self.maps, plan.joins)
-        extents = dict(zip(seen.indices, seen.extents, strict=True))
-        is_even = plan.axes[1:] or plan.joins or item.marks.at_sum
-        starts = None if is_even else starts_of(item, plan.axes[0], self.maps.tensors())
-
-        def arguments(sizes: Sizes, low: BodyLowering, point: Point) -> Operands:
-            shape = [extent.substitute(sizes) for extent in seen.extents]
-            return Ranges(plan, seen.indices, shape).arguments(low, point)
-
-        work = operations_of(item) if plan.work is None else plan.work
-        whole = (*[ZERO] * len(plan.axes), extents[plan.axes[0]])
-        place = None if starts is None else self.places[starts][0]
-        return DividedFunction(name, nest, places, self.place, whole, arguments, work, self.split, place)
+        axis, *second = ranges.axes
+        is_even = second or plan.joins or item.marks.at_sum
+        starts = None if is_even else starts_of(item, axis, self.maps.tensors())
+        return DividedFunction(
+            name, nest, places, self.place, (*[ZERO] * len(ranges.axes), ranges.extents[axis]),
+            lambda sizes, low, point: self.ranges(number, sizes).arguments(low, point),
+            operations_of(item) if plan.work is None else plan.work, self.split,
+            None if starts is None else self.places[starts][0],
+        )  # fmt: skip
 
     def made_of(
         self, number: int, plan: Callable[[], Plan], near: Mapping[str, int] | None = None
@@ -306,7 +310,8 @@ class _Loops:
         for (n, plan), item in zip(chain, items, strict=True):
             plan = self.map(n, f"{self.name}.{n}", plan)
             callee = Callee.of(self.scheduled[n].nest)
-            parts.append(Follower(callee, item, plan.divided, grain_in_steps(item, plan), plan.work))
+            ranges = self.ranges(n)
+            parts.append(Follower(callee, item, ranges.inside, ranges.grain(ranges.inside), plan.work))
         steps = Steps(parts)
         again = [part for part in parts if part.item.marks.tape is not None]
         number = items[0].marks.chain
@@ -395,9 +400,8 @@ class _Loops:
         self, number: int, name: str, places: Sequence[int], plan: Plan, near: Mapping[str, int] | None
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
-        item = self.maps.maps[number]
-        more = (*range_names(plan), *((SHIFT,) if near else ()))
-        block = self.define(name, places, more)
+        nest = self.nest(number, plan, near)
+        block = self.define(name, places, (*self.ranges(number).names, *((SHIFT,) if near else ())))
         given, tensors = list(block.arguments), [self.buffers.tensors[n] for n in places]
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         last = len(tensors) + len(self.maps.sizes)
@@ -406,14 +410,13 @@ class _Loops:
         low.memrefs, low.copies = self.buffers.by_tensor(tensors, views)
         low.location = unnamed(self.locations[number])
         forms = shapes.by_name(self.maps.sizes)
-        seen, _ = as_joined(item, self.maps, plan.joins)
-        ranges = Ranges(plan, seen.indices, [extent.substitute(forms) for extent in seen.extents])
+        ranges = self.ranges(number, forms)
         if near:
             forms[SHIFT] = low.variable(given.pop())
         forms |= ranges.forms(given[last:], low, point)
         buffers = {self.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
         known = (*low.known, *ranges.facts(forms))
-        nest, shapes_of = self.nest(number, plan, near), self.maps.tensors()
+        shapes_of = self.maps.tensors()
         for tensor in nest.tensors if plan.joins else ():
             if tensor.shape != shapes_of[tensor.name].shape:
                 shape = [extent.substitute(forms) for extent in tensor.shape]
@@ -424,7 +427,7 @@ class _Loops:
             for t in nest.tensors
             if t.type == "i32"
         }
-        emit_body(nest.body, low, Scope(point, forms, known, buffers, indices=seen.indices))
+        emit_body(nest.body, low, Scope(point, forms, known, buffers, indices=tuple(ranges.extents)))
         low.create("func.return", [], [], point)
         return block.owner
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
@@ -10,22 +12,10 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import ranges_in
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Map, Tensor
+from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.divided_ranges import PART, RANGE, SECOND
-from tadc.passes.nest.steps import Cut, Split, Threads
-from tadc.passes.schedule.plans import Plan
-from tadc.passes.schedule.thread_division import FEW, Division
-
-
-def range_names(plan: Plan) -> tuple[str, ...]:
-    """The arguments of a function over a range of one of the indices that a plan divides; of one over a range
-    of steps those of a range in each step too."""
-    names = ((), RANGE, (SECOND, *RANGE))[len(plan.axes)]
-    return (*names, *PART) if plan.divided else names
-
-
-def grain_in_steps(item: Map, plan: Plan) -> int:
-    """What ranges of the index that threads divide in each step begin at multiples of."""
-    return Ranges(plan, item.indices, item.extents).grain(plan.divided) if plan.divided else 1
+from tadc.passes.nest.steps import Cut, Rows, Split, Steps, Threads
+from tadc.passes.schedule.thread_division import FEW
 
 
 def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None:
@@ -41,11 +31,7 @@ def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None
 
 
 def part_of(
-    extent: Affine,
-    grain: int,
-    which: tuple[ir.Value, ir.Value],
-    low: BodyLowering,
-    point: ir.InsertionPoint,
+    extent: Affine, grain: int, which: tuple[ir.Value, ir.Value], low: BodyLowering, point: ir.InsertionPoint
 ) -> tuple[ir.Value, ir.Value]:
     """The ends of one of so many parts of the values of an index: whole grains, of the last one more."""
     part, parts = which
@@ -62,13 +48,37 @@ def part_of(
     return up_to(part), end
 
 
+@dataclass(frozen=True)
 class Ranges:
-    """The ranges of a map with a plan, whose indices have these extents."""
+    """The ranges that the steps of a map say: over `axes`, and in each step over the index `inside`.
 
-    def __init__(self, plan: Plan, indices: Sequence[str], extents: Sequence[Affine]) -> None:
-        self.plan = plan
-        self.extents = dict(zip(indices, extents, strict=True))
-        self.division = Division(indices, extents, plan.tiling, plan.work)
+    `extents` are those of the map as its steps see it."""
+
+    steps: Steps
+    extents: Mapping[str, Affine]
+
+    @cached_property
+    def threads(self) -> Threads:
+        """What is divided among threads."""
+        return next((step for step in self.steps if isinstance(step, Threads)), Threads((), ()))
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """The index of which ranges are computed; of two one of them."""
+        rows = next((step.index for step in self.steps if isinstance(step, Rows)), None)
+        own = tuple(name for name in self.extents if rows in (name, going_down(name)))
+        return self.threads.indices if rows is None else own
+
+    @property
+    def inside(self) -> str | None:
+        """The index that threads divide in each step."""
+        is_inside = self.axes != self.threads.indices
+        return next(iter(self.threads.indices), None) if is_inside else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments of a function over a range of one of the axes, and over one in each of its steps."""
+        return (*((), RANGE, (SECOND, *RANGE))[len(self.axes)], *(PART if self.inside else ()))
 
     def divided(self, axis: str) -> Affine:
         """The elements that are divided; the last range takes those after them too.
@@ -76,29 +86,19 @@ class Ranges:
         Where a reduction runs in blocks, results are in memory between them: no two threads may compute one
         element, so the tile that is moved back at the end overlaps with none of another range.
         """
-        extent, tiling = self.extents[axis], self.plan.tiling
-        if self.plan.given is not None:
-            steps = self.plan.given
-            tails = {step.tail for step in steps if isinstance(step, Split) and step.index == axis}
-            is_cut = any(isinstance(step, Cut) for step in steps)
-            grain = self.grain(axis)
-            return extent.floordiv(grain) * grain if is_cut and tails & {"overlap", "again"} else extent
-        if tiling is None or tiling.packed is None or tiling.packed.block is None:
-            return extent
-        tile = tiling.extent(axis)
-        return extent.floordiv(tile) * tile if axis == tiling.lanes else extent
+        extent, grain = self.extents[axis], self.grain(axis)
+        tails = {step.tail for step in self.steps if isinstance(step, Split) and step.index == axis}
+        is_cut = any(isinstance(step, Cut) for step in self.steps)
+        return extent.floordiv(grain) * grain if is_cut and tails & {"overlap", "again"} else extent
 
-    def grain(self, axis: str) -> int:
+    def grain(self, axis: str | None) -> int:
         """What ranges of an index begin at multiples of."""
-        for step in self.plan.given or ():
-            if isinstance(step, Threads) and axis in step.indices:
-                return step.grains[step.indices.index(axis)]
-        return self.division.grain(axis)
+        return dict(zip(self.threads.indices, self.threads.grains, strict=True)).get(axis or "", 1)
 
     def arguments(self, low: BodyLowering, point: ir.InsertionPoint) -> list[ir.Value]:
         """What the arguments are for the whole map: `second`, then how many values the range may have at
         most, and what its ends are multiples of."""
-        axes = self.plan.axes
+        axes = self.axes
         extents = [low.affine([self.divided(axis)], point) for axis in axes]
         multiples = [low.index(self.grain(axis), point) for axis in axes]
         if len(axes) == 1:
@@ -113,21 +113,17 @@ class Ranges:
         self, given: Sequence[ir.Value], low: BodyLowering, point: ir.InsertionPoint
     ) -> dict[str, Affine]:
         """What the names of the arguments stand for."""
-        axes = self.plan.axes
-        names = dict(zip(range_names(self.plan), given, strict=True))
-        if len(axes) == 1 and self.divided(axes[0]) != self.extents[axes[0]]:
-            end, stop = names["end"], low.affine([self.divided(axes[0])], point)
+        names = dict(zip(self.names, given, strict=True))
+        divided, whole = ([of(axis) for axis in self.axes] for of in (self.divided, self.extents.__getitem__))
+        if len(divided) == 1 and divided != whole:
+            end, stop = names["end"], low.affine(divided, point)
             last = low.compare("eq", end, stop, point)
-            names["end"] = low.select(last, low.affine([self.extents[axes[0]]], point), end, point)
+            names["end"] = low.select(last, low.affine(whole, point), end, point)
         return {name: low.variable(value) for name, value in names.items()}
 
     def facts(self, forms: Mapping[str, Affine]) -> Domain:
         """What holds of the range of one index, and of that within steps."""
-        if len(self.plan.axes) != 1:
-            return ()
-        divided = [self.plan.divided] if self.plan.divided else []
-        return tuple(
-            row
-            for axis, (begin, end) in zip((*self.plan.axes, *divided), (RANGE, PART), strict=False)
-            for row in (Constraint(forms[begin]), Constraint(self.extents[axis] - forms[end]))
-        )
+        axes = (*self.axes, self.inside) if self.inside else self.axes
+        ends = [] if len(self.axes) != 1 else zip(axes, (RANGE, PART), strict=False)
+        rows = ((forms[begin], self.extents[axis] - forms[end]) for axis, (begin, end) in ends)
+        return tuple(Constraint(form) for pair in rows for form in pair)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.gpu.occupancy import BLOCK_SIZE, VECTOR_BYTES
-from tadc.passes.gpu.thread_tiles import LONG, ThreadTile, group_tiles, is_flat, is_known, thread_tiles
+from tadc.passes.gpu.thread_tiles import LONG, ThreadTile, group_tiles, is_flat, thread_tiles
 from tadc.passes.gpu.tile_choice import block_tiles
 from tadc.passes.gpu.transposes import transposing_tiles
 from tadc.passes.maps.machine import Gpu
@@ -136,7 +136,7 @@ def _shared_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTi
 
 def _unknown(accesses: Accesses) -> bool:
     """Whether the trips of a reduction depend on sizes."""
-    return any(not is_known(accesses, name) for loop in accesses.body.below() for name in loop.binders)
+    return any(not accesses.is_known(name) for loop in accesses.body.below() for name in loop.binders)
 
 
 def _open_groups(

@@ -12,6 +12,7 @@ from itertools import product
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.body_cost import BodyCost
 from tadc.passes.terms.costs import ELEMENT, LARGE
 
 #: The index values of the lanes of a warp, relative to the first, by name.
@@ -90,84 +91,64 @@ def stored_at(accesses: Accesses) -> tuple[Read, int]:
     return Read("", tensor.name, strides, True), ELEMENT[tensor.type]
 
 
-class BodyCosts:
-    """Costs of a map's body; `shared` has for reductions how many threads are laid along each index."""
+class ThreadCost(BodyCost[Gpu]):
+    """The cost of what a thread does; `shared` has for reductions how many threads are laid along each index.
+
+    In a column, all threads along the indices of a reduction are in different warps."""
 
     def __init__(
         self,
         gpu: Gpu,
         accesses: Accesses,
         warp: Warp,
-        copies: Mapping[str, int],
+        tile: Mapping[str, int],
         vector: str | None = None,
         shared: Mapping[str, tuple[int, ...]] | None = None,
         is_column: bool = False,
     ) -> None:
-        """In a column, all threads along the indices of a reduction are in different warps."""
-        self.gpu = gpu
-        self.accesses, self.warp, self.copies, self.vector = accesses, warp, copies, vector
+        self.machine, self.accesses, self.warp, self.tile, self.vector = gpu, accesses, warp, tile, vector
         self.shared, self.is_column = shared or {}, is_column
+        self.windows = shares_of_windows(accesses, accesses.body.reads, tile)
+        self.warps = dict[str, Warp]()
+        self.lay(accesses.body, warp)
+
+    def lay(self, loop: Loop, warp: Warp) -> None:
+        """Note how a warp lies in a loop and those inside."""
+        if loop.fold in self.shared and not self.is_column:
+            places = dict(zip(loop.binders, self.shared[loop.fold], strict=True))
+            warp = warp_over(self.machine, loop.binders, places, {})
+        self.warps[loop.fold] = warp
+        for inner in loop.inner:
+            self.lay(inner, warp)
 
     def thread(self) -> float:
         """The cost of what one thread does, its stores included."""
-        body = self.accesses.body
-        return self.loop(body, self.warp) + self.stores()
-
-    def count(self, names: frozenset[str]) -> int:
-        """The copies of a value that depends on names."""
-        return math.prod(n for name, n in self.copies.items() if name in names)
-
-    def loop(self, loop: Loop, warp: Warp) -> float:
-        """The cost of a loop, by what a thread runs of it."""
-        trips = self.trips(loop)
-        if loop.fold in self.shared and not self.is_column:
-            places = dict(zip(loop.binders, self.shared[loop.fold], strict=True))
-            warp = warp_over(self.gpu, loop.binders, places, {})
-        own = set(loop.binders)
-        total = sum(self.gpu.cost(o.name) * self.count(o.names) for o in loop.operations)
-        kept, windows = 0.0, {} if own else shares_of_windows(self.accesses, loop.reads, self.copies)
-        for read in loop.reads:
-            cost = self.read(read, warp) * (1.0 if own else windows.get(read.name, 1.0))
-            # A read that does not move with the loop is made before it.
-            if own and not own & read.names:
-                kept += cost
-            else:
-                total += cost
-        total += sum(self.loop(inner, warp) for inner in loop.inner)
-        if not own:
-            return total + kept
-        results = self.count(loop.result)
-        total += loop.additions * results + self.gpu.step
-        ending = 0.0
-        if loop.fold in self.shared:
-            size = math.prod(self.shared[loop.fold])
-            stored = size if self.is_column else size // self.gpu.warp
-            ending = 0.0 if self.is_column else results * self.gpu.join * math.log2(self.gpu.warp)
-            ending += results * (self.gpu.access + 4.0) * stored if stored > 1 else 0.0
-        return trips * total + kept + ending + 4
-
-    def trips(self, loop: Loop) -> int:
-        """The steps that a thread runs."""
-        lanes = self.shared.get(loop.fold, (1,) * len(loop.trips))
-        return math.prod(-(-count // lane) for count, lane in zip(loop.trips, lanes, strict=True))
-
-    def read(self, read: Read, warp: Warp) -> float:
-        """The cost of all copies of a read."""
-        copies = self.count(read.names)
-        each = self.accesses.bytes_of(read)
-        if self.vector is not None and read.strides.get(self.vector, 0) == 1:
-            width = self.copies[self.vector]
-            return copies // width * (1 + self.gpu.access * lines(self.gpu, read, warp, each, width))
-        return copies * (1 + self.gpu.access * lines(self.gpu, read, warp, each))
-
-    def stores(self) -> float:
-        """The cost of storing what a thread computes."""
         stored, each = stored_at(self.accesses)
-        count = math.prod(self.copies.values())
-        width = self.copies[self.vector] if self.vector is not None else 1
-        return (
-            self.accesses.results
-            * count
-            // width
-            * (1 + self.gpu.access * lines(self.gpu, stored, self.warp, each, width))
-        )
+        width = self.tile[self.vector] if self.vector is not None else 1
+        count = self.accesses.results * math.prod(self.tile.values()) // width
+        store = count * (1 + self.machine.access * lines(self.machine, stored, self.warp, each, width))
+        return self.loop(self.accesses.body) + store
+
+    def copies(self, names: frozenset[str]) -> int:
+        """The copies of a value that depends on names."""
+        return math.prod(n for name, n in self.tile.items() if name in names)
+
+    def steps(self, loop: Loop, step: float) -> float:
+        """The cost of the steps that a thread runs, and of joining what threads share."""
+        gpu, lanes = self.machine, self.shared.get(loop.fold, (1,) * len(loop.trips))
+        trips = math.prod(-(-count // lane) for count, lane in zip(loop.trips, lanes, strict=True))
+        ending, results = 4.0, self.copies(loop.result)
+        if loop.fold in self.shared:
+            size = math.prod(lanes)
+            stored = size if self.is_column else size // gpu.warp
+            ending += 0.0 if self.is_column else results * gpu.join * math.log2(gpu.warp)
+            ending += results * (gpu.access + 4.0) * stored if stored > 1 else 0.0
+        return trips * (step + gpu.step) + ending
+
+    def read(self, read: Read, loop: Loop) -> float:
+        """The cost of all copies of a read."""
+        copies, each, width = self.copies(read.names), self.accesses.bytes_of(read), 1
+        if self.vector is not None and read.strides.get(self.vector, 0) == 1:
+            width = self.tile[self.vector]
+        touched = lines(self.machine, read, self.warps[loop.fold], each, width)
+        return copies // width * (1 + self.machine.access * touched) * self.windows.get(read.name, 1.0)

@@ -11,7 +11,7 @@ from itertools import permutations
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along, sharing
 from tadc.passes.gpu.occupancy import BLOCK_SIZE, block_of, registers, resident
-from tadc.passes.gpu.thread_costs import BodyCosts, shares_of_windows, warp_over
+from tadc.passes.gpu.thread_costs import ThreadCost, shares_of_windows, warp_over
 from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load, Map, MapFunction
@@ -108,7 +108,7 @@ class ThreadTile:
 
     def cost(self, gpu: Gpu, accesses: Accesses) -> float:
         """The cost of a map, or of an element where extents are not known."""
-        if not all(is_known(accesses, name) for name in accesses.names):
+        if not all(accesses.is_known(name) for name in accesses.names):
             return self.of_element(gpu, accesses)
         extents = {name: accesses.extent(name) for name in accesses.names}
         threads = replace(self, flat=False).threads(extents)
@@ -127,7 +127,7 @@ class ThreadTile:
             extents = {name: accesses.extent(name) for name in accesses.names}
             warp = warp_over(gpu, self.order, extents, tile)
         vector = self.order[-1] if self.width > 1 else None
-        return BodyCosts(gpu, accesses, warp, tile, vector, self.lanes, self.in_columns).thread()
+        return ThreadCost(gpu, accesses, warp, tile, vector, self.lanes, self.in_columns).thread()
 
     def with_block(self, gpu: Gpu, extents: Mapping[str, int]) -> ThreadTile:
         """The tile with blocks that are small enough for all multiprocessors to have some."""
@@ -197,7 +197,7 @@ def orders(accesses: Accesses) -> Iterator[tuple[str, ...]]:
 
 def _divides(accesses: Accesses, index: str, count: int) -> bool:
     """Whether a known extent holds enough tiles, and not much is computed twice."""
-    if not is_known(accesses, index):
+    if not accesses.is_known(index):
         return True
     extent = accesses.extent(index)
     return extent >= count and -(-extent // count) * count <= extent * 1.1
@@ -240,16 +240,10 @@ def _is_aligned(accesses: Accesses, read: Read, strides: Mapping[str, int | None
     return start % width == 0 and all(k is not None and k % width == 0 for k in strides.values())
 
 
-def is_known(accesses: Accesses, name: str) -> bool:
-    """Whether the number of values of an index is known."""
-    found = accesses.ranges[name]
-    return found is not None and found.extent.is_constant
-
-
 def small(accesses: Accesses, index: str) -> int:
     """The values of an index that has no more than a thread can compute; 0 of any other."""
     extent = accesses.extent(index)
-    return extent if is_known(accesses, index) and extent <= COPIES[-1] else 0
+    return extent if accesses.is_known(index) and extent <= COPIES[-1] else 0
 
 
 # -- groups of threads -------------------------------------------------------------------------------
@@ -304,7 +298,7 @@ def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tup
     """The reductions of a body, not those inside them, that are long enough."""
     for loop in body.inner:
         trips = [
-            count if is_known(accesses, name) else max(count, size * LARGE)
+            count if accesses.is_known(name) else max(count, size * LARGE)
             for name, count in zip(loop.binders, loop.trips, strict=True)
         ]
         if math.prod(trips) >= max(2 * size, LONG):

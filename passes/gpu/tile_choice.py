@@ -14,10 +14,10 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, unknown_strides
 from tadc.passes.gpu.thread_costs import lines, stored_at, warp_over
-from tadc.passes.gpu.thread_tiles import is_known
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.primitives.boxes import padded, spans_of
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.body_cost import BodyCost
 from tadc.passes.terms.costs import UNKNOWN
 
 SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
@@ -45,7 +45,7 @@ Spans = tuple[tuple[int, int], ...]
 
 def extent_or_open(accesses: Accesses, name: str) -> int:
     """The values of an index of a map; `UNKNOWN` where they are not known."""
-    return accesses.extent(name) if is_known(accesses, name) else UNKNOWN
+    return accesses.extent(name) if accesses.is_known(name) else UNKNOWN
 
 
 def block_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile]]:
@@ -205,8 +205,8 @@ class _Choice:
             -(-trips // tile.steps[name])
             for name, trips in zip(self.loop.binders, self.loop.trips, strict=True)
         )
-        steps = math.prod(tile.steps.values())
-        one = rounds * (self.copying(tile, staged) + steps * self.combining(self.loop, tile, staged))
+        steps, body = math.prod(tile.steps.values()), _BlockCost(self, tile, staged)
+        one = rounds * (self.copying(tile, staged) + steps * body.step(self.loop))
         stored, each = self.stored
         one += self.accesses.results * tile.results * (2 + self.gpu.access * self.lines(stored, tile, each))
         one += 100
@@ -230,25 +230,6 @@ class _Choice:
             total += loads * (2 + self.gpu.find + self.gpu.access * (touched + 2))
         return total
 
-    def combining(self, loop: Loop, tile: BlockTile, staged: Mapping[str, Spans]) -> float:
-        """The cost of one step of a loop."""
-        total = sum(self.gpu.cost(o.name) * tile.copies(o.names) for o in loop.operations)
-        for read in loop.reads:
-            copies = tile.copies(read.names)
-            if read.name in staged:
-                wide = max((tile.along[n].run for n in tile.along if n in read.names), default=1)
-                lanes = 2 if tile.fast in read.names and wide > 1 else 1
-                total += copies / wide * (1 + self.gpu.access * lanes)
-            elif read.names & set(loop.binders):
-                each = self.bytes[read.name]
-                total += copies * (1 + self.gpu.access * self.lines(read, tile, each))
-        for inner in loop.inner:
-            trips = math.prod(inner.trips)
-            total += trips * (self.combining(inner, tile, staged) + self.gpu.step) + 4
-        total += loop.additions * tile.copies(loop.result)
-        moving = bool(loop.bounds & set(tile.along))
-        return total * (2.5 if moving else 1.0) + self.gpu.step / 4
-
     def lines(self, read: Read, tile: BlockTile, each: int) -> float:
         """The lines that a warp of a tile touches with one load."""
         shape = *tile.along, *((one.threads, one.run) for one in tile.along.values())
@@ -260,6 +241,34 @@ class _Choice:
                 self.known_warps[shape] = warp_over(self.gpu, [*tile.along][::-1], extents, runs)
             self.known_lines[key] = lines(self.gpu, read, self.known_warps[shape], each)
         return self.known_lines[key]
+
+
+class _BlockCost(BodyCost[Gpu]):
+    """The cost of what a thread of a block does between two barriers."""
+
+    def __init__(self, choice: _Choice, tile: BlockTile, staged: Mapping[str, Spans]) -> None:
+        self.machine, self.choice, self.tile, self.staged = choice.gpu, choice, tile, staged
+
+    def copies(self, names: frozenset[str]) -> int:
+        """The copies of a value that depends on names."""
+        return self.tile.copies(names)
+
+    def step(self, loop: Loop) -> float:
+        """The cost of one step, which has masks where bounds move with a tile."""
+        moving = not loop.bounds.isdisjoint(self.tile.along)
+        return super().step(loop) * (2.5 if moving else 1.0) + self.machine.step / 4
+
+    def steps(self, loop: Loop, step: float) -> float:
+        """The cost of the steps of a reduction inside."""
+        return math.prod(loop.trips) * (step + self.machine.step) + 4
+
+    def read(self, read: Read, loop: Loop) -> float:
+        """The cost of a read, of shared memory where it is staged."""
+        tile, access, copies = self.tile, self.machine.access, self.copies(read.names)
+        if read.name in self.staged:
+            wide = max((tile.along[n].run for n in tile.along if n in read.names), default=1)
+            return copies / wide * (1 + access * (2 if tile.fast in read.names and wide > 1 else 1))
+        return copies * (1 + access * self.choice.lines(read, tile, self.choice.bytes[read.name]))
 
 
 def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:

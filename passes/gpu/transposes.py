@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 
 from tadc.passes.gpu.block_tiles import Along, BlockTile
-from tadc.passes.gpu.thread_costs import BodyCosts, warp_over
+from tadc.passes.gpu.thread_costs import ThreadCost, warp_over
 from tadc.passes.gpu.tile_choice import extent_or_open
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.primitives.boxes import padded, spans_of
@@ -63,8 +63,8 @@ def _tile(
     tile = BlockTile(own, staged=frozenset(read.name for read in transposed))
     copies = own[slow].copies
     extents = {name: extent_or_open(accesses, name) for name in accesses.names}
-    all_reads = BodyCosts(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
-    cost = all_reads.thread() - sum(all_reads.read(read, all_reads.warp) for read in transposed)
+    all_reads = ThreadCost(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
+    cost = all_reads.thread() - sum(all_reads.read(read, accesses.body) for read in transposed)
     cost += 2 * gpu.barrier + len(transposed) * copies * (2 + gpu.find + 3 * gpu.access)
     tiles = math.prod(-(-extents[name] // ranges.get(name, 1)) for name in accesses.names)
     # A thread with several independent elements needs fewer others beside it.

@@ -25,6 +25,7 @@ from tadc.passes.maps.map import (
     Tensor,
 )
 from tadc.passes.schedule.fibre_steps import steps_between
+from tadc.passes.schedule.splits import WHOLE, Parts
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -119,21 +120,23 @@ class Loop:
 
 
 class Accesses:
-    """The pieces of a map's body, for these extents or its own. An index whose loop runs by residue counts
-    its groups."""
+    """The pieces of a map's body, for these extents or its own, where its loops run in parts. An index whose
+    loop runs by residue counts its groups."""
 
     def __init__(
-        self, item: Map, function: MapFunction, sizes: Sequence[Affine] = (), factors: Sequence[int] = ()
+        self, item: Map, function: MapFunction, sizes: Sequence[Affine] = (), parts: Sequence[Parts] = ()
     ) -> None:
-        sizes, factors = sizes or item.extents, factors or [1] * len(item.extents)
+        self.parts = dict(zip(item.indices, parts or [WHOLE] * len(item.indices), strict=True))
         self.map, self.function = item, function
+        self.in_steps = item.order is not None or item.marks.sweep is not None
         self.tensors = function.tensors()
         self.known = frozenset(function.sizes)
         self.names = list(item.indices)
         self.forms: dict[str, Affine] = {}
         self.deps: dict[str, frozenset[str]] = {}
         self.ranges: dict[str, Range | None] = {}
-        for name, size, factor in zip(self.names, sizes, factors, strict=True):
+        for name, size in zip(self.names, sizes or item.extents, strict=True):
+            factor = self.parts[name].factor
             self.forms[name] = Affine.var(name) * factor
             self.deps[name] = frozenset([name])
             self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
@@ -154,6 +157,11 @@ class Accesses:
     def extent(self, name: str) -> int:
         """About how many values an index takes."""
         return extent(self.ranges[name])
+
+    def is_known(self, name: str) -> bool:
+        """Whether the number of values of an index is a number."""
+        found = self.ranges[name]
+        return found is not None and found.extent.is_constant
 
     def is_from_caller(self, read: Read) -> bool:
         """Whether the tensor that is read is an argument."""

@@ -84,7 +84,7 @@ def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given:
     rows = rows_of(item)
     if rows is not None and rows not in steps:
         steps = (rows, *steps)
-    return replace(plan.with_steps(steps), axes=plan.axes)
+    return plan.with_steps(steps)
 
 
 def _steps_of(item: Map) -> Affine:
@@ -102,10 +102,10 @@ def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given:
     steps = given.get(item.tensors[0].name)
     if steps is not None:
         return _plan_in_sweep(item, function, machine, given) if rows_in(steps) else None
-    if plan_of(item, function, machine).axes:
+    if plan_of(item, function, machine).threads:
         return None
     (plan,) = in_steps([item], [plan_in_sweep(item, function, machine)], _steps_of(item))
-    return plan if plan.divided else None
+    return plan if plan.threads else None
 
 
 def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:

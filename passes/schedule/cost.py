@@ -8,17 +8,17 @@ convolution are treated as what they are, and so is everything else.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.body_cost import BodyCost
 from tadc.passes.schedule.cache_sets import cost_of_lines
 from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import steps_of, vectors_read
-from tadc.passes.schedule.packing import is_far, packing
-from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, limits_of
+from tadc.passes.schedule.packing import is_far
+from tadc.passes.schedule.splits import FEW_TILES, limits_of
 
 MASKED = 2
 """So many times the time of another takes a tile whose elements have bounds of their own."""
@@ -27,17 +27,9 @@ FEW_OPERATIONS = 24
 """The most that a body costs to which writing by turns makes a difference: less than a function."""
 
 
-def cost(
-    accesses: Accesses,
-    candidate: Candidate,
-    found: Sequence[Parts],
-    machine: CpuMachine,
-    *,
-    packs: bool = True,
-) -> float:
-    """The cost of one element; nothing is packed unless it `packs`."""
-    packed = packing(accesses, candidate, found, machine) if packs and candidate.fold is None else None
-    parts = _Cost(accesses, candidate, found, machine, packed, packs)
+def cost(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float:
+    """The cost of one element."""
+    parts, packed = _Cost(accesses, candidate, machine), candidate.packed
     store = parts.store()
     total = parts.loop(accesses.body) + store
     if packed is None:
@@ -57,15 +49,12 @@ def writes_by_turns(accesses: Accesses, machine: CpuMachine) -> bool:
 
 
 @dataclass(frozen=True)
-class _Cost:
+class _Cost(BodyCost[CpuMachine]):
     """The costs of the pieces of a body for one tile."""
 
     accesses: Accesses
     candidate: Candidate
-    found: Sequence[Parts]
     machine: CpuMachine
-    packed: Panels | None
-    packs: bool = True
 
     def waste(self) -> float:
         """How many elements tiles compute for each element that there is."""
@@ -81,7 +70,7 @@ class _Cost:
 
     def tiles(self, name: str, extent: int, tile: int) -> float:
         """How many tiles an index has, those before and after its full part by what they cost."""
-        part = self.found[self.accesses.names.index(name)] if self.found else WHOLE
+        part = self.accesses.parts[name]
         tiles = math.ceil(extent / tile)
         if not part.rows:
             return tiles
@@ -91,7 +80,7 @@ class _Cost:
         if stop <= start:
             return tiles
         full = math.ceil((stop - start) / tile)
-        if self.packed:
+        if self.candidate.packed:
             # Each element of an edge takes the time of a tile.
             return full + start + extent - stop
         if tiles <= FEW_TILES:
@@ -111,54 +100,54 @@ class _Cost:
         inner = names[names.index(candidate.lane) + 1 :] if candidate.lane in names else []
         distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
         scattered = machine.scatter if distance < machine.line else machine.scatter_far
-        rows = 1 if self.found and self.found[last].factor > 1 else candidate.blocks.get(names[last], 1)
+        rows = 1 if accesses.parts[names[last]].factor > 1 else candidate.blocks.get(names[last], 1)
         left = rows % TOGETHER
         short = rows - left + (TOGETHER if left >= FEWEST else 0)
         lane = (short * machine.interleaved + (left if left < FEWEST else 0) * scattered) / rows
         return vectors * candidate.width * lane
 
-    def loop(self, loop: Loop) -> float:
-        """The cost of a loop for one tile."""
-        candidate, machine = self.candidate, self.machine
-        # What no index of the loop moves is read before it.
-        before = [read for read in loop.reads if loop.binders and read.names.isdisjoint(loop.binders)]
-        inside = [read for read in loop.reads if read not in before]
-        first = sum(self.read(read, self.packed, loop) + self.misses(loop, read) for read in before)
-        once = sum(self.read(read, self.packed, loop) for read in inside)
-        once += sum(self.misses(loop, read) for read in inside)
-        once += sum(n * machine.cost(o.name) * candidate.copies(o.names) for o, n in loop.counts.items())
-        once += sum(self.loop(inner) for inner in loop.inner)
-        if not loop.binders:
-            return once
-        results, trips = candidate.results(loop), math.prod(loop.trips)
+    def copies(self, names: frozenset[str]) -> int:
+        """How many copies of a value a tile has."""
+        return self.candidate.copies(names)
+
+    def results(self, loop: Loop) -> int:
+        """How many copies of a result a reduction has."""
+        return self.candidate.results(loop)
+
+    def steps(self, loop: Loop, step: float) -> float:
+        """The cost of all steps of a loop: the results that it carries wait for each other."""
+        candidate, machine, trips, ending = self.candidate, self.machine, math.prod(loop.trips), 0.0
         # Of so few steps a loop is written out.
         around = 0 if trips <= machine.unrolled and loop is not candidate.fold else 1
-        once += loop.additions * results + 2 * around
+        step += 2 * around
         if loop.binders[-1] in candidate.leaps:
-            return first + self.leaping(loop, inside, once)
-        ending = 0.0
+            return self.leaping(loop, step)
         if loop is candidate.fold:
             steps = math.ceil(loop.trips[-1] / (candidate.width * candidate.parts))
             # Between elements of an index array a last step is under masks, which others are not.
             steps += self.accesses.has_unlike_bounds(loop)
             trips = math.prod(loop.trips[:-1]) * steps
-            ending = machine.join_lanes * math.log2(candidate.width) * results * loop.results
+            ending = machine.join_lanes * math.log2(candidate.width) * self.results(loop) * loop.results
         if candidate.lane in loop.bounds and candidate.fold is None:
             trips = trips + candidate.width / 2
-        return first + trips * max(once, machine.latency) + ending + 4 * around
+        return trips * max(step, machine.latency) + ending + 4 * around
 
-    def leaping(self, loop: Loop, reads: Sequence[Read], once: float) -> float:
-        """The cost of a loop that takes several steps at once, where a single one, with these reads, costs
-        `once`."""
+    def leaping(self, loop: Loop, step: float) -> float:
+        """The cost of a loop that takes several steps at once, where a single one costs so much."""
         candidate, latency = self.candidate, self.machine.latency
         leap, (whole, left) = candidate.leaps[loop.binders[-1]], steps_of(loop, candidate)
-        singly = sum(self.read(read, None, loop) for read in reads)
-        together = sum(self.read(read, None, loop) * vectors_read(read, loop, candidate) for read in reads)
-        at_once = leap.steps * (once - singly - 2) + together + 2
-        return whole * max(at_once, leap.steps * latency / leap.parts) + left * max(once, latency) + 4
+        reads = [read for read in loop.reads if not read.names.isdisjoint(loop.binders)]
+        singly = sum(self.vectors(read, None, loop) for read in reads)
+        together = sum(self.vectors(read, None, loop) * vectors_read(read, loop, candidate) for read in reads)
+        at_once = leap.steps * (step - singly - 2) + together + 2
+        return whole * max(at_once, leap.steps * latency / leap.parts) + left * max(step, latency) + 4
 
-    def read(self, read: Read, packed: Panels | None, loop: Loop) -> float:
-        """The cost of what a tile reads at one read in a loop."""
+    def read(self, read: Read, loop: Loop) -> float:
+        """The cost of what a tile reads at one read in a loop, and of the lines that are not near."""
+        return self.vectors(read, self.candidate.packed, loop) + self.misses(loop, read)
+
+    def vectors(self, read: Read, packed: Panels | None, loop: Loop) -> float:
+        """The cost of the vectors, or elements, of a read."""
         candidate, machine = self.candidate, self.machine
         copies, stride = candidate.copies(read.names), candidate.stride(read)
         if stride == 0:
@@ -177,7 +166,7 @@ class _Cost:
         if candidate.lane in read.looked_up:
             return copies * machine.gather_looked_up * candidate.width
         # Elsewhere what is far is packed, if it is read often.
-        is_far = not self.packs and abs(stride or machine.far) * self.accesses.widest >= machine.far
+        is_far = self.accesses.in_steps and abs(stride or machine.far) * self.accesses.widest >= machine.far
         return copies * (machine.gather_far if is_far else machine.gather) * candidate.width
 
     def beside(self, read: Read, loop: Loop) -> int:
@@ -195,7 +184,7 @@ class _Cost:
 
     def misses(self, loop: Loop, read: Read) -> float:
         """The cost of lines that a tile reads for a few elements each, and that do not stay near."""
-        candidate, machine, packed = self.candidate, self.machine, self.packed
+        candidate, machine, packed = self.candidate, self.machine, self.candidate.packed
         if candidate.lane in read.names:
             return 0
         if packed is not None and packed.rows is not None and read in packed.rows.reads:

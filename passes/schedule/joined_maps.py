@@ -15,7 +15,7 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.joined_loops import join
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in, names_taken
-from tadc.passes.nest.steps import Join
+from tadc.passes.nest.steps import Join, Steps
 
 
 def joins_of(item: Map, function: MapFunction) -> tuple[Join, ...]:
@@ -51,8 +51,10 @@ def _join_all(nest: Nest, indices: Sequence[str], steps: list[Join], *, rows: bo
     return nest
 
 
-def as_joined(item: Map, function: MapFunction, joins: Sequence[Join]) -> tuple[Map, MapFunction]:
-    """The map after these steps, and its function as it sees it. Raises DoesNotFit."""
+def as_joined(item: Map, function: MapFunction, steps: Steps) -> tuple[Map, MapFunction]:
+    """The map after those of these steps that join its loops, and its function as it sees it. Raises
+    DoesNotFit."""
+    joins = [step for step in steps if isinstance(step, Join)]
     if not joins:
         return item, function
     nest = plain_nest(function, item)

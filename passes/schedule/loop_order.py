@@ -15,6 +15,7 @@ from itertools import permutations, product
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.splits import WHOLE
 from tadc.passes.terms.costs import ORDERED
 
 GAIN = 0.75
@@ -61,23 +62,18 @@ class _Stream:
         return self.most * width // self.machine.line + 1
 
 
-def loop_order(
-    accesses: Accesses,
-    candidate: Candidate,
-    packed: Panels | None,
-    fixed: frozenset[str],
-    machine: CpuMachine,
-) -> tuple[str, ...]:
-    """The names of a map's indices, outermost first. The `fixed` ones keep their order among each other.
+def loop_order(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> tuple[str, ...]:
+    """The names of a map's indices, outermost first. Those that run in parts keep their order among each
+    other.
 
     Those that packing is for come first, as it needs them.
     """
+    packed = candidate.packed
     plain = _in_groups(accesses.names, packed)
-    ranges = [accesses.ranges[name] for name in accesses.names]
-    known = all(found is not None and found.extent.is_constant for found in ranges)
-    if not known or not 1 < len(plain) <= ORDERED:
+    if not all(map(accesses.is_known, plain)) or not 1 < len(plain) <= ORDERED:
         return plain
-    nest = _TileLoops(accesses, candidate, packed, machine)
+    nest = _TileLoops(accesses, candidate, machine)
+    fixed = {name for name in plain if accesses.parts[name] != WHOLE}
     kept = [name for name in plain if name in fixed]
     orders = [o for o in _orders(plain, packed) if [name for name in o if name in fixed] == kept]
     least = min(orders, key=nest.lines)
@@ -105,16 +101,14 @@ def _orders(names: Sequence[str], packed: Panels | None) -> Iterator[tuple[str, 
 class _TileLoops:
     """The loops over tiles, and what they touch."""
 
-    def __init__(
-        self, accesses: Accesses, candidate: Candidate, packed: Panels | None, machine: CpuMachine
-    ) -> None:
+    def __init__(self, accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> None:
         self.machine, self.width = machine, accesses.widest
         self.extents = {name: accesses.extent(name) for name in accesses.names}
         self.tile = {name: candidate.blocks.get(name, 1) for name in accesses.names}
         if candidate.fold is None:
             self.tile[candidate.lane] *= candidate.width
         self.binders: dict[str, int] = {}
-        copied = packed.copied if packed else frozenset[str]()
+        copied = candidate.packed.copied if candidate.packed else frozenset[str]()
         reads: dict[tuple[str, frozenset[tuple[str | int, int | None]]], _Stream] = {}
         for loop in accesses.body.below():
             self.binders |= dict(zip(loop.binders, loop.trips, strict=True))

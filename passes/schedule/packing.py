@@ -23,7 +23,7 @@ from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
 from tadc.passes.schedule.candidate import Candidate, Panels, RowPanels
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.splits import WHOLE, Parts
+from tadc.passes.schedule.splits import WHOLE
 from tadc.passes.terms.index_ranges import span_of
 
 LEAST_STEPS = 64
@@ -55,22 +55,22 @@ def is_far(accesses: Accesses, loop: Loop, read: Read, machine: CpuMachine) -> b
     return math.prod(places) >= machine.sets
 
 
-def packing(
-    accesses: Accesses, candidate: Candidate, found: Sequence[Parts], machine: CpuMachine
-) -> Panels | None:
-    """What is worth packing; None if nothing is, or the map has no reduction with bounds of its own."""
-    if len(accesses.body.inner) != 1 or not accesses.names or candidate.leaps:
+def packing(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> Panels | None:
+    """What is worth packing; None if nothing is, or the map has no reduction with bounds of its own, or is
+    computed in steps."""
+    if len(accesses.body.inner) != 1 or not accesses.names or candidate.leaps or candidate.fold:
+        return None
+    if accesses.in_steps:
         return None
     loop = accesses.body.inner[0]
-    lane = accesses.names.index(candidate.lane)
-    if not loop.is_box or loop.inner or (found and found[lane].factor > 1):
+    if not loop.is_box or loop.inner or accesses.parts[candidate.lane].factor > 1:
         return None
     if loop.domain and not loop.is_within_box:
         return None
     # All elements of a tile in full parts have one loop, whose bounds are the same for them.
     if candidate.lane in loop.domain or any(candidate.blocks.get(name, 1) > 1 for name in loop.bounds):
         return None
-    return _Packing(accesses, candidate, found, machine, loop).panels()
+    return _Packing(accesses, candidate, machine, loop).panels()
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,6 @@ class _Packing:
 
     accesses: Accesses
     candidate: Candidate
-    found: Sequence[Parts]
     machine: CpuMachine
     loop: Loop
 
@@ -152,7 +151,7 @@ class _Packing:
         packing."""
         value = self.accesses.lets[read.name].value
         assert isinstance(value, Load)
-        for name, part in zip(self.accesses.names, self.found, strict=False):
+        for name, part in self.accesses.parts.items():
             groups = Affine.var(name) * part.factor
             places = {
                 tuple(form.substitute({name: groups + residue}) for form in value.at)
@@ -172,9 +171,7 @@ class _Packing:
     def row_reads(self) -> list[Read]:
         """What is worth packing for rows."""
         accesses, row = self.accesses, self.row
-        if row is None or not self.known(row):
-            return []
-        if self.found and self.found[accesses.names.index(row)] != WHOLE:
+        if row is None or not accesses.is_known(row) or accesses.parts[row] != WHOLE:
             return []
         return [
             read
@@ -219,7 +216,7 @@ class _Packing:
         Of the room for panels they take the part that one of so many kinds of panels has.
         """
         loop, room = self.loop, self.machine.l2 // self.machine.panels
-        known = [self.known(name) for name in loop.binders]
+        known = [self.accesses.is_known(name) for name in loop.binders]
         if not all(loop.trips):
             return None
         each = lanes * self.accesses.widest * kinds
@@ -265,11 +262,6 @@ class _Packing:
             width = candidate.width if name == candidate.lane else 1
             total *= extent / (candidate.blocks.get(name, 1) * width)
         return total if others else 0
-
-    def known(self, name: str) -> bool:
-        """Whether the number of values of an index is a number."""
-        found = self.accesses.ranges[name]
-        return found is not None and found.extent.is_constant
 
     def points(self, read: Read, outer: int, steps: int | None = None) -> int:
         """The elements of a lane, or a row, inside so many loops; `steps` replaces the trips of the next

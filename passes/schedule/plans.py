@@ -11,11 +11,12 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks
-from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map, sweep_of
+from tadc.passes.maps.recurrence import recurrence_of, reversed_map, sweep_of
 from tadc.passes.nest.steps import Bind, Join, Peel, Residues, Rows, Scatter, Steps, Threads
-from tadc.passes.schedule.accesses import all_forms, operations_in
+from tadc.passes.schedule.accesses import Accesses, all_forms, operations_in
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.given import rows_of
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import MULTIPLE, Division
@@ -48,32 +49,26 @@ class Plan:
     """What is decided before the nest of a map is made.
 
     `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
-    the loop of each index runs; `tiling` how tiles are laid, None for single elements; `axes` which indices
-    may be divided among threads. With `rows`, a range of so many rows or more is computed at a
-    time: values of the first index, or of that which follows the steps of a recurrence; then threads may
-    divide the values of the index `divided` in each step. Steps that are `given` stand in the place of those
-    that the plan would make. It is for the map after `joins`.
+    the loop of each index runs; `tiling` how tiles are laid, None for single elements; `threads` which
+    indices may be divided among threads, of one that runs in `rows` in each step. Steps that are `given`
+    stand in the place of those that the plan would make. It is for the map after `joins`.
     """
 
     work: int | None
-    parts: tuple[Parts, ...]
-    tiling: Candidate | None
-    axes: tuple[str, ...]
-    recurrence: Recurrence | None = None
-    rows: int | None = None
-    divided: str | None = None
+    parts: tuple[Parts, ...] = ()
+    tiling: Candidate | None = None
+    threads: tuple[str, ...] = ()
+    rows: Rows | None = None
     given: Steps | None = None
     joins: tuple[Join, ...] = ()
     too_long: tuple[int, ...] = ()
     """The operations of code that there were with each plan before: more than is worth compiling."""
 
     def with_steps(self, steps: Steps) -> Plan:
-        """A plan with given steps, which say too what is divided among threads."""
+        """A plan with given steps."""
         threads = next((step.indices for step in steps if isinstance(step, Threads)), ())
-        rows = next(((step.index,) for step in steps if isinstance(step, Rows)), ())
-        divided = threads[0] if rows and threads else None
         joins = tuple(step for step in steps if isinstance(step, Join))
-        return replace(self, axes=rows or threads, divided=divided, given=steps, joins=joins)
+        return replace(self, threads=threads, given=steps, joins=joins)
 
     @property
     def is_plain(self) -> bool:
@@ -121,7 +116,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     """
     plain = (WHOLE,) * len(item.indices)
     if item.marks.in_place:
-        return Plan(None, plain, None, ())
+        return Plan(None, plain)
     recurrence = recurrence_of(item)
     if recurrence is not None:
         item = reversed_map(item, recurrence.down)
@@ -129,9 +124,9 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     if _is_known(item, function):
         work = known_operations(item, function.tensors())
         if SMALL * work < machine.least_work:
-            return Plan(work, plain, None, (), recurrence)
+            return Plan(work, plain)
     if recurrence is not None and recurrence.order is not None:
-        return Plan(work, plain, None, (), recurrence=recurrence)
+        return Plan(work, plain)
     parts, tiling = tuple(parts_of(item, item.extents)), None
     if item.marks.steps:
         parts = (WHOLE, *parts[1:])
@@ -145,18 +140,18 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
         extents = _in_rows(item, rows)
-        tiling = tiling_of(item, function, extents, parts, machine, code, recurrence)
+        tiling = tiling_of(Accesses(item, function, extents, parts), machine, code, recurrence)
         if tiling is not None and code is not None and code < LEAST_INTERLEAVED:
             tiling = replace(tiling, interleaves=False)
         if tiling is not None and item.marks.kept:
             tiling = replace(tiling, packed=None)
-    axes: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
     if work is None or work >= LEAST:
         division = Division(item.indices, item.extents, tiling, work)
-        axes = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
-        if work is not None and axes and recurrence is None:
-            tiling = division.evened(axes[0])
-    return Plan(work, parts, tiling, axes, recurrence=recurrence, rows=rows)
+        threads = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
+        if work is not None and threads and recurrence is None:
+            tiling = division.evened(threads[0])
+    return Plan(work, parts, tiling, threads)
 
 
 def plan_in_groups(item: Map, function: MapFunction) -> Plan | None:
@@ -165,24 +160,23 @@ def plan_in_groups(item: Map, function: MapFunction) -> Plan | None:
     found, type = keyed_map(item), item.tensors[0].type
     if found is None or (found.has_room and found.room(type) is None):
         return None
-    (index,), plain = item.indices, Plan(None, (WHOLE,), None, ())
+    (index,), work = item.indices, None
     names = Names({*function.sizes, *function.tensors(), index, *indices_bound(item.body)})
     by_blocks = isinstance(found.group, int)
     outer = names.new(f"{index}_block" if by_blocks else "row")
     room = names.new(f"{item.tensors[0].name}_row") if found.has_room else ""
     grain = found.group if isinstance(found.group, int) else MULTIPLE
     if _is_known(item, function):
-        plain = replace(plain, work=known_operations(item, function.tensors()))
-    return plain.with_steps((Threads((index,), (grain,)), Scatter(found.fold, index, outer, room)))
+        work = known_operations(item, function.tensors())
+    return Plan(work).with_steps((Threads((index,), (grain,)), Scatter(found.fold, index, outer, room)))
 
 
 def plan_at_sum(over: Map, item: Map, function: MapFunction) -> Plan:
     """The plan of a map with one that is computed at the points of its sum."""
-    plain, grain = Plan(None, (WHOLE,) * len(over.indices), None, ()), (MULTIPLE,)
+    work, grain = None, (MULTIPLE,)
     if all(_is_known(each, function) for each in (over, item)):
-        work = [known_operations(each, function.tensors()) for each in (over, item)]
-        plain = replace(plain, work=sum(work))
-    return plain.with_steps((Threads(over.indices[:1], grain),))
+        work = sum(known_operations(each, function.tensors()) for each in (over, item))
+    return Plan(work).with_steps((Threads(over.indices[:1], grain),))
 
 
 def _is_known(item: Map, function: MapFunction) -> bool:
@@ -209,7 +203,7 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
             return None
         if _suffers(item, function, plan.parts, machine, rows):
             return None
-    return replace(plan, axes=(item.indices[row],), rows=rows)
+    return replace(plan, threads=(), rows=rows_of(item))
 
 
 def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:
@@ -228,19 +222,20 @@ def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
             least = {index: alone.extent(index)}
             tiling = replace(alone, order=order, blocks=blocks, packed=None, streams=False, least=least)
             plan = replace(plan, tiling=tiling)
-    return replace(plan, axes=(index,), rows=1, divided=_divided(item, plan))
+    return replace(plan, threads=_divided(item, plan), rows=rows_of(item))
 
 
-def _divided(item: Map, plan: Plan) -> str | None:
+def _divided(item: Map, plan: Plan) -> tuple[str, ...]:
     """The index that threads divide in each step: one of a batch, if there is one."""
     recurrence = recurrence_of(item)
     if recurrence is None or len(recurrence.ordered) != 1:
-        return None
+        return ()
     division = Division(item.indices, item.extents, plan.tiling, plan.work)
     taken = recurrence.ordered
     free = [name for name in item.indices if name not in recurrence.batch]
     in_batch = division.step_axis(free) if recurrence.batch else None
-    return in_batch or division.step_axis(taken)
+    found = in_batch or division.step_axis(taken)
+    return (found,) if found else ()
 
 
 def in_steps(items: Sequence[Map], plans: Sequence[Plan], count: Affine) -> list[Plan]:
@@ -248,17 +243,17 @@ def in_steps(items: Sequence[Map], plans: Sequence[Plan], count: Affine) -> list
     it, as far as it is known; a thread computes what reads its part of another map."""
     works = [plan.work for plan in plans if plan.work is not None]
     if len(works) == len(plans) and count.is_constant and sum(works) < LEAST_STEP * count.constant:
-        return [replace(plan, divided=None) for plan in plans]
+        return [replace(plan, threads=()) for plan in plans]
     axes: dict[str, int] = {}
     found: list[Plan] = []
     for item, plan in zip(items, plans, strict=True):
         if item.order is None and plan.given is None:
             reads = (load.at[axes[load.tensor]] for load in item.loads() if load.tensor in axes)
-            names = (name for name in item.indices if name not in plan.axes)
+            names = (name for name in item.indices if plan.rows is None or name != plan.rows.index)
             same = [name for name, form in product(names, reads) if form == Affine.var(name)]
-            plan = replace(plan, divided=same[0]) if same else plan
-        if plan.divided:
-            axes |= {tensor.name: item.indices.index(plan.divided) for tensor in item.tensors}
+            plan = replace(plan, threads=(same[0],)) if same else plan
+        if plan.threads:
+            axes |= {tensor.name: item.indices.index(plan.threads[0]) for tensor in item.tensors}
         found.append(plan)
     return found
 
@@ -271,8 +266,8 @@ def _suffers(
     if item.marks.steps or all(_moves(load.at, first) for load in item.loads()):
         # No two rows read the same.
         return False
-    few = least_cost(item, function, _in_rows(item, rows), parts, machine)
-    full = least_cost(item, function, item.extents, parts, machine)
+    few = least_cost(Accesses(item, function, _in_rows(item, rows), parts), machine)
+    full = least_cost(Accesses(item, function, parts=parts), machine)
     # What packing saves in caches is not in the cost.
     return few[0] > SLACK * full[0] or few[1] < full[1]
 

@@ -23,10 +23,10 @@ from functools import cached_property
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Names, Renaming, blocks_of, with_blocks
 from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Tensor
+from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import plan_in_chain
 from tadc.passes.schedule.search import least_cost
-from tadc.passes.schedule.splits import WHOLE
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.where import LEAVE_OUT, Copied, RowsLast, Where
 
@@ -176,8 +176,8 @@ class _Chain:
         plan, row = plan_in_chain(item, self.function, self.machine), item.marks.row
         rows = item.extents[row] if plan is None else Affine.const(item.marks.rows)
         before, after = item.extents[:row], item.extents[row + 1 :]
-        parts = (WHOLE,) * len(item.extents) if plan is None else plan.parts
-        each, _ = least_cost(item, self.function, (*before, rows, *after), parts, self.machine)
+        parts = () if plan is None else plan.parts
+        each, _ = least_cost(Accesses(item, self.function, (*before, rows, *after), parts), self.machine)
         return each * math.prod(extent.constant for extent in (*before, *after))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
-from tadc.lattice.affine import Affine
 from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of
@@ -19,7 +18,7 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import leaping_candidates
 from tadc.passes.schedule.loop_order import loop_order
 from tadc.passes.schedule.packing import packing
-from tadc.passes.schedule.splits import WHOLE, Parts, copies
+from tadc.passes.schedule.splits import copies
 from tadc.passes.terms.costs import ELEMENT
 
 MOST_WORK = 600
@@ -50,45 +49,32 @@ for several results."""
 
 
 def tiling_of(
-    item: Map,
-    function: MapFunction,
-    sizes: Sequence[Affine],
-    found: Sequence[Parts],
-    machine: CpuMachine,
-    code: int | None = None,
-    recurrence: Recurrence | None = None,
+    accesses: Accesses, machine: CpuMachine, code: int | None = None, recurrence: Recurrence | None = None
 ) -> Candidate | None:
-    """The cheapest tiling with vectors of a map of these extents, or None where there is none worth having.
+    """The cheapest tiling with vectors of a map, or None where there is none worth having.
 
-    `found` are the parts of the indices. Tiles are so small that they make about `code` operations at most.
-    Of the ordered indices of a recurrence each value has its turn. A map that runs along with one has sums in
-    order: `plan_in_sweep` gives it the order that it has by itself.
+    Tiles are so small that they make about `code` operations at most. Of the ordered indices of a recurrence
+    each value has its turn. A map that runs along with one has sums in order: `plan_in_sweep` gives it the
+    order that it has by itself.
     """
+    item = accesses.map
     if not machine.vector_bytes or item.marks.joined:
         return None
-    accesses = Accesses(item, function, sizes, [part.factor for part in found])
-    tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
     follows = recurrence is not None and item.order is None
-    best = _best(accesses, sizes, found, machine, tiled, code, recurrence, in_order=follows)
+    best = _best(accesses, machine, code, recurrence, in_order=follows)
     if best is None:
         return None
-    alone = best.fold is None and recurrence is None
-    packed = packing(accesses, best, found, machine) if alone else None
-    if recurrence is None:
-        split = frozenset(n for n, part in zip(item.indices, found, strict=True) if part != WHOLE)
-        order = loop_order(accesses, best, packed, split, machine)
-    else:
-        order = recurrence.loops(item.indices)
+    packed, each = best.packed, best.cost
+    order = recurrence.loops(item.indices) if recurrence else loop_order(accesses, best, machine)
     blocks = {name: count for name, count in best.blocks.items() if count > 1}
     best = replace(best, blocks=blocks, order=order)
     if best.fold is not None:
         return best
-    each = cost(accesses, best, found, machine, packs=recurrence is None)
     # Loops of tiles that are packed, or go along with a recurrence, end with another index than that of rows.
-    goes_on = alone and best.lane == (order if packed is None else item.indices)[-1]
-    is_plain = found[item.indices.index(best.lane)].factor == 1 and not (packed and packed.block)
+    goes_on = not recurrence and best.lane == (order if packed is None else item.indices)[-1]
+    is_plain = accesses.parts[best.lane].factor == 1 and not (packed and packed.block)
     streams = goes_on and is_plain and each <= machine.streamed
-    streams = streams and may_stream(item, function, best.width, machine)
+    streams = streams and may_stream(item, accesses.function, best.width, machine)
     packed = packed and _shares(packed, each * best.elements)
     return replace(best, packed=packed, leaps={} if follows else best.leaps, streams=streams)
 
@@ -114,33 +100,24 @@ def may_stream(item: Map, function: MapFunction, width: int, machine: CpuMachine
     return True
 
 
-def least_cost(
-    item: Map, function: MapFunction, sizes: Sequence[Affine], found: Sequence[Parts], machine: CpuMachine
-) -> tuple[float, int]:
+def least_cost(accesses: Accesses, machine: CpuMachine) -> tuple[float, int]:
     """The cost of an element, and how many reads are packed, in the tiling that `tiling_of` chooses.
 
     Where it chooses none, that is one without vectors.
     """
-    accesses, recurrence = (
-        Accesses(item, function, sizes, [part.factor for part in found]),
-        recurrence_of(item),
-    )
-    tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
-    best = _best(accesses, sizes, found, machine, tiled, recurrence=recurrence)
-    packs = recurrence is None
-    if best is None:
-        plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
-        return cost(accesses, plain, found, machine, packs=packs), 0
-    packed = packing(accesses, best, found, machine) if packs and best.fold is None else None
-    return cost(accesses, best, found, machine, packs=packs), len(packed.reads) if packed else 0
+    best = _best(accesses, machine, recurrence=recurrence_of(accesses.map)) or _plain(accesses, machine)
+    return best.cost, len(best.packed.reads) if best.packed else 0
+
+
+def _plain(accesses: Accesses, machine: CpuMachine) -> Candidate:
+    """Single elements."""
+    candidate = Candidate(1, accesses.names[-1] if accesses.names else "")
+    return replace(candidate, cost=cost(accesses, candidate, machine))
 
 
 def _best(
     accesses: Accesses,
-    sizes: Sequence[Affine],
-    found: Sequence[Parts],
     machine: CpuMachine,
-    tiled: frozenset[str],
     code: int | None = None,
     recurrence: Recurrence | None = None,
     *,
@@ -150,36 +127,33 @@ def _best(
 
     The steps of a recurrence pack nothing. Where there is none of so little code, that with the least code.
     """
-    budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
+    names = accesses.names
+    tiled = frozenset(names) if recurrence is None else recurrence.tiled(names)
+    budget = MOST_WORK if code is None else min(MOST_WORK, code // EACH)
+    budget //= copies([*accesses.parts.values()])
     if _moves(accesses):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
         budget //= MASKED
     if accesses.body.size > budget:
         return None
-    packs = recurrence is None
-    candidates = _Candidates(accesses, machine, budget, packs).all(sizes, found, tiled)
+    candidates = _Candidates(accesses, machine, budget).all(tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
-
-    def costs(candidate: Candidate) -> float:
-        return cost(accesses, candidate, found, machine, packs=packs)
-
-    best = _worth_its_code(accesses, machine, [(costs(each), each) for each in candidates])
+    packed = (replace(each, packed=packing(accesses, each, machine)) for each in candidates)
+    priced = [replace(each, cost=cost(accesses, each, machine)) for each in packed]
+    best = _worth_its_code(accesses, machine, priced)
     if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
         # A few elements from anywhere are as soon added one by one.
-        plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
-        return best if costs(best) < costs(plain) else None
+        return best if best.cost < _plain(accesses, machine).cost else None
     return best
 
 
-def _worth_its_code(
-    accesses: Accesses, machine: CpuMachine, found: Sequence[tuple[float, Candidate]]
-) -> Candidate | None:
+def _worth_its_code(accesses: Accesses, machine: CpuMachine, found: Sequence[Candidate]) -> Candidate | None:
     """The candidate with the least cost; of a body that makes much code, that with the fewest copies among
     those of its kind that cost little more."""
     if not found:
         return None
-    least, best = min(found, key=lambda each: each[0])
+    best = min(found, key=lambda each: each.cost)
     code = accesses.body.size * (MASKED if _moves(accesses) else 1)
     if best.fold is None:
         waits = accesses.body.inner and code < machine.little
@@ -188,10 +162,10 @@ def _worth_its_code(
         # Copies share vectors of the reduction, which gains more than the cost tells.
         tests = any(each.name == GUARD for each in best.fold.operations)
         fewest = 1 if tests or _moves(accesses) else math.prod(best.blocks.values())
-    most = least * (1 + next((more for size, more in LITTLE_MORE.items() if code >= size), 0))
-    near = (each for each in found if each[0] <= most and _kind(each[1]) == _kind(best))
-    near = (each for each in near if _copies(each[1]) >= fewest)
-    return min(near, key=lambda each: (_copies(each[1]), each[0]))[1]
+    most = best.cost * (1 + next((more for size, more in LITTLE_MORE.items() if code >= size), 0))
+    near = (each for each in found if each.cost <= most and _kind(each) == _kind(best))
+    near = (each for each in near if _copies(each) >= fewest)
+    return min(near, key=lambda each: (_copies(each), each.cost))
 
 
 def _kind(candidate: Candidate) -> tuple[object, ...]:
@@ -212,19 +186,17 @@ def _moves(accesses: Accesses) -> bool:
 class _Candidates:
     """What fits sizes and registers, of so many operations at most."""
 
-    def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int, packs: bool) -> None:
-        self.accesses, self.body, self.machine, self.packs = accesses, accesses.body, machine, packs
+    def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int) -> None:
+        self.accesses, self.body, self.machine = accesses, accesses.body, machine
         self.budget, self.extents = budget, dict[str, int | None]()
 
-    def all(
-        self, sizes: Sequence[Affine], found: Sequence[Parts], tiled: frozenset[str]
-    ) -> Iterator[Candidate]:
-        """All candidates."""
+    def all(self, tiled: frozenset[str]) -> Iterator[Candidate]:
+        """All candidates, with tiles along some indices."""
         accesses, body, budget = self.accesses, self.body, self.budget
         width = self.machine.vector_bytes // accesses.widest
         self.extents = {
-            name: size.constant // part.factor if size.is_constant else None
-            for name, size, part in zip(accesses.names, sizes, found, strict=True)
+            name: accesses.extent(name) if accesses.is_known(name) else None
+            for name in accesses.names
             if name in tiled - accesses.unlike
         }
         size = max(body.size, 1)
@@ -268,7 +240,7 @@ class _Candidates:
                 room = own * block <= most and (extent is None or extent >= block)
                 if room and _fits(self.body, made, self.machine):
                     yield made
-        if not self.packs and candidate.fold is not None and candidate.parts == 1:
+        if self.accesses.in_steps and candidate.fold is not None and candidate.parts == 1:
             yield from self.both(candidate, most)
 
     def is_beside(self, candidate: Candidate, name: str) -> bool:

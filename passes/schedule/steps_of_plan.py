@@ -9,6 +9,7 @@ from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.squares import TOGETHER
@@ -23,7 +24,6 @@ from tadc.passes.nest.steps import (
     Prefetch,
     Reorder,
     Residues,
-    Rows,
     Split,
     Stage,
     Step,
@@ -80,7 +80,9 @@ class _Steps:
 
     def __init__(self, item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> None:
         self.map, self.function, self.plan, self.machine = item, function, plan, machine
-        self.tiling = plan.tiling or Candidate(order=self.plain_order())
+        self.recurrence = recurrence_of(item)
+        self.plain = self.recurrence.loops(item.indices) if self.recurrence else item.indices
+        self.tiling = plan.tiling or Candidate(order=self.plain)
         self.extents = dict(zip(item.indices, item.extents, strict=True))
         self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
         self.loops = {name: _Loops(self.plain_loop(name)) for name in item.indices}
@@ -88,21 +90,15 @@ class _Steps:
         self.steps: list[Step] = []
         self.cuts: list[str] = []
 
-    def plain_order(self) -> tuple[str, ...]:
-        """The order of indices in the plain nest."""
-        recurrence = self.plan.recurrence
-        return self.map.indices if recurrence is None else recurrence.loops(self.map.indices)
-
     def plain_loop(self, index: str) -> str:
         """The loop of an index in the plain nest."""
-        recurrence = self.plan.recurrence
-        return going_down(index) if recurrence is not None and index in recurrence.down else index
+        return going_down(index) if self.recurrence and index in self.recurrence.down else index
 
     def all(self) -> tuple[Step, ...]:
         """All steps."""
         if self.map.marks.in_place:
             return (Points(set_in_place(self.map)),)
-        if self.plan.recurrence is not None and self.plan.recurrence.order is not None:
+        if self.recurrence is not None and self.recurrence.order is not None:
             return ()
         self.steps.append(Reorder(tuple(self.loops[name].tile for name in self.tiling.order)))
         self.peel()
@@ -118,7 +114,7 @@ class _Steps:
         self.memory()
         self.fold_in_lanes()
         self.fits()
-        return with_needed_orders([self.plain_loop(name) for name in self.plain_order()], self.steps)
+        return with_needed_orders([self.plain_loop(name) for name in self.plain], self.steps)
 
     # -- loops -----------------------------------------------------------------------------------
 
@@ -243,7 +239,8 @@ class _Steps:
     def tail(self, index: str, tile: int) -> Tail:
         """What is done where tiles do not fit."""
         size, packed = self.extents[index], self.tiling.packed
-        in_ranges = index in (*self.plan.axes, self.plan.divided)
+        rows = (self.plan.rows.index,) if self.plan.rows else ()
+        in_ranges = index in (*self.plan.threads, *rows)
         is_whole = self.parts[index] == WHOLE and size.is_constant and not size.constant % tile
         if packed is not None and packed.rows is not None and index == packed.rows.name:
             return "rest"
@@ -379,12 +376,10 @@ class _Steps:
     def divide(self) -> None:
         """Ranges that are computed at a time."""
         plan = self.plan
-        if plan.rows is not None:
-            self.steps.append(Rows(self.plain_loop(plan.axes[0]), plan.rows))
-        threads = plan.axes if plan.rows is None else (plan.divided,) if plan.divided else ()
-        if threads:
+        self.steps += [plan.rows] if plan.rows else []
+        if plan.threads:
             division = Division(self.map.indices, self.map.extents, plan.tiling, plan.work)
-            self.steps.append(Threads(threads, tuple(division.grain(axis) for axis in threads)))
+            self.steps.append(Threads(plan.threads, tuple(map(division.grain, plan.threads))))
 
     def fits(self) -> None:
         """The plain nest where no tile fits."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.search import SLACK, least_cost
 from tadc.passes.schedule.splits import parts_of
@@ -21,7 +22,7 @@ class VectorCost:
 
     def cost(self, item: Map, function: MapFunction) -> Cost:
         """What a map costs."""
-        return least_cost(item, function, item.extents, parts_of(item, item.extents), self.machine)
+        return least_cost(Accesses(item, function, parts=parts_of(item, item.extents)), self.machine)
 
     def is_small(self, item: Map, function: MapFunction) -> bool:
         """Whether a map gets no vectors, so no schedule that could suffer."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,8 @@ import pytest
 import tadc
 from tadc.passes.maps.map import Map
 from tadc.passes.schedule import vector_fusion
+from tadc.passes.schedule.accesses import Accesses
+from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.search import least_cost
 
 LAYERS = 4
@@ -45,9 +46,9 @@ def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer more costs fusion no new schedule."""
     priced: list[Map] = []
 
-    def counted(item: Map, *others: Any) -> tuple[float, int]:
-        priced.append(item)
-        return least_cost(item, *others)
+    def counted(accesses: Accesses, machine: CpuMachine) -> tuple[float, int]:
+        priced.append(accesses.map)
+        return least_cost(accesses, machine)
 
     monkeypatch.setattr(vector_fusion, "least_cost", counted)
     counts: list[int] = []

@@ -62,7 +62,7 @@ def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.Monk
         expected = results(PROGRAMS[name])
     leaping: list[Candidate] = []
 
-    def cost(accesses: Any, candidate: Candidate, *_: Any, packs: bool) -> float:
+    def cost(accesses: Any, candidate: Candidate, *_: Any) -> float:
         leaping.extend([candidate] if candidate.leaps else [])
         return 0 if candidate.leaps else 1
 

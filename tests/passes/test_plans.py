@@ -102,14 +102,14 @@ def test_small_maps_are_plain() -> None:
     found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))")
     assert found.is_plain
     assert is_small(8, found, CpuMachine(least_work=WORTH))
-    assert not found.axes
+    assert not found.threads
 
 
 def test_large_maps_are_tiled() -> None:
     """Vectors, and threads."""
     found = plan("a: f64[512, 512]\nb: f64[512, 512]\nf[i, j] = sum{k} (a[i, k] * b[k, j])")
     assert found.tiling is not None
-    assert found.axes
+    assert found.threads
     assert not is_small(8, found, CpuMachine(least_work=WORTH))
 
 

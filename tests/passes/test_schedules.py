@@ -118,7 +118,7 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(packing, "LEAST_REUSE_NEAR", choice.choice((1, 16)))
     # Code that is not worth compiling for small programs.
     monkeypatch.setattr(plans, "MUCH_CODE", choice.choice((1 << 8, 1 << 20)))
-    monkeypatch.setattr(search, "cost", lambda *_, packs: choice.random())
+    monkeypatch.setattr(search, "cost", lambda *_: choice.random())
     monkeypatch.setattr(plans, "tiling_of", chosen)
     monkeypatch.setattr(plans, "_suffers", lambda *_: False)
     monkeypatch.setattr(chains, "LEAST_BYTES", 0)

@@ -44,14 +44,14 @@ def planned(text: str) -> tuple[Map, Plan]:
     """The first map of a program that a thread shares, and its plan."""
     function = maps_of_program(text, "value")
     found = ((item, plan_of(item, function, MACHINE)) for item in function.maps)
-    return next((item, plan) for item, plan in found if plan.axes)
+    return next((item, plan) for item, plan in found if plan.threads)
 
 
 def tiles(item: Map, plan: Plan) -> int:
     """The tiles of the index that is divided."""
     extents = dict(zip(item.indices, item.extents, strict=True))
-    grain = Division(item.indices, item.extents, plan.tiling, plan.work).grain(plan.axes[0])
-    return math.ceil(extents[plan.axes[0]].constant / grain)
+    grain = Division(item.indices, item.extents, plan.tiling, plan.work).grain(plan.threads[0])
+    return math.ceil(extents[plan.threads[0]].constant / grain)
 
 
 @pytest.mark.parametrize("n", [15, 20, 21, 30, 33])
