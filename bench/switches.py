@@ -53,6 +53,11 @@ def _as_is(_: Any) -> Any:
     return lambda _, body: body
 
 
+def _nothing_cheap(found: Any) -> Any:
+    """Tensors for what is expensive alone."""
+    return lambda program, *given, **how: program if how.get("cheap") else found(program, *given, **how)
+
+
 class _NothingInCommon:
     """Factors that stay where they are."""
 
@@ -182,7 +187,7 @@ SWITCHES = [
     Switch(
         "cheap values",
         "what is computed for many elements is a tensor",
-        {"rewrites.materialise:share_cheap_values": _unchanged},
+        {"rewrites.materialise:store_values": _nothing_cheap},
     ),
     Switch(
         "gathered rows",

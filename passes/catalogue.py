@@ -46,7 +46,7 @@ from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.index_powers import powers_as_products
 from tadc.passes.rewrites.long_fibres import PART, cut_fibres
-from tadc.passes.rewrites.materialise import MODES, materialise_program
+from tadc.passes.rewrites.materialise import MODES, stored_for_derivative, stored_for_values
 from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.other_factors import with_other_factors
 from tadc.passes.rewrites.packed_lookups import packed_program
@@ -59,6 +59,7 @@ from tadc.passes.rewrites.scattered_sums import with_scattered_sums
 from tadc.passes.rewrites.separate_sums import separate_contractions
 from tadc.passes.rewrites.sparse_products import with_sparse_products
 from tadc.passes.rewrites.split_indices import split_divided_indices
+from tadc.passes.rewrites.stored_values import store_values
 from tadc.passes.rewrites.sums_over_steps import with_sums_over_steps
 from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.rewrites.wavefronts import skew_recurrences
@@ -197,11 +198,11 @@ class Materialize(TermPass):
         """Materialise; raises Refused for another mode."""
         if self.mode not in MODES:
             raise Refused(f"no mode `{self.mode}`; has: {', '.join(MODES)}")
-        active = None
-        if not self.values:
-            active = active_tensors(program, self.wrt or program.differentiable())
         limit = most(self.limit)
-        return materialise_program(program, active, self.mode, limit, self.keeps)
+        if self.values:
+            return stored_for_values(program, self.mode, limit, self.keeps)
+        active = active_tensors(program, self.wrt or program.differentiable())
+        return stored_for_derivative(program, active, self.mode, limit)
 
 
 @register("tad-element-values", "what several sums compute of elements of index arrays is a tensor")
@@ -217,10 +218,10 @@ class ElementValues(TermPass):
 
     def rewrite(self, program: Program) -> Program:
         """Look for such values."""
-        if not program.index_arrays():
+        if not program.index_arrays() or self.mode == "never":
             return program
         seen, limit = over_elements(program), most(self.limit)
-        made = materialise_program(seen, None, self.mode, limit, only=is_of_elements)
+        made = store_values(seen, limit, always=self.mode == "always", only=is_of_elements)
         return program if made is seen else made
 
 

@@ -3,7 +3,7 @@
     f[i, j] = a[i] * x[j] * b[i] * y[i, j]   is   f[i, j] = (a[i] * b[i]) * x[j] * y[i, j]
 
 where no derivative follows. What stands together is computed once for all elements that share it: in a tensor
-of its own, where one of `cheap_values` pays, and outside of the loops that it does not depend on.
+of its own, where one of `stored_values` pays, and outside of the loops that it does not depend on.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tadc.passes.maps.kept import keep
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.rewrites.coordinates import Coordinates
 from tadc.passes.rewrites.left_out import taken_apart
-from tadc.passes.rewrites.materialise import materialise_program
+from tadc.passes.rewrites.materialise import stored_for_values
 from tadc.passes.terms.batched import batched
 from tadc.passes.terms.checked_reads import reads_out_of_range
 from tadc.passes.terms.expansion import Expander
@@ -162,7 +162,7 @@ f[n: 4, c: 5] = sum{e}_(ptr[n])^(ptr[n + 1] - 1) (exp(w[e] * x[src[e]]) * c)
 
 def test_tensors_are_over_ranges_that_are_known() -> None:
     """What elements of a fibre share is a tensor over all of its array, and read in range."""
-    made = materialise_program(program(TEXT), None, "always")
+    made = stored_for_values(program(TEXT), "always")
     assert not reads_out_of_range(made)
     assert [d.shape for d in made.definitions] == [(8,), (4, 5)]
 

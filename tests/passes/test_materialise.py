@@ -16,8 +16,8 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Reduce, reachable
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.rewrites import materialise
-from tadc.passes.rewrites.materialise import MODES, materialise_program
+from tadc.passes.rewrites import stored_values
+from tadc.passes.rewrites.materialise import MODES, stored_for_derivative, stored_for_values
 from tadc.passes.rewrites.places import Places
 from tadc.passes.terms.checked_reads import reads_out_of_range
 from tadc.passes.terms.index_ranges import Range, ranges_within
@@ -89,8 +89,10 @@ def test_modes_agree(text: str) -> None:
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_reads_stay_in_range(text: str) -> None:
     program = tadc.function(text).program
-    for active in (None, [a.name for a in program.arguments]):
-        assert not reads_out_of_range(materialise_program(program, active, "always"))
+    assert not reads_out_of_range(stored_for_values(program, "always"))
+    assert not reads_out_of_range(
+        stored_for_derivative(program, [a.name for a in program.arguments], "always")
+    )
 
 
 @pytest.mark.one_in(3)
@@ -217,10 +219,9 @@ def test_a_definition_is_taken_apart_once_a_round(monkeypatch: pytest.MonkeyPatc
         opened.append(definition)
         return Places(program, definition)
 
-    monkeypatch.setattr(materialise, "Places", places)
-    monkeypatch.setattr(materialise, "ROUNDS", 1)
+    monkeypatch.setattr(stored_values, "Places", places)
     text = "x: f64[9]; f[i] = sum{k} (exp(x[k])*x[i]); g[i] = sum{k} (exp(x[k])*x[i]**2)"
-    materialise_program(tadc.function(text).program)
+    stored_values.store_values(tadc.function(text).program, None)
     assert [d.name for d in opened] == ["f", "g"]
 
 

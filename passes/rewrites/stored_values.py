@@ -1,0 +1,437 @@
+"""Values that would be computed again are tensors of their own, where no derivative follows.
+
+    f[i, k] = (x[i, k] - m[i])**2,  g[i] = sum{k} (w[k] * (x[i, k] - m[i])**2)
+    is  let h[i, k] = (x[i, k] - m[i])**2,  f[i, k] = h[i, k],  g[i] = sum{k} (w[k] * h[i, k])
+
+One look at a program counts how often each value is evaluated, wherever it stands, and stores those where
+`times * cost > elements * (cost + store) + times * load`. The outermost is looked at first, and what is new
+in the next look. A look is for what is expensive, reductions, divisions and transcendental functions, or for
+all arithmetic. Of what is cheap the tensor has room in the nearest cache, for from further away an element
+comes later than it is computed; and it saves a part of all operations, for more tensors are more code. What
+tensors of one shape compute of that at their own indices is computed once anyway, where they are fused. What
+reads elements that are anywhere may have a tensor of any size, if that is no more to read from than these.
+
+Stored whatever it costs is what has the same value in all calls and is expensive, where a target keeps such
+tensors, and a value of the fibres of an index array, one of which may have nearly all of its places.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.extents import Shape
+from tadc.frontend.functions import TRANSCENDENTAL
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    index_forms,
+    operands,
+    reachable,
+    tensors_read,
+)
+from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.known_values import KnownValues
+from tadc.passes.rewrites.moves import MANY, Key, Mover, in_order
+from tadc.passes.rewrites.places import Place, Places, PlaceWalk
+from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.costs import (
+    ACCESS,
+    CACHED_BYTES,
+    ELEMENT,
+    FIRST,
+    NODES,
+    SCATTERED,
+    WORTH_CODE,
+    Costs,
+    about,
+    bytes_of,
+    elements,
+    is_candidate,
+    points,
+    weight,
+)
+from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
+from tadc.passes.terms.inspected_arrays import Arrays
+from tadc.passes.terms.liveness import of_values
+from tadc.passes.terms.names import Names
+
+#: Bytes of a tensor that stays in the nearest cache.
+NEAR = FIRST // 2
+
+#: Whether a term may move.
+Only = Callable[[Term], bool]
+
+
+def store_values(
+    program: Program,
+    limit: int | None,
+    *,
+    cheap: bool = False,
+    always: bool = False,
+    keeps: bool = False,
+    only: Only | None = None,
+) -> Program:
+    """The program with tensors for values, expensive or `cheap` ones; it itself where none is worth one.
+
+    `limit` bounds the bytes of each. With `always`, what is evaluated more than once is worth one. `keeps`
+    says that tensors of no argument are kept from call to call. With `only`, terms move for which it holds.
+    """
+    if cheap and sum(1 for _ in reachable([d.body for d in program.definitions])) > NODES // 8:
+        return program
+    for read_later in (True, False):
+        look = Look(program, limit, cheap, always, keeps and not program.sizes, only)
+        look.survey()
+        made = look.moved(read_later)
+        # Callers know outputs by their order.
+        if [d.name for d in made.outputs] == [d.name for d in program.outputs]:
+            return made
+    return program
+
+
+_Place = tuple[tuple[object, ...], tuple[Affine, ...]]
+"""A shape, or a definition with indices of its sums, and an element over these or over `?0`, `?1`, …"""
+
+
+@dataclass
+class Value:
+    """How often a value is evaluated and at which indices of tensors of which shapes, what one and all
+    evaluations take, and what reads of a tensor in their place do."""
+
+    cost: int
+    operations: int
+    elements: int
+    stored: bool = False
+    times: int = 0
+    spent: int = 0
+    loads: int = 0
+    together: set[_Place] = field(default_factory=set["_Place"])
+
+    def pays(self) -> bool:
+        """Whether a tensor for it does."""
+        return self.spent > self.elements * (self.cost + ACCESS) + self.loads
+
+    @property
+    def uses(self) -> int:
+        """How often each element is used."""
+        uses = self.times // max(self.elements, 1)
+        return max(uses, MANY) if self.stored else uses
+
+
+@dataclass
+class Look:
+    """One look at a program."""
+
+    program: Program
+    limit: int | None
+    cheap: bool
+    always: bool
+    keeps: bool
+    only: Only | None
+    values: dict[Key, Value] = field(default_factory=dict[Key, Value])
+    all: int = 0
+
+    def __post_init__(self) -> None:
+        program = self.program
+        self.terms, self.sizes = program.terms, frozenset(program.sizes)
+        self.costs, self.has_arrays = Costs(self.sizes), bool(program.index_arrays())
+        self.arrays = Arrays(program)
+        self.mover = Mover(program, Names(program), self.limit, strict=False, inspected=self.arrays)
+        self.places = [Places(program, d) for d in program.definitions]
+        self.tensors = {d.name: d for d in (*program.arguments, *program.definitions)}
+        self.keys: dict[tuple[int, int, int, bool], Key | None] = {}
+        self.held: dict[int, bool] = {}
+        self.given: dict[int, bool] = {}
+        self.known = KnownValues(self.terms, self.sizes, self.mover.size_facts, self.has_arrays)
+        self.needed = of_values(program)
+        self.alike = Counter[int]() if not self.cheap else self.repeated()
+
+    def repeated(self) -> Counter[int]:
+        """How many terms there are that may be the same but for their indices."""
+        self.shapes: dict[int, int] = {}
+        self.numbers: dict[tuple[object, ...], int] = {}
+        definitions = self.program.definitions
+        terms = {(t.number, self.form(t)) for d in definitions for t in reachable([d.body])}
+        forms = [{self.form(t) for t in reachable([d.body])} for d in definitions]
+        return Counter(form for _, form in terms) | Counter(form for d in forms for form in d)
+
+    def form(self, root: Term) -> int:
+        """A number that is equal for terms that differ in their indices alone."""
+
+        def number(node: Term, below: Sequence[int]) -> int:
+            said = (getattr(node, each, None) for each in ("function", "tensor", "relation", "value"))
+            return self.numbers.setdefault((type(node), *said, *below), len(self.numbers))
+
+        return bottom_up(root, self.shapes, number)
+
+    def holds(self, term: Term) -> bool:
+        """Whether what may become a tensor stands at or below a term: nothing else changes."""
+        return self.cheap or bottom_up(term, self.held, lambda node, below: is_candidate(node) or any(below))
+
+    def may_move(self, number: int, at: int, term: Term) -> bool:
+        """Whether a term is of a kind that moves, and may stand, or be evaluated, more than once.
+
+        A tensor that reads itself is computed step by step.
+        """
+        place, definition = self.places[number].places[at], self.program.definitions[number]
+        if definition.order is not None and definition.name in tensors_read([term]):
+            return False
+        if not self.cheap:
+            if not is_candidate(term) or leaves_out_several(term):
+                return False
+            if self.only is not None and not (self.only(term) or self.scattered(place, term)):
+                return False
+            return True
+        if not isinstance(term, Apply | Select) or not weight(term):
+            return False
+        if all(t.type is None for t in operands(term)):
+            return False
+        if self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices):
+            return True
+        return self.mover.coordinates.of(term) is not None
+
+    def key(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
+        """Equal for terms that one tensor holds; None where there is none for a term."""
+        known = (number, at, term.number, of_elements)
+        if known not in self.keys:
+            place, found = self.places[number].places[at], None
+            if self.may_move(number, at, term) and not self.mover.never_fits(term, place):
+                self.mover.enter(self.program.definitions[number])
+                found = self.mover.key(term, place, of_elements)
+            has_room = found is None or not self.cheap or self.has_room(found, term, place)
+            self.keys[known] = found if has_room or self.has_arrays else None
+        return self.keys[known]
+
+    def has_room(self, key: Key, term: Term, place: Place) -> bool:
+        """Whether a tensor stays in the nearest cache, or spares reads of elements that are anywhere."""
+        is_gathered = self.gathered(term) and len(place.indices) > len(key[1])
+        return bool(is_gathered) or about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR
+
+    def gathered(self, term: Term) -> list[int]:
+        """What each element costs that a term reads where index arrays say."""
+        if not self.has_arrays:
+            return []
+        return [
+            self.anywhere(self.tensors[t.tensor].shape, self.tensors[t.tensor].type)
+            for t in reachable([term])
+            if isinstance(t, Read) and any(True for form in t.indices for _ in form.lookups())
+        ]
+
+    def anywhere(self, shape: Shape, type: str | None) -> int:
+        """What it costs to read an element anywhere in a tensor, by the cache that has room for it."""
+        size = bytes_of(shape, type)
+        if size > CACHED_BYTES or not all(isinstance(n, int) for n in shape):
+            return SCATTERED
+        return ACCESS if size <= NEAR else SCATTERED // 2
+
+    def scattered(self, place: Place, term: Term) -> int:
+        """Of a reduction in a sum over the places of an index array that hold a value, how many elements it
+        reads that move with the place: they are anywhere in memory, as an element of a tensor for it is.
+
+        What else it reads is a factor of the whole sum.
+        """
+        told = {index: told for index, told in place.told.items() if told.form is not None}
+        if not isinstance(term, Reduce) or not told or not term.free.isdisjoint(told):
+            return 0
+        own = frozenset[str]().union(*(known.by for known in told.values()))
+        reads = (node for node in reachable([term]) if isinstance(node, Read) and node.indices)
+        if any(node.free.isdisjoint(own) for node in reads):
+            return 0
+        return self.costs.evaluations(
+            term, place.ranges, lambda node: isinstance(node, Read) and not node.free.isdisjoint(own)
+        )
+
+    def survey(self) -> None:
+        """Find out how often each value is evaluated.
+
+        In the order of an index array's values it is one of its own, unless other places have it in another.
+        What has no room is worth a tensor where others gather it, which have room for it.
+        """
+        ordered: list[tuple[Key, Key, Term, Definition, Place]] = []
+        large: list[tuple[Key, Term, Definition, Place]] = []
+        for number, at, term in self.evaluated():
+            place, definition = self.places[number].places[at], self.program.definitions[number]
+            self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
+            key = self.key(number, at, term)
+            if key is None:
+                continue
+            same = self.key(number, at, term, of_elements=True) if self.cheap and self.gathered(term) else key
+            if self.cheap and not self.has_room(key, term, place):
+                large.append((key, term, definition, place))
+            elif same is None or same == key:
+                self.note(key, term, definition, place)
+            else:
+                ordered.append((key, same, term, definition, place))
+        known = self.values.keys() | {key for key, *_ in large}
+        for key, same, term, definition, place in ordered:
+            self.note(same if same in known else key, term, definition, place, anywhere=same in known)
+        for key, term, definition, place in large:
+            if key in self.values:
+                self.note(key, term, definition, place)
+
+    def evaluated(self) -> Iterator[tuple[int, int, Term]]:
+        """The terms of each definition, by number, once a place."""
+        for number, definition in enumerate(self.program.definitions):
+            places, seen = self.places[number], set[tuple[int, int]]()
+            stack = [(0, definition.body)]
+            while stack:
+                at, term = stack.pop()
+                if (at, term.number) not in seen and not isinstance(term, Const) and self.holds(term):
+                    seen.add((at, term.number))
+                    stack += places.below(at, term)
+                    yield number, at, term
+                    if inverse := self.inverse(number, at, term):
+                        yield number, at, inverse
+
+    def inverse(self, number: int, at: int, term: Term) -> Term | None:
+        """The reciprocal of a divisor of fewer indices, in derivatives alone.
+
+        A product with a reciprocal rounds twice, as no quotient that a user writes may.
+        """
+        definition = self.program.definitions[number]
+        if self.cheap or self.only is not None or definition.name in self.needed:
+            return None
+        if not isinstance(term, Apply) or term.function != "div" or is_const(term.operands[0], 1):
+            return None
+        divisor = term.operands[1]
+        if divisor.type is None or divisor.free.issuperset(self.places[number].places[at].indices):
+            return None
+        return self.terms.apply("div", (self.mover.algebra.one, divisor))
+
+    def note(
+        self, key: Key, term: Term, definition: Definition, place: Place, anywhere: bool = False
+    ) -> None:
+        """Count the evaluations of a term at a place, which a tensor has in order or `anywhere`."""
+        if key not in self.values:
+            below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
+            self.values[key] = Value(self.cost(term, place), sum(map(weight, below)), about(key[1]))
+        value = self.values[key]
+        value.stored = value.stored or self.is_stored(key, term, place)
+        scattered = 0 if self.cheap else self.scattered(place, term)
+        load = self.anywhere(key[1], term.type) if anywhere else SCATTERED if scattered else ACCESS
+        if self.cheap and not self.is_new(value, term, definition, place):
+            return
+        count = points(place.ranges if self.cheap else place.ranges_of(place.indices))
+        value.times += count
+        value.spent += count * (self.cost(term, place) + SCATTERED * scattered)
+        value.loads += count * load
+
+    def is_new(self, value: Value, term: Term, definition: Definition, place: Place) -> bool:
+        """Whether a value is not evaluated there yet, of all tensors of a shape: of one iteration it is
+        evaluated once, whatever choices it stands under."""
+        box, numbered = self.mover.box(term, place), dict[str, Affine]()
+        assert box is not None
+        within: tuple[object, ...] = (definition.name, place.indices)
+        if len(place.indices) == len(definition.indices):
+            numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
+            within = definition.shape
+        at = (within, tuple(form.substitute(numbered) for form in box.at))
+        is_new = at not in value.together
+        value.together.add(at)
+        return is_new
+
+    def cost(self, term: Term, place: Place) -> int:
+        """What one evaluation at a place costs."""
+        gathered = self.gathered(term) if self.cheap else []
+        return self.costs.term(term, place.ranges) + sum(each - ACCESS for each in gathered)
+
+    def is_stored(self, key: Key, term: Term, place: Place) -> bool:
+        """Whether a value is stored whatever that costs: one of fibres, and one that is kept from call to
+        call and stays in the caches."""
+
+        def is_given(node: Term, below: Sequence[bool]) -> bool:
+            return any(below) or isinstance(node, Read) or any(form.has_lookups for form in index_forms(node))
+
+        if self.cheap or self.mover.of_fibre(term):
+            return not self.cheap
+        if not self.keeps or self.costs.term(term, place.ranges) < TRANSCENDENTAL:
+            return False
+        has_room = elements(key[1]) * ELEMENT[key[2]] <= CACHED_BYTES
+        return has_room and not bottom_up(term, self.given, is_given)
+
+    def is_worth(self, value: Value) -> bool:
+        """Whether a value is worth a tensor."""
+        if self.cheap:
+            saved = (value.times - value.elements) * value.operations
+            return value.pays() and saved * WORTH_CODE >= self.all
+        # What is evaluated once is worth one where that reads less that is anywhere.
+        again = value.uses > 1 or value.loads > value.times
+        return value.stored or (again and (self.always or value.pays()))
+
+    def moved(self, read_later: bool) -> Program:
+        """The program with a tensor for each value that is worth one.
+
+        With `read_later`, an output may be read by definitions before it, which then move behind it.
+        """
+        worth = {key for key, value in self.values.items() if self.is_worth(value)}
+        if self.cheap and not worth:
+            return self.program
+        first = next(iter(self.program.outputs), None)
+        for number, d in enumerate(self.program.definitions):
+            if d.order is not None or not (read_later or not d.is_output or d is first):
+                continue
+            if not self.cheap or self.key(number, 0, d.body) in worth:
+                self.mover.holds(d, cheap=self.cheap)
+        made: list[Definition] = []
+        for number, definition in enumerate(self.program.definitions):
+            walk = _Walk(self.places[number], self, number, definition, worth)
+            body = walk.visit(0, definition.body)
+            made += [*walk.new, definition if body is definition.body else replace(definition, body=body)]
+            if not self.cheap:
+                for found in (*walk.new, made[-1]):
+                    self.known.add(found)
+        if all(new is old for new, old in zip(made, self.program.definitions, strict=False)):
+            return self.program
+        return self.arrays.in_program(replace(self.program, definitions=tuple(in_order(made))))
+
+
+@dataclass
+class _Walk(PlaceWalk):
+    """One walk over a definition, from the root down; `new` gets what is defined for it."""
+
+    look: Look
+    number: int
+    definition: Definition
+    worth: set[Key]
+    new: list[Definition] = field(default_factory=list[Definition])
+
+    def visit(self, at: int, term: Term) -> Term:
+        """What a term becomes at a place."""
+        return super().visit(at, term) if self.look.holds(term) else term
+
+    def rebuilt(self, at: int, term: Term) -> Term:
+        """The term over operands that have been visited."""
+        inverse = self.look.inverse(self.number, at, term)
+        found = inverse and self.moved(at, inverse)
+        if not found:
+            return super().rebuilt(at, term)
+        (place, over), _ = self.places.below(at, term)
+        return self.look.mover.algebra.mul(self.visit(place, over), found)
+
+    def moved(self, at: int, term: Term) -> Term | None:
+        """A read in the place of a term that is worth a tensor."""
+        look, place, own = self.look, self.places.places[at], self.definition
+        is_whole = at == 0 and term is own.body and term.free.issuperset(own.indices)
+        if is_whole and not (look.cheap or own.is_output or has_fibres(term)):
+            return None
+        if (
+            not look.cheap
+            and look.may_move(self.number, at, term)
+            and (found := look.known.find(term, place))
+        ):
+            return found
+        ways = (True, False) if look.cheap else (False,)
+        found = ((way, look.key(self.number, at, term, way)) for way in ways)
+        of_elements, key = next(((way, key) for way, key in found if key in self.worth), (False, None))
+        if key is None:
+            return None
+        look.mover.enter(own)
+        uses = look.values[key].uses
+        return look.mover.move(term, place, own.name, self.new, uses, anywhere=True, of_elements=of_elements)
