@@ -13,8 +13,9 @@ runs from 8*g to 8*g + 7: it counts from 0. Where a sum has other bounds for eac
     dx[i] = sum{t}_(max [0; -((2 - i) // 2)])^(min [9; i // 2]) (dy[t] * w[i - 2*t])
 
 each residue is a tensor of its own, `dx_0[g] = sum{t}_0^1 (dy[g + t - 1] * w[2 - 2*t])` and `dx_1`, whose
-sums take as many steps for all elements but a few at the edges, and dx is interleaved of these. What is
-computed in few operations is left as it is, for the copy would take as long.
+sums take as many steps for all elements but a few at the edges, and dx is interleaved of these: vectors go
+along it. The gradient by w, of few elements, stays one tensor. What is computed in few operations is left as
+it is, for the copy would take as long.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tadc.frontend.terms import Reduce, Term, Terms, bottom_up, index_forms, rea
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, equals_zero
 from tadc.lattice.polyhedron import without_floor
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import ELEMENT, WRITTEN_OUT, Costs
+from tadc.passes.terms.costs import ELEMENT, LANES, WRITTEN_OUT, Costs
 from tadc.passes.terms.index_ranges import Range
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
@@ -104,7 +105,9 @@ def _strided(definition: Definition) -> dict[str, int]:
             for index in definition.indices:
                 if len(binders) == 1 and binders[0] > 1 and abs(row.form.coefficient(index)) == 1:
                     found[index] = math.lcm(found.get(index, 1), binders[0])
-    return found
+    # Where a residue has fewer elements, no vectors go along it, which alone gain by equal numbers of steps.
+    sizes = {i: n for i, n in zip(definition.indices, definition.shape, strict=True) if isinstance(n, int)}
+    return {index: step for index, step in found.items() if sizes[index] >= LANES * step}
 
 
 def _periods(definition: Definition, index: str) -> Iterator[int]:

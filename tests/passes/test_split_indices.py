@@ -16,6 +16,7 @@ y[n, o: 12, i: 5] = sum{c: 4, k: 5} (x[n, 4*(o // 4) + c, i + k]*w[o, c, k])"""
 def _all_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_indices, "HEAVY", 0)
     monkeypatch.setattr(split_indices, "WORTH", 0)
+    monkeypatch.setattr(split_indices, "LANES", 1)
     monkeypatch.setenv("TADC_CACHE", "0")
 
 
@@ -78,6 +79,29 @@ y[o, i: 4, j: 6] = sum{c, u, v} (x[c, 2*i + u, 2*j + v]*w[o, c, u, v])""")
         expected[c, u : u + 7 : 2, v : v + 11 : 2] += dy[o] * w[o, c, u, v]
     given = {"x": np.zeros((3, 10, 13)), "w": w, "dy": dy}
     np.testing.assert_allclose(g(*(given[name] for name in g.inputs)), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_few_elements_have_no_residues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors go along the image of a transposed convolution, not along its taps."""
+    monkeypatch.undo()
+    monkeypatch.setattr(split_indices, "WORTH", 0)
+    f = tadc.function("""x: f64[16, 20]; w: f64[16, 3, 4]
+y[o, i: 40] = sum{c, p} (if {(i + 1 - p) % 2 = 0 and i + 1 >= p and i + 1 - p < 40}
+    then (x[c, (i + 1 - p) // 2]*w[c, o, p]) else (0))""")
+    g = tadc.value_and_vjp(f)
+    assert "map y_0" in _plan(g)
+    assert "map dw_0" not in _plan(g)
+    random = np.random.default_rng(2)
+    x, w, dy = (random.standard_normal(shape) for shape in ((16, 20), (16, 3, 4), (3, 40)))
+    y, dx, dw = np.zeros_like(dy), np.zeros_like(x), np.zeros_like(w)
+    for i, p in np.ndindex(40, 4):
+        at, rest = divmod(i + 1 - p, 2)
+        if rest == 0 and 0 <= at < 20:
+            y[:, i] += x[:, at] @ w[:, :, p]
+            dx[:, at] += w[:, :, p] @ dy[:, i]
+            dw[:, :, p] += np.outer(x[:, at], dy[:, i])
+    for found, expected in zip(g(x, w, dy), (y, dx, dw), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_sizes_that_are_not_known_are_left() -> None:
