@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.text_indices import Space
-from tadc.dialect.text_tokens import Token
+from tadc.dialect.text_tokens import Piece, Token
 
 #: What follows the name of an op; words in braces are fields, which a reader and a writer have a method for.
 FORMS = {
@@ -41,7 +41,7 @@ class Op:
     token: Token
     result: str = ""
     operands: list[Token] = field(default_factory=list[Token])
-    attributes: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    attributes: list[Piece] = field(default_factory=list[Piece])
     said: dict[str, Any] = field(default_factory=dict[str, Any])
     binders: list[tuple[Token, str]] = field(default_factory=list[tuple[Token, str]])
     own: tuple[Token, str] | None = None
@@ -64,7 +64,7 @@ class Op:
 
     def give(self, key: str, value: str, token: Token) -> None:
         """Set an attribute, said at a token."""
-        self.attributes.append((f"{key} = {value}", token.start))
+        self.attributes.append(Piece(f"{key} = {value}", token.start))
 
     def types(self) -> tuple[list[str], list[str]]:
         """The types of its operands and of its results, which follow from those that its form says."""

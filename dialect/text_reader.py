@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tadc.dialect.text_forms import PIECES, Op, box_attribute, element_type
 from tadc.dialect.text_indices import Cursor, Space, TextError
-from tadc.dialect.text_tokens import Rebuilt, Token, Tokens
+from tadc.dialect.text_tokens import Piece, Rebuilt, Token, Tokens
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -84,7 +84,7 @@ class _Reader(Cursor):
     def call(self, op: Op) -> None:
         """Write `"tad.read"(%a, %i)`."""
         self.out.put(f'"{op.name}"(', op.token.start)
-        self.out.put_all((operand.text, operand.start) for operand in op.operands)
+        self.out.put_all(Piece(operand.text, operand.start) for operand in op.operands)
         self.out.put(")", op.token.start)
 
     def open(self, op: Op) -> None:
@@ -94,7 +94,7 @@ class _Reader(Cursor):
         given = [(name, "index", place) for name, place in op.binders]
         given += [(op.own[0], op.results[0], op.own[1])] if op.own else []
         self.out.put(" ^bb0(" if given else "", self.token.start)
-        self.out.put_all((f"{name.text}: {type}{place}", name.start) for name, type, place in given)
+        self.out.put_all(Piece(f"{name.text}: {type}{place}", name.start) for name, type, place in given)
         self.out.put("):" if given else "", self.token.start)
         self.scopes.append({name.text[1:] for name, _, _ in given})
 
@@ -121,7 +121,7 @@ class _Reader(Cursor):
         if op.attributes:
             self.out.put(" {", op.token.start)
             self.out.put_all(op.attributes)
-            self.out.put("}", op.attributes[-1][1])
+            self.out.put("}", op.attributes[-1].origin)
         types, results = (", ".join(each) for each in op.types())
         text = f" : ({types}) -> ({results})"
         if op.place or not self.tokens.is_at(self.at, "loc", "("):
@@ -270,8 +270,8 @@ class _Reader(Cursor):
         if start not in self.tokens.partner:
             raise TextError("this `{` is never closed", brace)
         self.at = self.tokens.partner[start] + 1
-        for first, end in self.tokens.split(start + 1, self.at - 1):
-            op.attributes.append((self.tokens.flat(first, end), self.tokens[first].start))
+        if text := self.tokens.flat(start + 1, self.at - 1):
+            op.attributes.append(Piece(text, self.tokens[start + 1].start, True))
 
     def attribute(self, keyword: str) -> str:
         """`affine_set<…>` or an alias."""

@@ -67,13 +67,13 @@ class Tokens(list[Token]):
         return all(index + n < len(self) and self[index + n].text == t for n, t in enumerate(texts))
 
     def flat(self, start: int, end: int) -> str:
-        """The text of tokens `start .. end - 1` on one line, without comments."""
+        """The text of tokens `start .. end - 1` on one line, as long as it was; without comments."""
         parts: list[str] = []
         for index in range(start, end):
             token = self[index]
             if index > start:
                 gap = self.text[self[index - 1].end : token.start]
-                parts.append(" " if "\n" in gap or "/" in gap else gap)
+                parts.append(" " * len(gap) if "\n" in gap or "/" in gap else gap)
             parts.append(token.text)
         return "".join(parts)
 
@@ -90,19 +90,13 @@ class Tokens(list[Token]):
                 break
         return index
 
-    def split(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Cut tokens `start .. end - 1` at the commas outside of brackets and angles."""
-        parts: list[tuple[int, int]] = []
-        begin = index = start
-        while index < end:
-            if self[index].text == "<":
-                index = self.after_angles(index - 1)
-                continue
-            if self[index].text == ",":
-                parts.append((begin, index))
-                begin = index + 1
-            index = self.partner.get(index, index) + 1 if self[index].text in _CLOSING else index + 1
-        return [*parts, (begin, end)] if begin < end else parts
+
+class Piece(NamedTuple):
+    """A new text, its place in a source, and whether it is copied from there."""
+
+    text: str
+    origin: int
+    copied: bool = False
 
 
 @dataclass
@@ -122,16 +116,16 @@ class Rebuilt:
             self._add(self.source[self.read : end], self.read, copied=True)
             self.read = end
 
-    def put(self, text: str, origin: int) -> None:
-        """Add a new piece that stands for what is at `origin` in the source."""
+    def put(self, text: str, origin: int, copied: bool = False) -> None:
+        """Add a new piece that stands for what is at `origin` in the source, or is `copied` from there."""
         if text:
-            self._add(text, origin, copied=False)
+            self._add(text, origin, copied=copied)
 
-    def put_all(self, pieces: Iterable[tuple[str, int]]) -> None:
-        """Add new pieces, each with its origin, and commas between."""
-        for number, (text, origin) in enumerate(pieces):
-            self.put(", " if number else "", origin)
-            self.put(text, origin)
+    def put_all(self, pieces: Iterable[Piece]) -> None:
+        """Add new pieces with commas between."""
+        for number, piece in enumerate(pieces):
+            self.put(", " if number else "", piece.origin)
+            self.put(*piece)
 
     def skip_to(self, end: int) -> None:
         """Leave out the source up to an offset, but for its line ends."""
