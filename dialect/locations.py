@@ -17,6 +17,23 @@ class UnsupportedIR(Exception):
         self.location = location
 
 
+class Places(dict[Place | None, Any]):
+    """The location of each place in a program, made once."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__({None: ir.Location.unknown(context)})
+        self.context = context
+
+    def __missing__(self, place: Place) -> Any:
+        self[place] = ir.Location.file(place.file, place.line, place.column, context=self.context)
+        return self[place]
+
+
+def labelled(label: str, where: Any) -> Any:
+    """A location with a name that a person reads, where there is one."""
+    return ir.Location.name(label, where, context=where.context) if label else where
+
+
 def name_of(location: Any) -> str:
     """The name that a location carries, or nothing."""
     return location.name_str if isinstance(location, ir.NameLoc) else ""

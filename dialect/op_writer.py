@@ -13,12 +13,12 @@ from typing import Any
 
 from tadc.dialect import scalar_ops
 from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
+from tadc.dialect.locations import Places, labelled
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import SCALAR_FUNCTIONS
 from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.limits import too_large
-from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, box
 
@@ -31,7 +31,8 @@ class OpWriter:
         self.types = {"f32": ir.F32Type.get(context), "f64": ir.F64Type.get(context)}
         self.types |= {f"i{bits}": ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64)}
         self.index_type = ir.IndexType.get(context)
-        self.location = self.unknown = ir.Location.unknown(context)
+        self.places = Places(context)
+        self.location = self.unknown = self.places[None]
         self.point: Any = None
         self.tensors: dict[str, Any] = {}
         self.indices: ChainMap[Name, Any] = ChainMap()
@@ -79,7 +80,7 @@ class OpWriter:
         if found is None:
             if isinstance(name, str):
                 raise KeyError(name)
-            place = ir.Location.name("t", self.location, context=self.context)
+            place = labelled("t", self.location)
             made = self.element("tad.lookup", self.index_type, name.array, name.at, place)
             found = self.indices[name] = made.results[0]
         return found
@@ -186,17 +187,3 @@ class OpWriter:
         if key not in self.attributes:
             self.attributes[key] = set_attribute(key[0], names, self.context, outer)
         return self.attributes[key]
-
-    def place(self, place: Place | None) -> Any:
-        """The location of a place."""
-        if place is None:
-            return self.unknown
-        if place not in self.attributes:
-            self.attributes[place] = ir.Location.file(
-                place.file, place.line, place.column, context=self.context
-            )
-        return self.attributes[place]
-
-    def labelled(self, label: str, where: Any) -> Any:
-        """A location with a name that a person reads."""
-        return ir.Location.name(label, where, context=self.context) if label else where

@@ -14,6 +14,7 @@ from typing import Any
 from tadc.dialect.declarations import attributes_of
 from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
 from tadc.dialect.index_maps import set_attribute
+from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.op_writer import OpWriter
 from tadc.dialect.ops import load_dialect
@@ -78,8 +79,8 @@ class _Writer(OpWriter):
             excluded = [set_attribute(rows, (), self.context, program.sizes) for rows in program.excluded]
             attributes["tad.excluded"] = ir.ArrayAttr.get(excluded)
         function = ir.Operation.create("func.func", attributes=attributes, regions=1, ip=point)
-        places = [self.labelled(a.name, self.at(a.span)) for a in program.arguments]
-        places += [self.labelled(name, self.unknown) for name in program.sizes]
+        places = [labelled(a.name, self.at(a.span)) for a in program.arguments]
+        places += [labelled(name, self.unknown) for name in program.sizes]
         block = ir.Block.create_at_start(function.regions[0], arguments, places)
         self.point, given = ir.InsertionPoint(block), list(block.arguments)
         self.tensors = dict(zip((a.name for a in program.arguments), given, strict=False))
@@ -95,17 +96,17 @@ class _Writer(OpWriter):
 
     def definition(self, made: Definition) -> None:
         self.location = self.at(made.span)
-        type, place = self.tensor_type(made.type, made.shape), self.labelled(made.name, self.location)
+        type, place = self.tensor_type(made.type, made.shape), labelled(made.name, self.location)
         operation = self.map([type], made.indices, made.shape, made.order, place, {})
         with self.region(operation, 0, made.indices, self.named(made.indices)) as block:
             if made.order is not None:
-                self.tensors[made.name] = block.add_argument(type, self.labelled("own", self.location))
+                self.tensors[made.name] = block.add_argument(type, labelled("own", self.location))
             self.fill(made.body, made.type, None)
         self.tensors[made.name] = operation.results[0]
 
     def named(self, indices: Sequence[str]) -> list[Any]:
         """The places of indices, with the names that have been given to them."""
-        return [self.location if is_bound(n) else self.labelled(n, self.unknown) for n in indices]
+        return [self.location if is_bound(n) else labelled(n, self.unknown) for n in indices]
 
     # -- terms ---------------------------------------------------------------------------------
 
@@ -177,4 +178,4 @@ class _Writer(OpWriter):
                 return self.unknown
             line, column = self.program.source.position(span.start)
             span = Place(self.program.source.name, line, column)
-        return self.place(span)
+        return self.places[span]

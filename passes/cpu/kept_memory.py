@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
-from tadc.passes.maps.buffers import memref_of
+from tadc.passes.maps.buffers import buffer_type
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.map import Tensor
 from tadc.passes.terms.costs import LINE
 
 _ASSIGN, _OR = 3, 14
@@ -31,11 +32,11 @@ class KeptMemory:
     filling: list[ir.InsertionPoint] = field(default_factory=list[ir.InsertionPoint])
 
     def buffers(
-        self, tensors: Sequence[ir.Value], low: BodyLowering, point: ir.InsertionPoint
+        self, tensors: Sequence[Tensor], low: BodyLowering, point: ir.InsertionPoint
     ) -> list[ir.Value]:
         """The memory of tensors, in the entry."""
         return [
-            self._global(f"{self.symbol}.kept.{n}", memref_of(tensor.type), low, point)
+            self._global(f"{self.symbol}.kept.{n}", buffer_type(tensor), low, point)
             for n, tensor in enumerate(tensors)
         ]
 

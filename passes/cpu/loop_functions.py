@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.dialect.locations import unnamed
+from tadc.dialect.locations import Places, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.cpu.calls import Callee, Calling, Function, Operands, Sizes
@@ -28,20 +28,13 @@ from tadc.passes.cpu.step_nests import Follower, StepNest, Steps
 from tadc.passes.cpu.tape_nests import Saved, Taped, tape_nest
 from tadc.passes.cpu.thread_ranges import Ranges, starts_of
 from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
-from tadc.passes.maps.buffers import (
-    BufferViews,
-    buffers_of,
-    in_shape,
-    location_of,
-    maps_of,
-    symbol_of,
-)
+from tadc.passes.maps.buffers import buffer_type, in_shape, location_of, rooms_of, sizes_in, views_of
 from tadc.passes.maps.checkpoints import Checkpoints, Leg
 from tadc.passes.maps.equal_maps import renamed
 from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
-from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.same_maps import Alike
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.joins import Point
@@ -125,10 +118,10 @@ class _Loops:
 
     def __init__(self, function: ir.Operation, machine: CpuMachine, given: Given, is_shown: bool) -> None:
         self.function, self.machine, self.given, self.is_shown = function, machine, given, is_shown
-        self.maps, self.names = read_maps_and_names(function)
-        self.memory, self.buffers = memory_of(self.maps), buffers_of(self.maps, self.names)
-        self.locations = [op.location for op in maps_of(function)]
-        self.name = symbol_of(function)
+        self.maps = read_maps(function)
+        self.memory, self.located = memory_of(self.maps), Places(function.context)
+        self.locations = [location_of(item, self.located) for item in self.maps.maps]
+        self.name = self.maps.name
         self.places: dict[str, list[int]] = {}
         for n, tensor in enumerate(self.memory.tensors):
             self.places.setdefault(tensor.name, []).append(n)
@@ -144,13 +137,11 @@ class _Loops:
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
-        memory, passed = self.memory, len(self.buffers.given)
-        block = self.define(
-            self.name, range(passed), (), shared=len(self.buffers.temporaries), is_caller=True
-        )
+        memory, passed = self.memory, len(self.memory.given)
+        block = self.define(self.name, range(passed), (), shared=len(memory.temporaries), is_caller=True)
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         values, once = list(block.arguments), KeptMemory(self.function, self.name)
-        values[passed:passed] = once.buffers(self.buffers.kept, low, point)
+        values[passed:passed] = once.buffers(memory.kept, low, point)
         body = list[Statement]()
         for together in runs_together(self.maps, self.machine, self.given):
             self.place = self.locations[together[0][0]]
@@ -171,7 +162,7 @@ class _Loops:
             tuple({tensor.name: tensor for tensor in (*memory.arguments, *memory.results)}.values()),
             self.maps.sizes, (), self.maps.known, tuple(results), (*stages, *body),
         )  # fmt: skip
-        function = Function(self.name, nest, range(len(self.buffers.tensors)), self.place)
+        function = Function(self.name, nest, range(len(memory.tensors)), self.place)
         self.emit(function, values, low, point, once)
         if len(nest.body) > 1 or any(isinstance(each, Call) and each.threads for each in nest.body):
             self.callers.append(Scheduled(None, nest))
@@ -262,7 +253,7 @@ class _Loops:
         """Make the code of a function of calls; its arguments are buffers, sizes, further values."""
         nest, count, low.location = function.nest, len(function.places), unnamed(function.location)
         buffers, last = dict(zip(function.places, values, strict=False)), count + len(self.maps.sizes)
-        forms = BufferViews(self.buffers, values[count:last], low).by_name(self.maps.sizes)
+        forms = sizes_in(low, self.maps, values[count:last])
         forms |= function.forms(values[last:], forms, low, point)
         there = [name for name, own in self.places.items() if buffers.keys() >= set(own)]
         rooms = {name: tuple(buffers[n] for n in self.places[name]) for name in there}
@@ -402,19 +393,16 @@ class _Loops:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         nest = self.nest(number, plan, near)
         block = self.define(name, places, (*self.ranges(number).names, *((SHIFT,) if near else ())))
-        given, tensors = list(block.arguments), [self.buffers.tensors[n] for n in places]
+        given, tensors = list(block.arguments), [self.memory.tensors[n] for n in places]
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         last = len(tensors) + len(self.maps.sizes)
-        shapes = BufferViews(self.buffers, given[len(tensors) : last], low)
-        views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
-        low.memrefs, low.copies = self.buffers.by_tensor(tensors, views)
+        forms = sizes_in(low, self.maps, given[len(tensors) : last])
+        buffers = rooms_of(self.memory, tensors, views_of(tensors, given, forms, low, point))
         low.location = unnamed(self.locations[number])
-        forms = shapes.by_name(self.maps.sizes)
         ranges = self.ranges(number, forms)
         if near:
             forms[SHIFT] = low.variable(given.pop())
         forms |= ranges.forms(given[last:], low, point)
-        buffers = {self.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
         known = (*low.known, *ranges.facts(forms))
         shapes_of = self.maps.tensors()
         for tensor in nest.tensors if plan.joins else ():
@@ -459,15 +447,14 @@ class _Loops:
         It is the entry, or one that nothing else calls. The last `shared` tensors may share memory; a
         caller has calls of others alone.
         """
-        tensors, sizes = [self.buffers.tensors[n] for n in places], self.buffers.sizes
-        index = ir.IndexType.get()
-        types = [*(self.buffers.type_of(v) for v in tensors), *(v.type for v in sizes), *[index] * len(more)]
+        tensors, names = [self.memory.tensors[n] for n in places], (*self.maps.sizes, *more)
+        types = [*map(buffer_type, tensors), *[ir.IndexType.get()] * len(names)]
         unique, plain = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
             "arg_attrs": ir.ArrayAttr.get(
-                [unique] * (len(tensors) - shared) + [plain] * (shared + len(sizes) + len(more))
+                [unique] * (len(tensors) - shared) + [plain] * (shared + len(names))
             ),
         }
         if is_caller and len(tensors) > MANY:
@@ -475,8 +462,9 @@ class _Loops:
         made = self.create(name)
         for key, value in attributes.items():
             made.attributes[key] = value
-        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
-        return ir.Block.create_at_start(made.regions[0], types, places)
+        locations = [labelled(tensor.label, self.located[tensor.place]) for tensor in tensors]
+        locations += map(ir.Location.name, names)
+        return ir.Block.create_at_start(made.regions[0], types, locations)
 
     def create(
         self, name: str, types: Sequence[ir.Type] = (), more: Mapping[str, ir.Attribute] | None = None

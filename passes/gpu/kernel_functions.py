@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from tadc.dialect.locations import unnamed
+from tadc.dialect.locations import Places, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
@@ -14,9 +14,18 @@ from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.gpu.thread_loops import Thread, grid_of, launch_counts, launch_loops
 from tadc.passes.maps.blocks import index_arrays
-from tadc.passes.maps.buffers import BufferViews, in_shape, product, symbol_of
+from tadc.passes.maps.buffers import (
+    buffer_type,
+    in_shape,
+    product,
+    rooms_of,
+    sizes_in,
+    symbol_of,
+    views_of,
+)
 from tadc.passes.maps.lower_body import BodyLowering, IndexArray
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Tensor
 from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.tile import Tile
@@ -65,15 +74,14 @@ class _Function:
     @cached_property
     def used(self) -> list[int]:
         """The buffers that it takes, by their places: what is read, then what is stored."""
-        buffers, names = self.of.buffers, self.of.names
+        memory = self.of.memory
         reads = {load.tensor for item in self.kernel.maps for load in item.loads()}
         reads.update(*(index_arrays(item.body) for item in self.kernel.maps))
         made = {tensor.name for item in self.kernel.maps for tensor in item.tensors}
         kept = made & {*self.of.places, *(tensor.name for tensor in self.nest.tensors)}
-        whole = {buffers.replaced.get(v, v) for v, name in names.items() if name in kept}
-        stored = [n for n, v in enumerate(buffers.tensors) if v in whole]
-        tensors = enumerate(buffers.tensors)
-        read = [n for n, v in tensors if names[v] in reads - made and v not in buffers.tensors[:n]]
+        whole, names = {memory.replaced.get(name, name) for name in kept}, [t.name for t in memory.tensors]
+        stored = [n for n, name in enumerate(names) if name in whole]
+        read = [n for n, name in enumerate(names) if name in reads - made and name not in names[:n]]
         return [*(n for n in read if n not in stored), *stored]
 
     @property
@@ -83,8 +91,9 @@ class _Function:
 
     def launch(self, point: ir.InsertionPoint) -> Launch:
         """Make the function; how it is launched."""
-        function, low = self.function(point)
-        inside = ir.InsertionPoint(function.regions[0].blocks[0])
+        function = self.function(point)
+        inside, low = ir.InsertionPoint(function.regions[0].blocks[0]), BodyLowering(function.context)
+        low.location = unnamed(function.location)
         grid = self.fill(function, low, inside)
         low.location = unnamed(function.location)
         low.create("gpu.return", [], [], inside)
@@ -98,12 +107,15 @@ class _Function:
             kernel.name, (grid,), block, tuple(self.used), kernel.when, kernel.unless, steps=steps
         )  # fmt: skip
 
-    def function(self, point: ir.InsertionPoint) -> tuple[ir.Operation, BodyLowering]:
-        """A function without code over the buffers and the sizes, and what makes code in it."""
-        buffers = self.of.buffers
-        tensors, sizes = [buffers.tensors[n] for n in self.used], buffers.sizes
-        own = [ir.IndexType.get()] * bool(launch_loops(self.nest))
-        types = [*(buffers.type_of(v) for v in tensors), *(v.type for v in sizes), *own]
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The tensors whose buffers it takes."""
+        return [self.of.memory.tensors[n] for n in self.used]
+
+    def function(self, point: ir.InsertionPoint) -> ir.Operation:
+        """A function without code over the buffers and the sizes."""
+        tensors, sizes, own = self.tensors, self.of.maps.sizes, bool(launch_loops(self.nest))
+        types = [*map(buffer_type, tensors), *[ir.IndexType.get()] * (len(sizes) + own)]
         aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)
         unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get(), "llvm.align": aligned})
         attributes = {
@@ -117,31 +129,30 @@ class _Function:
         }
         place = self.of.location(self.kernel)
         made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=place, ip=point)
-        places = [*(v.location for v in (*tensors, *sizes)), *[place] * len(own)]
-        block = ir.Block.create_at_start(made.regions[0], types, places)
-        given, inside, low = list(block.arguments), ir.InsertionPoint(block), BodyLowering(made.context)
-        low.location = unnamed(place)
-        shapes = BufferViews(buffers, given[len(tensors) : len(tensors) + len(sizes)], low)
-        views = [shapes.view(t, buffer, inside) for t, buffer in zip(tensors, given, strict=False)]
-        low.memrefs, low.copies = buffers.by_tensor(tensors, views)
-        return made, low
+        located = Places(made.context)
+        places = [labelled(tensor.label, located[tensor.place]) for tensor in tensors]
+        places += [*map(ir.Location.name, sizes), *[place] * own]
+        ir.Block.create_at_start(made.regions[0], types, places)
+        return made
 
     def fill(self, function: ir.Operation, low: BodyLowering, point: ir.InsertionPoint) -> GridAxis:
         """Fill the function with the code of the nest; its grid."""
-        made, names, sizes_of = self.kernel.made, self.of.names, self.of.buffers.sizes
-        given = {names[size]: Affine.var(f"s{n}") for n, size in enumerate(sizes_of)}
+        made, maps, tensors = self.kernel.made, self.of.maps, self.tensors
+        given = {size: Affine.var(f"s{n}") for n, size in enumerate(maps.sizes)}
         products: dict[str, tuple[Affine, ...]] = {name: (form,) for name, form in given.items()}
-        sizes = {names[size]: low.forms[size] for size in sizes_of}
+        values, last = list(function.regions[0].blocks[0].arguments), len(tensors) + len(maps.sizes)
+        sizes = sizes_in(low, maps, values[len(tensors) : last])
+        rooms = rooms_of(self.of.memory, tensors, views_of(tensors, values, sizes, low, point))
         if made.total:
             products[made.total] = tuple(extent.substitute(given) for extent in made.extents)
             extents = [extent.substitute(sizes) for extent in made.extents]
             sizes[made.total] = low.variable(product(low, extents, point))
         shapes = {t.name: tuple(form.substitute(sizes) for form in t.shape) for t in self.nest.tensors}
-        buffers: dict[str, tuple[ir.Value, ...]] = {}
-        for value, buffer in low.memrefs.items():
-            if (shape := shapes.get(names[value])) is not None:
-                each = (buffer, *low.copies.get(value, ()))
-                buffers[names[value]] = tuple(in_shape(one, shape, low, point) for one in each)
+        buffers = {
+            name: tuple(in_shape(each, shapes[name], low, point) for each in room)
+            for name, room in rooms.items()
+            if name in shapes
+        }
         low.arrays = {
             t.name: IndexArray(buffers[t.name][0], shapes[t.name])
             for t in self.nest.tensors

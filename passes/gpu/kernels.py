@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tadc.dialect.locations import Places
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.interleaved import Place, places_of
@@ -17,11 +18,11 @@ from tadc.passes.gpu.kernel_nests import KernelNest, chain_nest, kernel_nest
 from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.row_chains import Chain
 from tadc.passes.gpu.schedule import kernels_of
-from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
+from tadc.passes.maps.buffers import location_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction, Marks
-from tadc.passes.maps.memory_of_tensors import chains_in
-from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.maps.memory_of_tensors import Memory, chains_in, memory_of
+from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.steps import Steps, When
@@ -65,17 +66,7 @@ class Kernels:
     @cached_property
     def maps(self) -> MapFunction:
         """The maps as data."""
-        return self._read[0]
-
-    @cached_property
-    def names(self) -> dict[ir.Value, str]:
-        """The names of tensors, sizes and scalars."""
-        return self._read[1]
-
-    @cached_property
-    def _read(self) -> tuple[MapFunction, dict[ir.Value, str]]:
-        maps, names = read_maps_and_names(self.function)
-        return readers_of_windows(_one_after_the_other(maps)), names
+        return readers_of_windows(_one_after_the_other(read_maps(self.function)))
 
     @cached_property
     def places(self) -> dict[str, Place]:
@@ -83,15 +74,14 @@ class Kernels:
         return places_of(self.maps)
 
     @cached_property
-    def buffers(self) -> Buffers:
+    def memory(self) -> Memory:
         """The tensors in memory."""
-        found, values = buffers_of(self.maps, self.names), {name: value for value, name in self.names.items()}
-        wholes = {values[name]: values[place.whole.name] for name, place in self.places.items()}
-        return replace(found, replaced=found.replaced | wholes)
+        found, wholes = memory_of(self.maps), {name: place.whole.name for name, place in self.places.items()}
+        return replace(found, replaced={**found.replaced, **wholes})
 
     def all(self) -> Iterator[Kernel]:
         """The kernels in order; of those of one map the first runs that is for the sizes."""
-        maps, name = self.maps.maps, symbol_of(self.function)
+        maps, name = self.maps.maps, self.maps.name
         wholes = {place.whole.name for place in self.places.values()}
         for together in chains_in(maps):
             items, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
@@ -100,8 +90,7 @@ class Kernels:
 
     def location(self, kernel: Kernel) -> ir.Location:
         """Where what a kernel computes was defined."""
-        first = kernel.maps[0].tensors[0].name
-        return next(op.location for op in maps_of(self.function) if self.names[op.results[0]] == first)
+        return location_of(kernel.maps[0], Places(self.function.context))
 
     def together(self, item: Map) -> list[Map]:
         """The maps of the chain that a map is in, or it alone."""

@@ -8,26 +8,23 @@ its true shape is made from the sizes, which are the last arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 
+from tadc.dialect.locations import Places, UnsupportedIR, labelled
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
-from tadc.dialect.program_reader import UnsupportedIR
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import MapFunction
-from tadc.passes.maps.memory_of_tensors import memory_of
+from tadc.passes.maps.map import Map, MapFunction, Tensor
+from tadc.passes.maps.memory_of_tensors import Memory
 
 
-def memref_of(tensor: ir.Type) -> ir.Type:
-    """The type in which a buffer is passed."""
-    if not tensor.has_static_shape:
-        return ir.MemRefType.get([1], tensor.element_type)
+def buffer_type(tensor: Tensor) -> ir.Type:
+    """The type in which the buffer of a tensor is passed."""
     # Upstream does not lower buffers of two or more dimensions without elements; nothing is
     # ever read from one or written to it, so its type may say 1 for 0.
-    return ir.MemRefType.get([max(size, 1) for size in tensor.shape], tensor.element_type)
+    shape = [max(extent.constant, 1) for extent in tensor.shape if extent.is_constant]
+    return ir.MemRefType.get(shape if len(shape) == len(tensor.shape) else [1], ir.Type.parse(tensor.type))
 
 
 def maps_of(function: ir.Operation) -> list[ir.Operation]:
@@ -40,121 +37,44 @@ def maps_of(function: ir.Operation) -> list[ir.Operation]:
     return maps
 
 
-def location_of(tensor: ir.Value) -> ir.Location:
-    """Where a tensor was defined, with its name."""
-    place = tensor.location
-    if isinstance(tensor, ir.OpResult) and isinstance(place, ir.FusedLoc):
-        places = list(place.locations)
-        # Equal ones are kept once.
-        return places[tensor.result_number] if len(places) == len(tensor.owner.results) else places[0]
-    return place
-
-
-@dataclass(frozen=True)
-class Buffers:
-    """The tensors of a function by role, and its sizes; a tensor that is returned twice is two results.
-
-    `shapes` are those of memory, forms over `s0, s1, …`, the sizes in order.
-    """
-
-    arguments: list[ir.Value]
-    results: list[ir.Value]
-    temporaries: list[ir.Value]
-    sizes: list[ir.Value]
-    known: Domain
-    """What holds of the sizes of every call."""
-    shapes: dict[ir.Value, tuple[Affine, ...]] = field(repr=False)
-    replaced: dict[ir.Value, ir.Value]
-    """Tensors that are in the memory of another, which is computed from them in place."""
-    kept: list[ir.Value]
-    """Tensors that are kept from call to call, in memory of their own."""
-
-    def type_of(self, tensor: ir.Value) -> ir.Type:
-        """The type in which the buffer of a tensor is passed."""
-        extents = self.shapes[tensor]
-        if not all(extent.is_constant for extent in extents):
-            return memref_of(tensor.type)
-        shape = [extent.constant for extent in extents]
-        return memref_of(ir.RankedTensorType.get(shape, tensor.type.element_type))
-
-    @property
-    def given(self) -> list[ir.Value]:
-        """Those of the lowered function's arguments, in order."""
-        return [*self.arguments, *self.results, *self.temporaries]
-
-    @property
-    def tensors(self) -> list[ir.Value]:
-        """All: those that are given, then those that are kept."""
-        return [*self.given, *self.kept]
-
-    def by_tensor(
-        self, tensors: Sequence[ir.Value], values: Sequence[ir.Value]
-    ) -> tuple[dict[ir.Value, ir.Value], dict[ir.Value, list[ir.Value]]]:
-        """The buffer to read each tensor from, and further buffers to store it to."""
-        first: dict[ir.Value, ir.Value] = {}
-        more: dict[ir.Value, list[ir.Value]] = {}
-        for tensor, value in zip(tensors, values, strict=True):
-            if tensor in first:
-                more.setdefault(tensor, []).append(value)
-            else:
-                first[tensor] = value
-        for tensor, last in self.replaced.items():
-            if last in first:
-                first[tensor], more[tensor] = first[last], more.get(last, [])
-        return first, more
-
-
-def buffers_of(maps: MapFunction, names: Mapping[ir.Value, str]) -> Buffers:
-    """The tensors and sizes of a function, whose values have these names in its maps."""
-    memory, values = memory_of(maps), dict[str, ir.Value]()
-    for value, name in names.items():
-        # In a recurrence the tensor has another value of the same name.
-        values.setdefault(name, value)
-    shapes = {name: tensor.shape for name, tensor in maps.tensors().items()}
-    shapes |= {tensor.name: tensor.shape for tensor in memory.temporaries}
-    position = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
-    return Buffers(
-        [values[tensor.name] for tensor in memory.arguments],
-        [values[tensor.name] for tensor in memory.results],
-        [values[tensor.name] for tensor in memory.temporaries],
-        [values[name] for name in maps.sizes],
-        tuple(row.substitute(position) for row in maps.known),
-        {values[n]: tuple(e.substitute(position) for e in s) for n, s in shapes.items()},
-        {values[name]: values[whole] for name, whole in memory.replaced.items()},
-        [values[tensor.name] for tensor in memory.kept],
-    )
-
-
 def symbol_of(function: ir.Operation) -> str:
     """The symbol of the lowered function: no tensor's name can hide one of libc's."""
     return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
 
 
-class BufferViews:
-    """The sizes of a lowered function as values, and the shapes that they make."""
+def location_of(item: Map, places: Places) -> ir.Location:
+    """Where the tensors of a map were defined, with their names."""
+    each = [labelled(tensor.label, places[tensor.place]) for tensor in item.tensors]
+    return ir.Location.fused(each) if each[1:] else each[0]
 
-    def __init__(self, buffers: Buffers, values: Sequence[ir.Value], lowering: BodyLowering) -> None:
-        """`values` are the sizes in the lowered function, in order."""
-        self.buffers = buffers
-        self.lowering = lowering
-        forms = [lowering.variable(value) for value in values]
-        lowering.forms.update(zip(buffers.sizes, forms, strict=True))
-        self.names = {f"s{n}": form for n, form in enumerate(forms)}
-        lowering.known = tuple(row.substitute(self.names) for row in buffers.known)
 
-    def by_name(self, sizes: Sequence[str]) -> dict[str, Affine]:
-        """The forms of the sizes, which have these names in maps."""
-        return dict(zip(sizes, self.names.values(), strict=True))
+def sizes_in(low: BodyLowering, maps: MapFunction, values: Sequence[ir.Value]) -> dict[str, Affine]:
+    """The forms of the sizes, which are these values, by name; `low` is told what holds of them."""
+    forms = dict(zip(maps.sizes, map(low.variable, values), strict=True))
+    low.known = tuple(row.substitute(forms) for row in maps.known)
+    return forms
 
-    def of(self, tensor: ir.Value) -> tuple[Affine, ...]:
-        """The extents of a tensor as forms of index values."""
-        return tuple(form.substitute(self.names) for form in self.buffers.shapes[tensor])
 
-    def view(self, tensor: ir.Value, buffer: ir.Value, point: ir.InsertionPoint) -> ir.Value:
-        """The buffer in the tensor's shape."""
-        if tensor.type.has_static_shape:
-            return buffer
-        return in_shape(buffer, self.of(tensor), self.lowering, point)
+def rooms_of(
+    memory: Memory, tensors: Sequence[Tensor], buffers: Sequence[ir.Value]
+) -> dict[str, tuple[ir.Value, ...]]:
+    """The buffers that tensors are stored to, by name; what is read comes from the first."""
+    found: dict[str, tuple[ir.Value, ...]] = {}
+    for tensor, buffer in zip(tensors, buffers, strict=True):
+        found[tensor.name] = *found.get(tensor.name, ()), buffer
+    return found | {name: found[whole] for name, whole in memory.replaced.items() if whole in found}
+
+
+def views_of(
+    tensors: Sequence[Tensor],
+    buffers: Sequence[ir.Value],
+    sizes: Mapping[str, Affine],
+    low: BodyLowering,
+    point: ir.InsertionPoint,
+) -> list[ir.Value]:
+    """Buffers, the first values of some, in the shapes of tensors."""
+    shapes = ([extent.substitute(sizes) for extent in tensor.shape] for tensor in tensors)
+    return [in_shape(buffer, shape, low, point) for buffer, shape in zip(buffers, shapes, strict=False)]
 
 
 def in_shape(

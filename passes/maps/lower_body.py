@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.index_maps import map_attribute
-from tadc.dialect.locations import unnamed
+from tadc.dialect.locations import Places, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.limits import LOOP_WORK
 from tadc.frontend.source import Place
@@ -34,16 +34,12 @@ class IndexArray:
 
 @dataclass
 class BodyLowering:
-    """What is known of a lowered function; `memrefs` maps tensors to buffers.
+    """What is known of a lowered function.
 
-    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes; `arrays` are
-    the index arrays that forms have elements of, by name.
+    `known` is what holds of the sizes; `arrays` are the index arrays that forms have elements of, by name.
     """
 
     context: ir.Context
-    memrefs: dict[ir.Value, ir.Value] = field(default_factory=dict[ir.Value, ir.Value])
-    copies: dict[ir.Value, list[ir.Value]] = field(default_factory=dict[ir.Value, list[ir.Value]])
-    forms: dict[ir.Value, Affine] = field(default_factory=dict[ir.Value, Affine])
     variables: dict[str, ir.Value] = field(default_factory=dict[str, ir.Value])
     known: Domain = ()
     arrays: dict[str, IndexArray] = field(default_factory=dict[str, IndexArray])
@@ -53,8 +49,8 @@ class BodyLowering:
         self.checks = False
         """Whether elements of index arrays are checked wherever they are loaded: points may be beyond."""
         self.index_type = ir.IndexType.get(self.context)
-        self.location = ir.Location.unknown(self.context)
-        self.places: dict[Place | None, ir.Location] = {}
+        self.places = Places(self.context)
+        self.location = self.places[None]
         self.types = {
             "f32": ir.F32Type.get(self.context),
             "f64": ir.F64Type.get(self.context),
@@ -64,14 +60,7 @@ class BodyLowering:
 
     def locate(self, place: Place | None) -> None:
         """What follows is made for a place in a program."""
-        found = self.places.get(place)
-        if found is None:
-            if place is None:
-                found = ir.Location.unknown(self.context)
-            else:
-                found = ir.Location.file(place.file, place.line, place.column, self.context)
-            self.places[place] = found
-        self.location = found
+        self.location = self.places[place]
 
     def scalar_type(self, name: str) -> ir.Type:
         """The type of scalars: `f32`, `f64`, `i1`, or `i32` of index arrays."""

@@ -30,9 +30,14 @@ class Memory:
     kept: tuple[Tensor, ...]
 
     @property
+    def given(self) -> tuple[Tensor, ...]:
+        """Those of the lowered function's arguments, in order."""
+        return (*self.arguments, *self.results, *self.temporaries)
+
+    @property
     def tensors(self) -> tuple[Tensor, ...]:
         """All, in order; those that are kept come last."""
-        return (*self.arguments, *self.results, *self.temporaries, *self.kept)
+        return (*self.given, *self.kept)
 
     @cached_property
     def places(self) -> Counter[str]:

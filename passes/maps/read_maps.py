@@ -17,7 +17,7 @@ from tadc.frontend.extents import as_form
 from tadc.frontend.program import allowed
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.buffers import location_of, maps_of, symbol_of
+from tadc.passes.maps.buffers import maps_of, symbol_of
 from tadc.passes.maps.map import (
     Apply,
     Block,
@@ -40,15 +40,6 @@ def read_maps(function: ir.Operation) -> MapFunction:
     return _Reader(function).read()
 
 
-def read_maps_and_names(function: ir.Operation) -> tuple[MapFunction, dict[ir.Value, str]]:
-    """The maps of a `tad` function, and the names in them of its tensors, sizes and scalars."""
-    reader = _Reader(function)
-    found = reader.read()
-    names = {value: tensor.name for value, tensor in reader.tensors.items()}
-    names |= reader.scalars | reader.values
-    return found, {**names, **dict(zip(sizes_of(function), found.sizes, strict=True))}
-
-
 class _Reader(IndexReader):
     """A function on its way to maps; `values` has the names of scalars."""
 
@@ -58,7 +49,6 @@ class _Reader(IndexReader):
         self.names = Names()
         self.tensors: dict[ir.Value, Tensor] = {}
         self.values: dict[ir.Value, str] = {}
-        self.scalars: dict[ir.Value, str] = {}
         self.numbers = itertools.count()
         self.constants: dict[ir.Value, Value] = {}
         self.above: list[Let] = []
@@ -99,7 +89,7 @@ class _Reader(IndexReader):
 
     def tensor(self, value: ir.Value, shape: tuple[Affine, ...]) -> Tensor:
         """A tensor of the function."""
-        location = location_of(value)
+        location = _location_of(value)
         label = name_of(location)
         type = str(value.type.element_type)
         found = Tensor(self.names.new(label or "t"), type, shape, label, place_of(location))
@@ -119,7 +109,6 @@ class _Reader(IndexReader):
             own = own_tensor(op)
             self.tensors[own] = tensors[0]
             (order,) = forms_over(str(op.attributes["order"]), tuple(map(Affine.var, indices)))
-        self.scalars |= self.values
         self.numbers, self.values, self.above = itertools.count(), {}, []
         body = self.block(block)
         body = Block((*self.above, *body.lets), body.gives)
@@ -200,6 +189,16 @@ class _Reader(IndexReader):
 
 #: Operations that the language does not write.
 _SPELT = {"arith.select": "choose", "arith.extf": "convert", "arith.truncf": "convert"}
+
+
+def _location_of(tensor: ir.Value) -> ir.Location:
+    """Where a tensor was defined, with its name."""
+    place = tensor.location
+    if isinstance(tensor, ir.OpResult) and isinstance(place, ir.FusedLoc):
+        places = list(place.locations)
+        # Equal ones are kept once.
+        return places[tensor.result_number] if len(places) == len(tensor.owner.results) else places[0]
+    return place
 
 
 def _number(op: ir.Operation) -> Number:

@@ -10,10 +10,11 @@ from collections import ChainMap
 from collections.abc import Sequence
 
 from tadc.dialect.declarations import sizes_of
+from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir
 from tadc.dialect.op_writer import OpWriter
 from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.buffers import maps_of
+from tadc.passes.maps.buffers import location_of, maps_of
 from tadc.passes.maps.map import (
     Apply,
     Ask,
@@ -94,15 +95,14 @@ class MapWriter(OpWriter):
     def map_of(self, item: Map) -> ir.Operation:
         """The operation of a map, before the end of the function."""
         taken, outside = set(self.names.taken), self.tensors
-        self.location, self.values, self.tensors = self.place(item.place), {}, dict(self.tensors)
+        self.location, self.values, self.tensors = self.places[item.place], {}, dict(self.tensors)
         own, *others = _names(item)
-        places = [self.labelled(tensor.label, self.place(tensor.place)) for tensor in item.tensors]
-        place = ir.Location.fused(places) if others else places[0]
+        place = location_of(item, self.places)
         types = [self.tensor_type(tensor.type, tensor.shape) for tensor in item.tensors]
         made = self.map(types, item.indices, item.extents, item.order, place, attributes_of(item.marks))
         with self.region(made, 0, item.indices, self.named(item.indices)) as block:
             if item.order is not None:
-                self.tensors[own] = block.add_argument(types[0], self.labelled("own", self.location))
+                self.tensors[own] = block.add_argument(types[0], labelled("own", self.location))
             self.names.taken.update((own, *others))
             self.fill(item.body, above=True)
         self.tensors, self.names.taken = outside, taken | {own, *others}
@@ -110,7 +110,7 @@ class MapWriter(OpWriter):
 
     def named(self, indices: Sequence[str]) -> list[ir.Location]:
         """The places of indices that a region binds, with the names that a person reads."""
-        return [self.labelled(self.names.label(name), self.location) for name in indices]
+        return [labelled(self.names.label(name), self.location) for name in indices]
 
     # -- regions -------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class MapWriter(OpWriter):
             if above and let.value in self.numbers:
                 self.values[let.names[0]] = self.numbers[let.value]
             else:
-                self.location = self.place(let.place) if let.place else place
+                self.location = self.places[let.place] if let.place else place
                 self.values.update(zip(let.names, self.let(let).results, strict=True))
         self.location = place
         self.create("tad.yield", [], [self.values[name] for name in body.gives])
