@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from tadc.frontend.extents import Shape
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Reduce, Term, Terms, bottom_up, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, equals_zero
@@ -98,9 +99,7 @@ def _strided(definition: Definition) -> dict[str, int]:
     """The indices that bound an index of a sum of which each step counts several times, and how many."""
     found: dict[str, int] = {}
     for term in reachable([definition.body]):
-        if not isinstance(term, Reduce):
-            continue
-        for row in term.domain:
+        for row in term.domain if isinstance(term, Reduce) else ():
             binders = [abs(k) for name in term.binders if (k := row.form.coefficient(name))]
             for index in definition.indices:
                 if len(binders) == 1 and binders[0] > 1 and abs(row.form.coefficient(index)) == 1:
@@ -147,15 +146,9 @@ def _split(
     taken = {*definition.indices, *program.sizes}
     group, rest = (_fresh(f"{index}_{word}", taken) for word in ("group", "rest"))
     form = Affine.var(group) * period + Affine.var(rest)
-    inner = replace(
-        definition,
-        name=names.free(f"{definition.name}_0"),
-        shape=(*definition.shape[:place], size // period, period, *definition.shape[place + 1 :]),
-        indices=(*definition.indices[:place], group, rest, *definition.indices[place + 1 :]),
-        is_output=False,
-        gradient_of="",
-        tangent_of="",
-    )
+    shape, indices = [*definition.shape], [*definition.indices]
+    shape[place : place + 1], indices[place : place + 1] = [size // period, period], [group, rest]
+    inner = _part(definition, names.free(f"{definition.name}_0"), tuple(shape), tuple(indices))
     yield _rewritten(program, inner, {index: form})
     own = Affine.var(index)
     at = [own.floordiv(period) if name == group else own - own.floordiv(period) * period if name == rest
@@ -176,8 +169,7 @@ def _by_residue(
             for index, size in zip(definition.indices, definition.shape, strict=True)
         ]
         wish = "_".join([definition.name, *map(str, residues)])
-        part = replace(definition, name=names.free(wish), shape=tuple(sizes), is_output=False)
-        part = replace(part, gradient_of="", tangent_of="")
+        part = _part(definition, names.free(wish), tuple(sizes), definition.indices)
         yield _rewritten(program, part, {i: Affine.var(i) * steps[i] + r for i, r in here.items()})
         at = [Affine.var(i).floordiv(steps[i]) if i in steps else Affine.var(i) for i in definition.indices]
         read = terms.read(part.name, at, definition.type)
@@ -186,6 +178,12 @@ def _by_residue(
         body = read if body is None else algebra.guard(rows, read, body)
     assert body is not None
     yield replace(definition, body=body)
+
+
+def _part(definition: Definition, name: str, shape: Shape, indices: tuple[str, ...]) -> Definition:
+    """A definition of this shape, that nobody outside sees."""
+    made = replace(definition, name=name, shape=shape, indices=indices, is_output=False)
+    return replace(made, gradient_of="", tangent_of="")
 
 
 def _rewritten(program: Program, part: Definition, forms: Mapping[str, Affine]) -> Definition:
