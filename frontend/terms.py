@@ -156,9 +156,12 @@ def in_text_order(root: Term, below: Callable[[Term], Sequence[Term]] = operands
 
 
 V = TypeVar("V")
+Below = Callable[[Term], Sequence[Term]]
 
 
-def bottom_up(root: Term, known: dict[int, V], value: Callable[[Term, list[V]], V]) -> V:
+def bottom_up(
+    root: Term, known: dict[int, V], value: Callable[[Term, list[V]], V], operands: Below = operands
+) -> V:
     """The value of a term from those of its operands; `known` keeps all by number between calls."""
     stack = [root]
     while stack:
@@ -170,8 +173,8 @@ def bottom_up(root: Term, known: dict[int, V], value: Callable[[Term, list[V]], 
         waiting = [t for t in below if t.number not in known]
         if waiting:
             stack += waiting
-            continue
-        known[node.number] = value(node, [known[t.number] for t in below])
+        else:
+            known[node.number] = value(node, [known[t.number] for t in below])
     return known[root.number]
 
 
@@ -284,8 +287,7 @@ class Terms:
                 # Most operands depend on the same indices: one set for all of them.
                 if not term.free <= free:
                     free = free | term.free if free else term.free
-            forms = index_forms(node)
-            if forms:
+            if forms := index_forms(node):
                 free = free.union(*[form.variables for form in forms])
             node.free, node.height = free, height
             if isinstance(node, Reduce):
@@ -402,9 +404,8 @@ class Terms:
             if node.free.isdisjoint(names):
                 memo[node.number] = node
                 continue
-            below = node.below
             waiting: list[Term] = []
-            for operand in below:
+            for operand in node.below:
                 if operand.number not in memo:
                     if operand.free.isdisjoint(names):
                         memo[operand.number] = operand
@@ -413,7 +414,7 @@ class Terms:
             if waiting:
                 stack += waiting
                 continue
-            memo[node.number] = self.rebuild(node, [memo[t.number] for t in below], rule)
+            memo[node.number] = self.rebuild(node, [memo[t.number] for t in node.below], rule)
             stack.pop()
         return memo[term.number]
 

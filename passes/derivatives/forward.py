@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, operands
+from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, outside_reductions
 from tadc.lattice.affine import Affine
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.derivative_table import STEEP, cotangents, partials
@@ -121,19 +121,7 @@ class Forward:
 
     def tangent(self, root: Term) -> Term:
         """The tangent of a term, from those of its operands; a reduction's body is opened for it."""
-        stack = [root]
-        while stack:
-            term = stack[-1]
-            if term.number in self.known:
-                stack.pop()
-                continue
-            below = () if isinstance(term, Reduce) else self.below(term)
-            waiting = [t for t in below if t.number not in self.known]
-            if waiting:
-                stack += waiting
-            else:
-                self.known[term.number] = self.from_below(term, [self.known[t.number] for t in below])
-        return self.known[root.number]
+        return bottom_up(root, self.known, self.from_below, self.below)
 
     def below(self, term: Term) -> Sequence[Term]:
         """What a tangent is made of: of a formula with a slope that may be infinite, what it is a formula of.
@@ -141,7 +129,7 @@ class Forward:
         There each operand of it gets its slope as in reverse mode: 0 * inf is told by the whole product
         alone.
         """
-        return leaves(term) if self.is_steep(term) else operands(term)
+        return leaves(term) if self.is_steep(term) else outside_reductions(term)
 
     def is_steep(self, term: Term) -> bool:
         """Whether a term is a formula in which a slope may be infinite."""

@@ -96,20 +96,13 @@ def root(a: Algebra, y: Term, u: Term, n: Fraction, varying: Varying) -> list[Sl
 def logarithm(a: Algebra, u: Term, scale: float = 1.0, over: Term | None = None) -> list[Slope]:
     """The slope 1 / u of the logarithm of u, which may be written another way; with t = u."""
     t = over or u
-
-    def write(k: int) -> Term:
-        return a.power(t, k)
-
-    return [Slope(t, 1, a.const(1 / scale), -1, write, (t, a.zero), {t.number: (1, None)})]
+    return [Slope(t, 1, a.const(1 / scale), -1, _powers_of(a, t), (t, a.zero), {t.number: (1, None)})]
 
 
 def unknown_power(a: Algebra, y: Term, u: Term, varying: Varying) -> list[Slope]:
     """The slope v * u**(v - 1) of y = u**v but for the factor v, y / u, with t = u."""
-
-    def write(k: int) -> Term:
-        return a.power(u, k)
-
-    return [Slope(u, 1, y, -1, write, (u, a.zero), {u.number: (1, None), **_within(a, u, 1, varying)})]
+    nodes = {u.number: (1, None), **_within(a, u, 1, varying)}
+    return [Slope(u, 1, y, -1, _powers_of(a, u), (u, a.zero), nodes)]
 
 
 def _within(a: Algebra, u: Term, q: int, varying: Varying) -> dict[int, tuple[int, Term | None]]:
@@ -122,11 +115,7 @@ def area_tangent(a: Algebra, u: Term) -> list[Slope]:
     """The slope 1 / (1 - u**2) of the inverse hyperbolic tangent, with t = 1 - u or 1 + u."""
     found: list[Slope] = []
     for e in (1, -1):
-        t = a.sub(a.one, a.mul(a.const(e), u))
-
-        def write(k: int, t: Term = t) -> Term:
-            return a.power(t, k)
-
+        write = _powers_of(a, a.sub(a.one, a.mul(a.const(e), u)))
         series = {u.number: (float(e), float(-e))}
         found.append(Slope(u, 1, a.one, -1, write, (u, a.const(e)), series=series, divisor=(2.0, -1.0)))
     return found
@@ -142,11 +131,7 @@ def quotient(a: Algebra, y: Term, u: Term, v: Term, factor: Term, exponent: int,
         nodes: dict[int, tuple[int, Term | None]] = {v.number: (1, None)}
         if apart:
             nodes[y.number] = (-1, u)
-
-        def write_alone(k: int) -> Term:
-            return _powers(a, (v, k))
-
-        return [Slope(v, 1, factor, exponent, write_alone, (v, a.zero), nodes, pole=True)]
+        return [Slope(v, 1, factor, exponent, _powers_of(a, v), (v, a.zero), nodes, pole=True)]
 
     def write(k: int) -> Term:
         return _powers(a, (v, k), (u, -k - 1))
@@ -154,6 +139,10 @@ def quotient(a: Algebra, y: Term, u: Term, v: Term, factor: Term, exponent: int,
     nodes = {y.number: (-1, None), v.number: (1, u)}
     signed = not a.values.of(u).is_nonnegative
     return [Slope(v, 1, a.one, exponent, write, (v, a.zero), nodes, pole=True, known=0, signed=signed)]
+
+
+def _powers_of(a: Algebra, t: Term) -> Callable[[int], Term]:
+    return lambda k: _powers(a, (t, k))
 
 
 def _powers(a: Algebra, *powers: tuple[Term, int]) -> Term:
@@ -165,12 +154,7 @@ def _powers(a: Algebra, *powers: tuple[Term, int]) -> Term:
 
 def step(a: Algebra, y: Term, u: Term) -> Slope:
     """The slope sign(u) = u / t of y = abs(u), with t = y."""
-
-    def write(k: int) -> Term:
-        return a.power(y, k)
-
-    nodes: dict[int, tuple[int, Term | None]] = {y.number: (1, None)}
-    return Slope(u, 2, u, -1, write, (u, a.zero), nodes, has_step=True)
+    return Slope(u, 2, u, -1, _powers_of(a, y), (u, a.zero), {y.number: (1, None)}, has_step=True)
 
 
 def arc(a: Algebra, y: Term, u: Term, ends: Ends, square: int, factors: tuple[Term, Term]) -> list[Slope]:
@@ -185,15 +169,12 @@ def arc(a: Algebra, y: Term, u: Term, ends: Ends, square: int, factors: tuple[Te
     for e, y0, s in ends:
         t = y if y0 == 0 else a.sub(y, a.const(y0))
         t = t if s > 0 else a.neg(t)
-
-        def write(k: int, t: Term = t) -> Term:
-            return a.power(t, k)
-
         operand = [e * c for c in cosine]
         series = {u.number: operand, y.number: [y0, float(s)], **below(u, operand)}
         end = (u, a.const(e))
         near, far = factors if e == 1 else factors[::-1]
         tamed = a.div(a.apply("pinv", a.apply("sqrt", near)), a.apply("sqrt", far))
+        write = _powers_of(a, t)
         found.append(Slope(u, 2, a.one, -1, write, end, series=series, divisor=sine, least=near, tamed=tamed))
     return found
 

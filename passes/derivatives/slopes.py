@@ -111,9 +111,9 @@ class CotangentAlgebra(ChoiceAlgebra):
             return self.product(g, partial)
         if not is_large(g, self.heights):
             g = self.multiplied_out(g)
-        if any(chooses_zero(addend) for _, addend in addends(g)):
-            found = (self._chosen(part, partial, slopes, operands) for part in self._by_choice(g))
-            return reduce(self.add, found)
+        told = self._over_choices(g, lambda part: self.through(part, partial, slopes, operands))
+        if told is not None:
+            return told
         ends = [slope for slope in slopes() if not self.is_known(slope)]
         if not ends:
             return self.product(g, partial)
@@ -128,8 +128,15 @@ class CotangentAlgebra(ChoiceAlgebra):
         else:
             found = self._resolved(shared, partial, ends)
         # What counts as 0, or has a limit, is finite.
-        told = isinstance(found, Select) and self._is_least(ends[0])
-        return self.mul(alone, found) if told else self.safe(alone, found)
+        is_told = isinstance(found, Select) and self._is_least(ends[0])
+        return self.mul(alone, found) if is_told else self.safe(alone, found)
+
+    def _over_choices(self, g: Term, change: Callable[[Term], Term]) -> Term | None:
+        """What a change of each part of a sum adds up to, within choices; None where it has no choices."""
+        if not any(chooses_zero(addend) for _, addend in addends(g)):
+            return None
+        parts = self._by_choice(g)
+        return reduce(self.add, (self.inside(p, change) if chooses_zero(p) else change(p) for p in parts))
 
     def _by_choice(self, g: Term) -> list[Term]:
         """A sum in parts: what stands in one branch of a choice that is 0 in the other, and the rest."""
@@ -147,33 +154,17 @@ class CotangentAlgebra(ChoiceAlgebra):
             parts[key] = addend
         return list(parts.values())
 
-    def _chosen(
-        self, g: Term, partial: Term, slopes: Callable[[], Sequence[Slope]], operands: Sequence[Term]
-    ) -> Term:
-        """The cotangent of one part of a sum."""
-        if chooses_zero(g):
-            return self.inside(g, lambda inner: self.through(inner, partial, slopes, operands))
-        return self.through(g, partial, slopes, operands)
-
     def by_sign(self, g: Term, y: Term, u: Term) -> Term:
         """`g * sign(u)` for y = abs(u), which is g * u / t with t = y: of y**n it is y**(n - 1) * u."""
         g = self.multiplied_out(g)
-        if any(chooses_zero(addend) for _, addend in addends(g)):
-            parts = self._by_choice(g)
-            return reduce(self.add, (self._by_sign(part, y, u) for part in parts))
+        if (told := self._over_choices(g, lambda part: self.by_sign(part, y, u))) is not None:
+            return told
         alone, shared = self._parted(g, (u,))
         sign, slope = self.apply("sign", u), step(self, y, u)
         if is_const(shared, 1):
             return self.mul(alone, self._alone(sign, slope))
         times = self.mul if self.values.of(shared).finite else self.safe
         return times(alone, self._resolved(shared, sign, [slope]))
-
-    def _by_sign(self, g: Term, y: Term, u: Term) -> Term:
-        return (
-            self.inside(g, lambda inner: self.by_sign(inner, y, u))
-            if chooses_zero(g)
-            else self.by_sign(g, y, u)
-        )
 
     def is_steep(self, node: Apply) -> bool:
         """Whether a derivative of a function by an operand may be infinite or have a step."""

@@ -33,6 +33,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import LONGEST, NODES
+from tadc.passes.terms.occupied import occupied
 
 Powers = tuple[tuple[int, int], ...]
 """Atoms by number with their exponents, none of them 0, in the order of the numbers."""
@@ -182,22 +183,9 @@ class Expander:
             left = [pair for pair in left if pair not in inside]
             rows = tuple(row for row in domain if not row.form.variables.isdisjoint(group))
             made = _multiplied(made, self.sum_of(group, rows, inside))
-        if any(n < 0 for _, n in left) and not self.has_a_point(names, domain):
+        if any(n < 0 for _, n in left) and occupied(names, domain, self.facts) != ():
             raise TooLong
         return _multiplied(made, {tuple(left): Fraction(1)})
-
-    def has_a_point(self, names: Sequence[str], domain: Domain) -> bool:
-        """Whether a domain, whose indices have bounds of their own, is proven to have a point."""
-        for name in names:
-            rows = [row for row in domain if name in row.form.variables]
-            if any(row.equality or len(row.form.variables & set(names)) > 1 for row in rows):
-                return False
-            if any(not _is_bound_of(row.form, name) for row in rows):
-                return False
-            lower, upper = ([r.form for r in rows if r.form.coefficient(name) == k] for k in (1, -1))
-            if not all(implied(low + high, self.facts) for low in lower for high in upper):
-                return False
-        return True
 
     def sum_of(self, names: Sequence[str], rows: Domain, powers: Sequence[tuple[int, int]]) -> Expansion:
         """The sum of a product whose indices hang together: an atom, or how many points an interval has."""
