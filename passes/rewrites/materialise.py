@@ -200,7 +200,7 @@ class _Walk(PlaceWalk):
         if not (is_element or self.may_move(at, term)) or self.reads_itself(term):
             return None
         place = self.places.places[at]
-        uses = 0 if self.mover.never_fits(term, place) else self.worth(at, term)
+        uses = self.worth(at, term)
         if not uses:
             return None
         masked = all(choice.is_mask for choice in place.around if isinstance(choice, Test))

@@ -8,7 +8,7 @@ other indices tell some of these (`told_indices`), where the term is one of the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.functions import TRANSCENDENTAL
@@ -68,7 +68,6 @@ class Boxes:
         self.arrays = self.program.index_arrays()
         self.fibres: dict[int, OfElement | None] = {}
         self.boxes: dict[tuple[int, str, tuple[str, ...]], Box | None] = {}
-        self.shaped: dict[Shape, bool] = {}
         self.coordinates = Coordinates(self.program.terms, self.shapes, self.sizes)
 
     def box(self, term: Term, place: Place, anywhere: bool = False) -> Box | None:
@@ -137,13 +136,6 @@ class Boxes:
             self.boxes[key] = self._of_coordinates(term, place)
         return self.boxes[key]
 
-    def never_fits(self, term: Term, place: Place) -> bool:
-        """Whether the box around the coordinates of a term may have an extent below 0, as N - 1 may be."""
-        box = None if self.of_fibre(term) else self._coordinates(term, place)
-        if box is not None and box.shape not in self.shaped:
-            self.shaped[box.shape] = self.is_shape(box.shape)
-        return box is not None and not self.shaped[box.shape]
-
     def is_shape(self, shape: Shape) -> bool:
         """Whether the extents are none below 0."""
         return all(implied(as_form(size), self.size_facts) for size in shape)
@@ -206,35 +198,6 @@ class Boxes:
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
         return Box(at, [h for _, h in own], shape, shift, plain, told=known, place=place)
-
-    def over_elements(self, over: Box, term: Term) -> tuple[Box, Term]:
-        """A term over places in the order of an index array's values as one over the array's own places.
-
-        If all that it reads there is at `perm[q]`, it is an element of a tensor over e, the one at `perm[q]`.
-        """
-        at, terms = list(over.at), self.program.terms
-        found = dict.fromkeys(a for node in reachable([term]) for f in index_forms(node) for a in f.lookups())
-        for n, size in enumerate(over.shape):
-            name = f"?{n}"
-            element = next(
-                (a for a in found if a.at == (Affine.var(name),) and self._is_order(a.array)), None
-            )
-            if element is None or extent(element.below) != size:
-                continue
-            made = terms.rewrite_forms(
-                term,
-                frozenset({name}),
-                lambda form, e=element: form.replace(lambda atom: Affine.var("?") if atom == e else None),
-            )
-            if name not in made.free:
-                term = terms.substitute(made, {"?": Affine.var(name)})
-                at[n] = Affine.atom(replace(element, at=(at[n],)))
-        return replace(over, at=at), term
-
-    def _is_order(self, name: str) -> bool:
-        """Whether an array has each place of one of a single dimension once."""
-        made = None if self.inspected is None else self.inspected[name].inspected
-        return made is not None and made.kind == "perm" and len(self.arrays[made.of[0]].shape) == 1
 
     def _with_teller(self, names: frozenset[str], place: Place) -> frozenset[str]:
         """Indices with one that tells several of them, if it has fewer values than these have together."""
