@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tadc.dialect.index_maps import NotAffine, parse_map
+from tadc.dialect.index_maps import NotAffine, parse
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Floor
 
@@ -95,7 +95,7 @@ def _form(place: Any, index: Any) -> _Place | None:
     if len(owner.operation.operands) != 1 or owner.operation.operands[0] != index:
         return None
     try:
-        found = parse_map(str(owner.operation.attributes["map"]))
+        found = parse(str(owner.operation.attributes["map"]))
     except NotAffine:
         return None
     form, rows = found.forms[0], 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 from typing import Any
 
-from tadc.dialect.index_maps import NotAffine, box_extents, parse_map, parse_set
+from tadc.dialect.index_maps import NotAffine, box_extents, parse
 from tadc.dialect.mlir import ir
 
 Rule = Callable[[Any], str]
@@ -68,7 +68,7 @@ def arguments(arities: dict[str, int]) -> Rule:
 
 def order(op: Any) -> str:
     """An order is a linear form of the indices of the tensor."""
-    found, rank = parse_map(str(op.attributes["order"])), op.results[0].type.rank
+    found, rank = parse(str(op.attributes["order"])), op.results[0].type.rank
     if (found.dims, found.symbols, len(found.forms)) != (rank, 0, 1):
         return f"order must take the {rank} indices and yield one number"
     return "" if found.forms[0].is_linear else "order must be linear"
@@ -76,14 +76,14 @@ def order(op: Any) -> str:
 
 def position(op: Any) -> str:
     """A map takes the operands and yields one index."""
-    found, given = parse_map(str(op.attributes["at"])), len(op.operands)
+    found, given = parse(str(op.attributes["at"])), len(op.operands)
     good = (found.dims, found.symbols, len(found.forms)) == (given, 0, 1)
     return "" if good else f"map must take the {given} indices given and yield one index"
 
 
 def subscripts(op: Any) -> str:
     """A map takes the index operands, which follow the tensor, and yields its subscripts."""
-    found, given, kind = parse_map(str(op.attributes["at"])), len(op.operands) - 1, op.operands[0].type
+    found, given, kind = parse(str(op.attributes["at"])), len(op.operands) - 1, op.operands[0].type
     if (found.dims, found.symbols) != (given, 0):
         return f"map must take the {given} indices given as its dimensions"
     if len(found.forms) != kind.rank:
@@ -105,7 +105,7 @@ def index_array(op: Any) -> str:
 
 def tensor(op: Any) -> str:
     """The domain is the box of the shape; the region has the indices, and the tensor itself in an order."""
-    kind, found = op.results[0].type, parse_set(str(op.attributes["domain"]))
+    kind, found = op.results[0].type, parse(str(op.attributes["domain"]))
     if wrong := _symbols(op, kind.rank):
         return wrong
     extents = box_extents(found)
@@ -117,7 +117,7 @@ def tensor(op: Any) -> str:
 
 def reduction(op: Any) -> str:
     """The set binds the indices of the region, and the lookups that this begins with."""
-    dims, blocks = parse_set(str(op.attributes["domain"])).dims, op.regions[0].blocks
+    dims, blocks = parse(str(op.attributes["domain"])).dims, op.regions[0].blocks
     bound = dims
     if dims and len(blocks) == 1:
         first = takewhile(lambda made: made.operation.name == "tad.lookup", blocks[0].operations)
@@ -128,7 +128,7 @@ def reduction(op: Any) -> str:
 
 def _symbols(op: Any, dims: int) -> str:
     """The symbols of a domain are the operands, and it has so many dimensions."""
-    found, given = parse_set(str(op.attributes["domain"])), len(op.operands)
+    found, given = parse(str(op.attributes["domain"])), len(op.operands)
     if found.symbols != given:
         return f"set has {found.symbols} symbols, but {given} index operands are given"
     return "" if found.dims == dims else f"set has {found.dims} dimensions, expected {dims}"
@@ -136,7 +136,7 @@ def _symbols(op: Any, dims: int) -> str:
 
 def branches(op: Any) -> str:
     """The dimensions of the set are the operands; regions have no arguments."""
-    found, given = parse_set(str(op.attributes["where"])), len(op.operands)
+    found, given = parse(str(op.attributes["where"])), len(op.operands)
     if (found.dims, found.symbols) != (given, 0):
         return f"set must have {given} dimensions and no symbols, as many as index operands"
     return floats(op) or next(filter(None, (_region(region, 0) for region in op.regions)), "")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, get_args, get_type_hints
 
 from tadc.dialect.checks import is_index_array
-from tadc.dialect.index_maps import map_attribute, parse_map, parse_set
+from tadc.dialect.index_maps import index_attribute, parse
 from tadc.dialect.locations import UnsupportedIR, place_of
 from tadc.dialect.mlir import ir
 from tadc.frontend.extents import Extent, Shape, as_form, extent, is_static
@@ -32,7 +32,7 @@ def attributes_of(tensor: Argument | Definition | str, sizes: Sequence[str], con
     text, unit = ir.StringAttr.get, ir.UnitAttr.get()
 
     def map_of(*extents: Extent) -> Any:
-        return map_attribute([as_form(size) for size in extents], (), context, sizes)
+        return index_attribute("map", map(as_form, extents), (), context, sizes)
 
     if isinstance(tensor, str):
         return ir.DictAttr.get({"tad.name": text(tensor)})
@@ -143,7 +143,7 @@ class Declarations:
 
     def _map(self, said: Any) -> Shape | None:
         """The forms of a map of the sizes; None of another map. Raises ValueError of what is none."""
-        found = parse_map(str(said))
+        found = parse(str(said))
         if (found.dims, found.symbols) != (0, len(self.sizes)):
             return None
         return tuple(extent(form.substitute(self.sizes)) for form in found.forms)
@@ -185,9 +185,9 @@ class Declarations:
             return ()
         try:
             listed: Any = ir.ArrayAttr(self.function.attributes["tad.excluded"])
-            found = [parse_set(str(attribute)) for attribute in listed]
+            found = [parse(str(attribute)) for attribute in listed]
         except ValueError:
             found = []
         if not found or any((s.dims, s.symbols) != (0, len(self.sizes)) for s in found):
             raise UnsupportedIR("'tad.excluded' must list sets over the sizes", self.function.location)
-        return tuple(tuple(row.substitute(self.sizes) for row in s.constraints) for s in found)
+        return tuple(tuple(row.substitute(self.sizes) for row in s.rows) for s in found)

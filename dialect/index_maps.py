@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
@@ -20,21 +20,13 @@ from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, box
 
 
 @dataclass(frozen=True)
-class IndexMap:
-    """`(d0, …)[s0, …] -> (forms)`."""
+class Indexing:
+    """What an attribute lists: `(d0, …)[s0, …] -> (forms)` of a map, `(d0, …)[s0, …] : (rows)` of a set."""
 
     dims: int
     symbols: int
     forms: tuple[Affine, ...]
-
-
-@dataclass(frozen=True)
-class IndexSet:
-    """`(d0, …)[s0, …] : (constraints)`."""
-
-    dims: int
-    symbols: int
-    constraints: tuple[Constraint, ...]
+    rows: Domain
 
 
 Name = str | Lookup
@@ -53,53 +45,8 @@ class IndexOverflow(ArithmeticError):
 
 
 @lru_cache(maxsize=4096)
-def parse_map(text: str) -> IndexMap:
-    """Read `affine_map<…>`; raises NotAffine."""
-    dims, symbols, body = _split(text)
-    return IndexMap(dims, symbols, tuple(map(_value, body)))
-
-
-@lru_cache(maxsize=4096)
-def parse_set(text: str) -> IndexSet:
-    """Read `affine_set<…>`; constraints that always hold are left out. Raises NotAffine."""
-    dims, symbols, body = _split(text)
-    rows: list[Constraint] = []
-    for part in body:
-        assert isinstance(part, ast.Compare)
-        row = Constraint(_value(part.left), isinstance(part.ops[0], ast.Eq))
-        if not (row.form.is_constant and row.holds({})):
-            rows.append(row)
-    return IndexSet(dims, symbols, tuple(rows))
-
-
-@lru_cache(maxsize=1 << 13)
-def forms_over(text: str, dims: tuple[Affine, ...]) -> tuple[Affine, ...]:
-    """The forms of a map of these; programs use the same few again and again."""
-    mapping = {f"d{n}": form for n, form in enumerate(dims)}
-    return tuple(form.substitute(mapping) for form in parse_map(text).forms)
-
-
-@lru_cache(maxsize=1 << 13)
-def rows_over(text: str, dims: tuple[Affine, ...], symbols: tuple[Affine, ...] = ()) -> Domain:
-    """The rows of a set over these."""
-    mapping = {f"d{n}": form for n, form in enumerate(dims)}
-    mapping |= {f"s{n}": form for n, form in enumerate(symbols)}
-    return tuple(row.substitute(mapping) for row in parse_set(text).constraints)
-
-
-@lru_cache(maxsize=1 << 13)
-def extents_over(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
-    """The extents of a box over these."""
-    mapping = {f"s{n}": form for n, form in enumerate(symbols)}
-    return tuple(form.substitute(mapping) for form in box_extents(parse_set(text)) or ())
-
-
-#: Index expressions are Python's, but for the words of these operators.
-_SIGNS = {"floordiv": "//", "ceildiv": "@", "mod": "%"}
-
-
-def _split(text: str) -> tuple[int, int, list[ast.expr]]:
-    """How many dimensions and symbols there are, and the expressions or comparisons."""
+def parse(text: str) -> Indexing:
+    """Read `affine_map<…>` or `affine_set<…>`; rows that always hold are left out. Raises NotAffine."""
     match = _HEAD.match(text)
     if match is None:
         raise ValueError(f"not an affine map or set: {text}")
@@ -109,7 +56,41 @@ def _split(text: str) -> tuple[int, int, list[ast.expr]]:
         body = body.replace(word, sign)
     listed = ast.parse(f"[{body}]", mode="eval").body
     assert isinstance(listed, ast.List)
-    return dims, symbols, listed.elts
+    forms: list[Affine] = []
+    rows: list[Constraint] = []
+    for part in listed.elts:
+        if not isinstance(part, ast.Compare):
+            forms.append(_value(part))
+            continue
+        row = Constraint(_value(part.left), isinstance(part.ops[0], ast.Eq))
+        if not (row.form.is_constant and row.holds({})):
+            rows.append(row)
+    return Indexing(dims, symbols, tuple(forms), tuple(rows))
+
+
+@lru_cache(maxsize=1 << 13)
+def parse_over(text: str, dims: tuple[Affine, ...], symbols: tuple[Affine, ...] = ()) -> Indexing:
+    """What is listed over these; programs use the same few again and again."""
+    mapping = {f"d{n}": form for n, form in enumerate(dims)}
+    mapping |= {f"s{n}": form for n, form in enumerate(symbols)}
+    found = parse(text)
+    return Indexing(
+        len(dims),
+        len(symbols),
+        tuple(form.substitute(mapping) for form in found.forms),
+        tuple(row.substitute(mapping) for row in found.rows),
+    )
+
+
+@lru_cache(maxsize=1 << 13)
+def extents_over(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    """The extents of a box over these."""
+    mapping = {f"s{n}": form for n, form in enumerate(symbols)}
+    return tuple(form.substitute(mapping) for form in box_extents(parse(text)) or ())
+
+
+#: Index expressions are Python's, but for the words of these operators.
+_SIGNS = {"floordiv": "//", "ceildiv": "@", "mod": "%"}
 
 
 def _value(node: ast.expr) -> Affine:
@@ -144,17 +125,17 @@ def _constant(form: Affine, what: str, operator: str) -> int:
     return form.constant
 
 
-def box_extents(found: IndexSet) -> list[Affine] | None:
+def box_extents(found: Indexing) -> list[Affine] | None:
     """The extents of a set `0 <= d0 < e0, …` over its symbols; None where it is no such box."""
     names = [f"d{i}" for i in range(found.dims)]
     extents: list[Affine] = []
     for name in names:
-        above = [c.form + Affine.var(name) + 1 for c in found.constraints if c.form.coefficient(name) == -1]
+        above = [c.form + Affine.var(name) + 1 for c in found.rows if c.form.coefficient(name) == -1]
         if len(above) != 1 or not above[0].variables.isdisjoint(names):
             return None
         extents += above
     wanted = {row for row in box(names, extents) if not row.form.is_constant}
-    return extents if wanted == set(found.constraints) else None
+    return extents if wanted == set(found.rows) else None
 
 
 def reading_order(form: Affine) -> list[tuple[str | Floor | Lookup, int]]:
@@ -199,29 +180,23 @@ def _fit(value: int) -> int:
     return value
 
 
-def _space(dims: Sequence[Name], symbols: Sequence[Name]) -> tuple[str, dict[Name, str]]:
-    names: dict[Name, str] = {name: f"d{i}" for i, name in enumerate(dims)}
-    names |= {name: f"s{i}" for i, name in enumerate(symbols)}
-    head = f"({', '.join(f'd{i}' for i in range(len(dims)))})"
-    return (head + f"[{', '.join(f's{i}' for i in range(len(symbols)))}]" if symbols else head), names
-
-
-def map_attribute(
-    forms: Sequence[Affine], dims: Sequence[Name], context: ir.Context, symbols: Sequence[Name] = ()
-) -> Any:
-    """The affine map of forms over variables and lookups."""
-    head, names = _space(dims, symbols)
-    body = ", ".join(spell(form, names) for form in forms)
-    return ir.Attribute.parse(f"affine_map<{head} -> ({body})>", context)
-
-
-def set_attribute(
-    constraints: Sequence[Constraint],
+def index_attribute(
+    kind: Literal["map", "set"],
+    listed: Iterable[Affine | Constraint],
     dims: Sequence[Name],
     context: ir.Context,
     symbols: Sequence[Name] = (),
 ) -> Any:
-    """The integer set of constraints over variables and lookups."""
-    head, names = _space(dims, symbols)
-    rows = [f"{spell(c.form, names)} {'==' if c.equality else '>='} 0" for c in constraints]
-    return ir.Attribute.parse(f"affine_set<{head} : ({', '.join(rows)})>", context)
+    """The affine map of forms, or the integer set of rows, over variables and lookups."""
+    own = {name: f"d{n}" for n, name in enumerate(dims)}
+    outer = {name: f"s{n}" for n, name in enumerate(symbols)}
+    names = own | outer
+    texts = [
+        spell(each, names)
+        if isinstance(each, Affine)
+        else f"{spell(each.form, names)} {'==' if each.equality else '>='} 0"
+        for each in listed
+    ]
+    head = f"({', '.join(own.values())})" + (f"[{', '.join(outer.values())}]" if outer else "")
+    mark = "->" if kind == "map" else ":"
+    return ir.Attribute.parse(f"affine_{kind}<{head} {mark} ({', '.join(texts)})>", context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tadc.dialect.index_maps import forms_over, rows_over
+from tadc.dialect.index_maps import parse_over
 from tadc.dialect.locations import UnsupportedIR
 from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
@@ -30,7 +30,7 @@ class IndexReader:
 
     def at(self, operation: Any, values: Iterable[Any]) -> tuple[Affine, ...]:
         """The forms of an operation's map over its index operands."""
-        return forms_over(str(operation.attributes["at"]), self.over(operation, values))
+        return parse_over(str(operation.attributes["at"]), self.over(operation, values)).forms
 
     def makes_index(self, operation: Any) -> bool:
         """Whether an operation makes an index, which is read, or a constant that is one."""
@@ -53,7 +53,7 @@ class IndexReader:
 
     def conditions(self, guard: Any) -> Domain:
         """The rows of a guard."""
-        return rows_over(str(guard.attributes["where"]), self.over(guard, guard.operands))
+        return parse_over(str(guard.attributes["where"]), self.over(guard, guard.operands)).rows
 
     def domain(self, reduction: Any, names: Sequence[str]) -> Domain:
         """The rows of a reduction, whose indices get these names."""
@@ -63,7 +63,7 @@ class IndexReader:
             self.makes_index(lookup)
             bound.append(lookup.results[0])
         dims, symbols = self.over(reduction, bound), self.over(reduction, reduction.operands)
-        return rows_over(str(reduction.attributes["domain"]), dims, symbols)
+        return parse_over(str(reduction.attributes["domain"]), dims, symbols).rows
 
 
 def kind_of(reduction: Any) -> str:

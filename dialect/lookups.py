@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tadc.dialect.index_maps import Name, in_order, parse_set
+from tadc.dialect.index_maps import Name, in_order, parse
 from tadc.lattice.affine import Affine, Constraint, Lookup
 
 
@@ -38,5 +38,5 @@ def own_lookups(
 def lookups_of(op: Any) -> list[Any]:
     """The lookups of a reduction, operations in the order of the dimensions of its set."""
     block = op.regions[0].blocks[0]
-    count = parse_set(str(op.attributes["domain"])).dims - len(block.arguments)
+    count = parse(str(op.attributes["domain"])).dims - len(block.arguments)
     return [made.operation for made in list(block.operations)[:count]]

@@ -9,10 +9,10 @@ import math
 from collections import ChainMap
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from tadc.dialect import scalar_ops
-from tadc.dialect.index_maps import Name, in_order, map_attribute, set_attribute
+from tadc.dialect.index_maps import Name, in_order, index_attribute
 from tadc.dialect.locations import Places, labelled
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir
@@ -20,7 +20,7 @@ from tadc.dialect.ops import SCALAR_FUNCTIONS
 from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.limits import too_large
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, box
+from tadc.lattice.affine import Affine, Constraint, box
 
 
 class OpWriter:
@@ -89,12 +89,12 @@ class OpWriter:
         """A read of a tensor, or a lookup."""
         names = in_order(at)
         operands = [self.tensors[tensor], *map(self.index, names)]
-        return self.create(op, [type], operands, {"at": self.forms(at, names)}, location=location)
+        return self.create(op, [type], operands, {"at": self.listed("map", at, names)}, location=location)
 
     def number(self, form: Affine, type: Any) -> Any:
         """An index form as a number."""
         names = in_order([form])
-        attributes = {"at": self.forms([form], names)}
+        attributes = {"at": self.listed("map", [form], names)}
         index = self.create("tad.index", [self.index_type], [*map(self.index, names)], attributes)
         return self.create("tad.value_of", [type], index.results)
 
@@ -106,7 +106,11 @@ class OpWriter:
         """A choice by rows, both regions of which are to be filled."""
         names = in_order(row.form for row in rows)
         return self.create(
-            "tad.guard", [type], [*map(self.index, names)], {"where": self.set(rows, names)}, regions=2
+            "tad.guard",
+            [type],
+            [*map(self.index, names)],
+            {"where": self.listed("set", rows, names)},
+            regions=2,
         )
 
     @contextmanager
@@ -115,7 +119,7 @@ class OpWriter:
     ) -> Generator[Any]:
         """A reduction; write into its region, behind the lookups that this begins with."""
         own, outer, needed = own_lookups(rows, binders)
-        attributes = {"domain": self.set(rows, [*binders, *own], outer)}
+        attributes = {"domain": self.listed("set", rows, [*binders, *own], outer)}
         name = "tad.sum"
         if kind != "sum":
             name, attributes = "tad.reduce", {"kind": ir.StringAttr.get(kind), **attributes}
@@ -160,9 +164,9 @@ class OpWriter:
         """The operation of tensors, a `tad.scan` where they have an order."""
         rows = box(indices, extents)
         sizes = [name for name in in_order(row.form for row in rows) if name not in indices]
-        name, own = "tad.map", {"domain": self.set(rows, indices, sizes), **attributes}
+        name, own = "tad.map", {"domain": self.listed("set", rows, indices, sizes), **attributes}
         if order is not None:
-            name, own["order"] = "tad.scan", self.forms([order], indices)
+            name, own["order"] = "tad.scan", self.listed("map", [order], indices)
         return self.create(name, types, [*map(self.index, sizes)], own, 1, location)
 
     # -- types, attributes and places ----------------------------------------------------------
@@ -174,16 +178,15 @@ class OpWriter:
         dims = [form.constant if form.is_constant else dynamic for form in forms]
         return ir.RankedTensorType.get(dims, self.types[type])
 
-    def forms(self, forms: Iterable[Affine], names: Sequence[Name]) -> Any:
-        """The affine map of forms over named indices; the same one is read once."""
-        key = (tuple(forms), tuple(names))
+    def listed(
+        self,
+        kind: Literal["map", "set"],
+        listed: Iterable[Affine | Constraint],
+        names: Sequence[Name],
+        outer: Sequence[Name] = (),
+    ) -> Any:
+        """The affine map of forms or integer set of rows over named indices; the same one is read once."""
+        key = (kind, tuple(listed), tuple(names), tuple(outer))
         if key not in self.attributes:
-            self.attributes[key] = map_attribute(key[0], names, self.context)
-        return self.attributes[key]
-
-    def set(self, rows: Iterable[Any], names: Sequence[Name], outer: Sequence[Name] = ()) -> Any:
-        """The integer set of rows."""
-        key = (tuple(rows), tuple(names), tuple(outer))
-        if key not in self.attributes:
-            self.attributes[key] = set_attribute(key[0], names, self.context, outer)
+            self.attributes[key] = index_attribute(kind, key[1], names, self.context, outer)
         return self.attributes[key]

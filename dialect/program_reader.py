@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tadc.dialect.declarations import Declarations, element_type
-from tadc.dialect.index_maps import extents_over, forms_over
+from tadc.dialect.index_maps import extents_over, parse_over
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS, indices_of, own_tensor
@@ -175,7 +175,7 @@ class _Reader:
         order = None
         if operation.name == "tad.scan":
             inside.names[own_tensor(operation)] = roles[0][0]
-            (order,) = forms_over(str(operation.attributes["order"]), forms)
+            (order,) = parse_over(str(operation.attributes["order"]), forms).forms
         inside.is_fused = len(roles) > 1 or not self.in_order
         bodies = inside.all_yielded(block)
         place = None if len(roles) > 1 else place_of(location)

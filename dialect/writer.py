@@ -13,7 +13,6 @@ from typing import Any
 
 from tadc.dialect.declarations import attributes_of
 from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
-from tadc.dialect.index_maps import set_attribute
 from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.op_writer import OpWriter
@@ -76,8 +75,8 @@ class _Writer(OpWriter):
             "res_attrs": ir.ArrayAttr.get([*map(self.about, outputs)]),
         }
         if program.excluded:
-            excluded = [set_attribute(rows, (), self.context, program.sizes) for rows in program.excluded]
-            attributes["tad.excluded"] = ir.ArrayAttr.get(excluded)
+            sets = [self.listed("set", rows, (), program.sizes) for rows in program.excluded]
+            attributes["tad.excluded"] = ir.ArrayAttr.get(sets)
         function = ir.Operation.create("func.func", attributes=attributes, regions=1, ip=point)
         places = [labelled(a.name, self.at(a.span)) for a in program.arguments]
         places += [labelled(name, self.unknown) for name in program.sizes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from tadc.dialect.index_maps import parse_map
+from tadc.dialect.index_maps import parse
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Floor, Lookup
 
@@ -81,7 +81,7 @@ class _Ranges:
             dimension = "xyz".index(str(op.attributes["dimension"])[-2])
             self.keep(op.results[0], (0, max(sizes[dimension] - 1, 0)))
         elif op.name in _OF_MAP:
-            forms = parse_map(str(op.attributes["map"])).forms
+            forms = parse(str(op.attributes["map"])).forms
             names = _names(op)
             ends = {name: self.known[v] for name, v in zip(names, op.operands, strict=True)}
             found = [interval(form, ends) for form in forms]
@@ -123,7 +123,7 @@ _OF_MAP: Mapping[str, Callable[[Sequence[Interval]], Interval]] = {
 
 def _names(op: ir.Operation) -> list[str]:
     """The names of the operands in the forms of an operation's map."""
-    dims = parse_map(str(op.attributes["map"])).dims
+    dims = parse(str(op.attributes["map"])).dims
     return [f"d{n}" if n < dims else f"s{n - dims}" for n in range(len(op.operands))]
 
 

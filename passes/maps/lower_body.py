@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tadc.dialect.index_maps import map_attribute
+from tadc.dialect.index_maps import index_attribute
 from tadc.dialect.locations import Places, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.limits import LOOP_WORK
@@ -128,7 +128,7 @@ class BodyLowering:
                 return self.variables[atom]
             operation = "affine.apply"
         names = sorted({n for form in distinct for n in form.variables}, key=lambda n: int(n[1:]))
-        attributes = {"map": map_attribute(distinct, names, self.context)}
+        attributes = {"map": index_attribute("map", distinct, names, self.context)}
         operands = [self.variables[n] for n in names]
         return self.create(operation, [self.index_type], operands, point, attributes).results[0]
 

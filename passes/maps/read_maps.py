@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tadc.dialect.declarations import Declarations, sizes_of
-from tadc.dialect.index_maps import extents_over, forms_over
+from tadc.dialect.index_maps import extents_over, parse_over
 from tadc.dialect.index_reader import IndexReader, exponent_of, kind_of
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
 from tadc.dialect.mlir import ir
@@ -108,7 +108,7 @@ class _Reader(IndexReader):
         if op.name == "tad.scan":
             own = own_tensor(op)
             self.tensors[own] = tensors[0]
-            (order,) = forms_over(str(op.attributes["order"]), tuple(map(Affine.var, indices)))
+            (order,) = parse_over(str(op.attributes["order"]), tuple(map(Affine.var, indices))).forms
         self.numbers, self.values, self.above = itertools.count(), {}, []
         body = self.block(block)
         body = Block((*self.above, *body.lets), body.gives)
