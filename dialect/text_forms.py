@@ -13,9 +13,9 @@ from tadc.dialect.text_tokens import Piece, Token
 FORMS = {
     "tad.map": "{binders}{box}{attributes} -> {results} {region}",
     "tad.scan": "{own} {binders} by {order}{box}{attributes} -> {results} {region}",
-    "tad.sum": "{binders} {outer}{lookups}in {domain}{attributes} -> {results} {region}",
-    "tad.reduce": "{kind} {binders} {outer}{lookups}in {domain}{attributes} -> {results} {region}",
-    "tad.guard": "{outer}where {where}{attributes} -> {results} {region} else {region}",
+    "tad.sum": "{binders} {domain}{attributes} -> {results} {region}",
+    "tad.reduce": "{kind} {binders} {domain}{attributes} -> {results} {region}",
+    "tad.guard": "{where}{attributes} -> {results} {region} else {region}",
     "tad.read": "{tensor}{subscripts}{attributes} : {tensor type}",
     "tad.lookup": "{tensor}{subscripts}{attributes} : {tensor type}",
     "tad.index": "{position}{attributes}{index type}",

@@ -179,21 +179,7 @@ class _Reader(Cursor):
         """`in {…}`, or nothing where the domain is the tensor's shape."""
         op.is_box = self.token.text not in ("in", "[")
         if not op.is_box:
-            self.outer(op)
-            self.expect("in")
-            self.set(op, "domain")
-
-    def outer(self, op: Op) -> None:
-        """`[%i, %j]`, the outer indices in order, where it is given."""
-        if self.accept("["):
-            op.space = Space(op.space.binders, self.values("]"), closed=True)
-
-    def lookups(self, op: Op) -> None:
-        """`at (%t = %src[%e] : tensor<?xi32>)`, which the body begins with."""
-        if self.accept("at"):
-            self.expect("(")
-            op.lookups = self.listed(")", self.lookup)
-            op.space.binders = op.bound
+            self.set(op, "domain", "in")
 
     def lookup(self) -> Op:
         """`%t = %src[%e] : tensor<?xi32>`."""
@@ -204,8 +190,18 @@ class _Reader(Cursor):
         made.place = self.given_location()
         return made
 
-    def set(self, op: Op, key: str) -> None:
-        """`{rows}`, or an attribute."""
+    def set(self, op: Op, key: str, word: str) -> None:
+        """`[%i, %j] at (%t = %src[%e] : tensor<?xi32>) in {rows}`, or an attribute.
+
+        The outer indices in order and the lookups that the body begins with stand where there are any.
+        """
+        if self.accept("["):
+            op.space = Space(op.space.binders, self.values("]"), closed=True)
+        if word == "in" and self.accept("at"):
+            self.expect("(")
+            op.lookups = self.listed(")", self.lookup)
+            op.space.binders = op.bound
+        self.expect(word)
         token = self.token
         rows = op.space.set(self.rows(op.space)) if self.accept("{") else self.attribute("affine_set")
         op.give(key, rows, token)
@@ -306,10 +302,8 @@ FIELDS: dict[str, Callable[[_Reader, Op], None]] = {
     "own": _Reader.own,
     "order": _Reader.order,
     "box": _Reader.box,
-    "outer": _Reader.outer,
-    "lookups": _Reader.lookups,
-    "domain": lambda reader, op: reader.set(op, "domain"),
-    "where": lambda reader, op: reader.set(op, "where"),
+    "domain": lambda reader, op: reader.set(op, "domain", "in"),
+    "where": lambda reader, op: reader.set(op, "where", "where"),
     "kind": lambda reader, op: reader.string(op, "kind", 'a kind such as `"max"`'),
     "fn": lambda reader, op: reader.string(op, "fn", 'a function such as `"sigmoid"`'),
     "tensor": lambda reader, op: reader.operand(op, "a tensor such as `%a`"),

@@ -128,7 +128,7 @@ class _Writer:
             _check(bool(op.binders))
             op.own = op.binders.pop()
         _check(all(isinstance(a.type, ir.IndexType) for a in arguments[: len(op.binders)]))
-        for _ in lookups_of(block.owner) if "lookups" in PIECES[op.name] else ():
+        for _ in lookups_of(block.owner) if "domain" in PIECES[op.name] else ():
             found = _OP.match(self.text[self.line])
             _check(found is not None and found[3] == "tad.lookup")
             op.lookups += [self.generic(found)] if found else []
@@ -150,38 +150,28 @@ class _Writer:
         if not op.operands and self.speller.same(str(op.said["domain"]), box):
             del op.said["domain"]
             return ""
-        return f" {self.outer(op, 'domain')}in {self.set(op, 'domain')}"
+        return f" {self.set(op, 'domain', 'in')}"
 
-    def outer(self, op: Op, key: str) -> str:
-        """`[operands] ` if the set does not say them itself."""
-        said = self.speller.spell(str(op.said[key]), op.operands, _dimensions(op), closed=False)
-        return f"[{_names(op.operands)}] " if op.operands and said is None else ""
-
-    def set(self, op: Op, key: str) -> str:
-        """`{rows}`, or the attribute."""
-        set = str(op.said.pop(key))
-        for closed in (False, True):
-            rows = self.speller.spell(set, op.operands, _dimensions(op), closed=closed)
-            if rows is not None:
-                return f"{{{rows}}}"
-        return set
+    def set(self, op: Op, key: str, word: str) -> str:
+        """`in {rows}`, or the attribute; before it operands where the set does not say them, and lookups."""
+        said, outer = str(op.said.pop(key)), ""
+        dims = None if op.name == "tad.guard" else op.bound
+        rows = self.speller.spell(said, op.operands, dims, closed=False)
+        if rows is None:
+            rows = self.speller.spell(said, op.operands, dims, closed=True)
+            outer = f"[{_names(op.operands)}] " if op.operands else ""
+        return f"{outer}{self.looked_up(op)}{word} {said if rows is None else f'{{{rows}}}'}"
 
     def looked_up(self, op: Op) -> str:
         """`at (%t = %src[%e] : tensor<?xi32>) `, where the set speaks of some."""
         texts = (f"%{made.result} = {self.fields(made)}{made.place}" for made in op.lookups)
         return f"at ({', '.join(texts)}) " if op.lookups else ""
 
-    def subscripts(self, op: Op) -> str:
-        """`[%i, %j + 1]`, or names with a map behind them."""
-        at, indices = str(op.said.pop("at")), op.operands[1:]
-        forms = self.speller.spell(at, indices, None, closed=False)
-        return f"[{_names(indices)}] at {at}" if forms is None else f"[{forms}]"
-
-    def position(self, op: Op) -> str:
-        """A form, or names with a map behind them."""
+    def mapped(self, op: Op, indices: list[Token], form: str) -> str:
+        """Forms of indices, where they are written so, else names with a map behind them."""
         at = str(op.said.pop("at"))
-        form = self.speller.spell(at, op.operands, None, closed=False)
-        return form if form and "," not in form else f"[{_names(op.operands)}] at {at}"
+        forms = self.speller.spell(at, indices, None, closed=False)
+        return f"[{_names(indices)}] at {at}" if forms is None else form.format(forms)
 
 
 def _discardable(op: Op) -> str:
@@ -191,10 +181,6 @@ def _discardable(op: Op) -> str:
         key = name if _BARE.fullmatch(name) else f'"{name}"'
         texts.append(key if isinstance(said, ir.UnitAttr) else f"{key} = {said}")
     return f" attributes {{{', '.join(texts)}}}" if texts else ""
-
-
-def _dimensions(op: Op) -> list[str] | None:
-    return None if op.name == "tad.guard" else op.bound
 
 
 def _value(name: str) -> Token:
@@ -211,18 +197,16 @@ FIELDS: dict[str, Callable[[_Writer, Op], str]] = {
     "own": lambda writer, op: op.own[0].text + op.own[1] if op.own else "",
     "order": _Writer.order,
     "box": _Writer.box,
-    "outer": lambda writer, op: writer.outer(op, "where" if op.name == "tad.guard" else "domain"),
-    "lookups": _Writer.looked_up,
-    "domain": lambda writer, op: writer.set(op, "domain"),
-    "where": lambda writer, op: writer.set(op, "where"),
+    "domain": lambda writer, op: writer.set(op, "domain", "in"),
+    "where": lambda writer, op: writer.set(op, "where", "where"),
     "kind": lambda writer, op: str(op.said.pop("kind")),
     "fn": lambda writer, op: str(op.said.pop("fn")),
     "tensor": lambda writer, op: op.operands[0].text,
     "index": lambda writer, op: op.operands[0].text,
     "values": lambda writer, op: _names(op.operands),
     "arguments": lambda writer, op: f"({_names(op.operands)})",
-    "subscripts": _Writer.subscripts,
-    "position": _Writer.position,
+    "subscripts": lambda writer, op: writer.mapped(op, op.operands[1:], "[{}]"),
+    "position": lambda writer, op: writer.mapped(op, op.operands, "{}"),
     "attributes": lambda writer, op: _discardable(op),
     "results": lambda writer, op: ", ".join(op.results),
     "tensor type": lambda writer, op: op.tensor_type,
