@@ -22,9 +22,9 @@ from itertools import combinations
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import Names, numbered, without_unused
-from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Marks, Number
-from tadc.passes.maps.thin_sets import is_on_thin_set
+from tadc.passes.maps.blocks import Names, numbered
+from tadc.passes.maps.map import Apply, Block, Choice, Let, Map, MapFunction, Marks, Number
+from tadc.passes.maps.thin_sets import is_on_thin_set, stored_on_set
 from tadc.passes.terms.costs import FEW_ELEMENTS
 from tadc.passes.where import LEAVE_OUT, Filled, Where
 
@@ -132,20 +132,7 @@ def _in_steps(item: Map, pieces: Sequence[_Piece], names: Names) -> Iterator[Map
     zero = Let(("%0",), Number(0, tensor.type), item.place)
     yield replace(item, tensors=(whole,), body=Block((zero,), ("%0",)))
     for number, piece in enumerate(pieces, start=1):
-        body = _stored(piece, item, whole.name)
+        body = stored_on_set([piece.choice], item, whole.name, adds=piece.adds)
         whole = tensor if number == len(pieces) else replace(tensor, name=names.like(tensor.name))
         marks = replace(item.marks, in_place=True)
         yield numbered(replace(item, tensors=(whole,), body=body, marks=marks))
-
-
-def _stored(piece: _Piece, item: Map, whole: str) -> Block:
-    """A piece on its set, what the tensor has already elsewhere."""
-    type, choice = item.tensors[0].type, piece.choice
-    own = Load(whole, tuple(map(Affine.var, item.indices)), type)
-    then = choice.then
-    if piece.adds:
-        added = Let(("%all",), Apply("add", ("%on", *then.gives), type), item.place)
-        then = Block((*then.lets, Let(("%on",), own, item.place), added), ("%all",))
-    otherwise = Block((Let(("%off",), own, item.place),), ("%off",))
-    last = Let(("%last",), replace(choice, then=then, otherwise=otherwise), item.place)
-    return without_unused(Block((*item.body.lets, last), ("%last",)))

@@ -14,7 +14,7 @@ results have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -29,7 +29,7 @@ from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
 from tadc.passes.maps.taped_pairs import MOST_SLOTS, Pair, all_kept, bytes_in_lines
-from tadc.passes.maps.windows import MOST_STEPS, is_within, most_of, steps_of, weights_of, window_of
+from tadc.passes.maps.windows import MOST_STEPS, most_of, steps_of, weights_of, window_of
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, OnTape, Where
 
 _FIRST = 1 << 20
@@ -187,7 +187,7 @@ class _Sides:
             return None
         before = {name: ends[0] for name, ends in reach.items() if ends is not None}
         ahead = max(ends[1] for ends in reach.values() if ends is not None)
-        windows = {name: self.window(member, before, ahead) for name, member in self.forward.items()}
+        windows = {name: self.window(member, before.keys(), ahead) for name, member in self.forward.items()}
         depths = {name: self.depth(name, again) or 0 for name in self.made}
         if any(windows[self.made[name].tensors[0].name] is None for name in read):
             return None
@@ -232,7 +232,7 @@ class _Sides:
                 here, known = _own_step(item), facts + self.function.known
                 if not (implied(here, known) and implied(self.count - 1 - here, known)):
                     return None
-        sides = list(self.distances(name, self.back.values()))
+        sides = self.behind(name, self.back.values())
         before = most_of(sides, -MOST_STEPS)
         after = most_of([(-form, facts) for form, facts in sides], -MOST_STEPS)
         return None if before is None or after is None else (before, after)
@@ -240,53 +240,31 @@ class _Sides:
     def depth(self, name: str, readers: Iterable[str]) -> int | None:
         """How many steps before their own step some maps of the first side read a tensor; None where that is
         not known to be few."""
-        return most_of(self.distances(name, [self.forward[n] for n in readers]))
+        return most_of(self.behind(name, [self.forward[n] for n in readers]))
 
-    def distances(self, name: str, readers: Iterable[Map]) -> Iterator[tuple[Affine, Domain]]:
-        """How many steps before their own step maps read a tensor, and what holds there."""
-        sweep = self.made[name].marks.sweep
+    def behind(
+        self, name: str, readers: Iterable[Map], here: Affine | None = None
+    ) -> list[tuple[Affine, Domain]]:
+        """How many steps before their own, or that which is `here`, maps read a tensor; what holds there."""
+        sweep, known = self.made[name].marks.sweep, self.function.known
         assert sweep is not None
-        for reader in readers:
-            for at, facts in reads_of(reader, name):
-                yield (_own_step(reader) - sweep.step(at)) * self.sign, facts + self.function.known
+        return [
+            (((_own_step(reader) if here is None else here) - sweep.step(at)) * self.sign, facts + known)
+            for reader in readers
+            for at, facts in reads_of(reader, name)
+        ]
 
     def at_the_end(self, name: str) -> bool:
         """Whether the other side reads no other steps than those that are there when it begins."""
-        most = self.from_end(name, self.back.values())
+        end = Affine.const(0) if self.sign < 0 else self.count - 1
+        most = most_of(self.behind(name, self.back.values(), end))
         return most is not None and most <= (self.depth(name, self.forward) or 0)
 
-    def from_end(self, name: str, readers: Iterable[Map]) -> int | None:
-        """How many steps before the last one maps read a tensor; None where that is not known to be few."""
-        sweep = self.made[name].marks.sweep
-        assert sweep is not None
-        end, found = Affine.const(0) if sweep.down else self.count - 1, list[tuple[Affine, Domain]]()
-        for reader in readers:
-            for at, facts in reads_of(reader, name):
-                found.append(((end - sweep.step(at)) * self.sign, facts + self.function.known))
-        return most_of(found)
-
-    def window(self, member: Map, before: Mapping[str, int], ahead: int) -> Window | None:
-        """The window of a member's tensors, of which the other side reads so many steps before and ahead.
-
-        None where that is not few, or there is nothing in between.
-        """
-        tensors = [tensor for tensor in member.tensors if tensor.name in self.made]
-        weights = weights_of(replace(member, marks=Marks(sweep=member.marks.sweep))) if tensors else None
-        if weights is None or not is_within(member, self.count, self.function.known):
-            return None
-        back = 0
-        for tensor in tensors:
-            others = [
-                item
-                for item in self.function.maps
-                if (name := item.tensors[0].name) not in self.forward
-                and not (name in self.back and tensor.name in before)
-            ]
-            most = self.depth(tensor.name, self.forward), self.from_end(tensor.name, others)
-            if None in most:
-                return None
-            back = max(back, *(n or 0 for n in most), before.get(tensor.name, 0) + max(ahead, 0))
-        return Window(back + 1, weights) if back < MOST_STEPS else None
+    def window(self, member: Map, read: Collection[str], ahead: int) -> Window | None:
+        """The window of a member's tensors, where the other side goes back over those that are `read`."""
+        is_read = any(tensor.name in read for tensor in member.tensors)
+        sides = [*self.forward.values(), *(self.back.values() if is_read else ())]
+        return window_of(member, self.function, sides, 1, ahead=max(ahead, 0), is_given=True)
 
     def placed(self, forward: Sequence[Map], again: Iterable[str]) -> MapFunction | None:
         """The function with the maps of each side one after the other; None where that cannot be.

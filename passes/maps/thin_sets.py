@@ -91,8 +91,8 @@ def split_thin(item: Map, guards: Sequence[tuple[Let, Choice]], name: str) -> tu
         block = _without(block, guard.names[0])
     tensor = replace(item.tensors[0], name=name)
     whole = replace(item, tensors=(tensor,), body=without_unused(block))
-    marks = replace(item.marks, in_place=True)
-    return numbered(whole), numbered(replace(item, body=_completed(item, guards, name), marks=marks))
+    last = stored_on_set([choice for _, choice in guards], item, name, adds=True)
+    return numbered(whole), numbered(replace(item, body=last, marks=replace(item.marks, in_place=True)))
 
 
 def _without(block: Block, guard: str) -> Block:
@@ -105,19 +105,18 @@ def _without(block: Block, guard: str) -> Block:
     return Renaming({total.names[0]: rest}).block(left)
 
 
-def _completed(item: Map, guards: Sequence[tuple[Let, Choice]], whole: str) -> Block:
-    """The sum of guards and of a tensor's own elements on the set, these elsewhere."""
+def stored_on_set(choices: Sequence[Choice], item: Map, whole: str, *, adds: bool) -> Block:
+    """The sum of what choices have on their set, or if it `adds` of a tensor's own elements and that; these
+    elsewhere."""
     type, place = item.tensors[0].type, item.place
-    lets, total = list(item.body.lets), guards[0][0].names[0]
-    for n, (guard, _) in enumerate(guards[1:]):
-        lets.append(Let((f"%sum{n}",), Apply("add", (total, guard.names[0]), type), place))
-        total = f"%sum{n}"
+    lets = [let for choice in choices for let in choice.then.lets]
     own = Load(whole, tuple(map(Affine.var, item.indices)), type)
-    more = Let(("%all",), Apply("add", (total, "%on"), type), place)
-    choice = Choice(
-        guards[0][1].rows,
-        Block((Let(("%on",), own, place), more), ("%all",)),
-        Block((Let(("%off",), own, place),), ("%off",)),
-        type,
-    )
-    return without_unused(Block((*lets, Let(("%last",), choice, place)), ("%last",)))
+    lets += [Let(("%on",), own, place)] if adds else []
+    given = [*(["%on"] if adds else []), *(name for choice in choices for name in choice.then.gives)]
+    total = given[0]
+    for n, name in enumerate(given[1:]):
+        lets.append(Let((f"%sum{n}",), Apply("add", (total, name), type), place))
+        total = f"%sum{n}"
+    otherwise = Block((Let(("%off",), own, place),), ("%off",))
+    last = replace(choices[0], then=Block(tuple(lets), (total,)), otherwise=otherwise)
+    return without_unused(Block((*item.body.lets, Let(("%last",), last, place)), ("%last",)))

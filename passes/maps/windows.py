@@ -53,13 +53,15 @@ def window_of(
     members: Sequence[Map] = (),
     rows: int = 0,
     *,
+    ahead: int = 0,
     any_size: bool = False,
     is_given: bool = False,
 ) -> Window | None:
     """The window of a map's tensors in between; None where all of them are to be kept.
 
-    The map may be one of `members` of a sweep, which run for so many `rows` of steps at a time; others than
-    these read its last steps alone, or all are kept. With `any_size` it need not be worth much memory, and
+    The map may be one of `members` of a sweep, which run for so many `rows` of steps at a time; those that go
+    back over its steps have so many more `ahead`. Others read its last steps alone, or all are kept. With
+    `any_size` it need not be worth much memory, and
     if it `is_given` none.
     """
     weights = weights_of(item)
@@ -79,11 +81,17 @@ def window_of(
         if most is None:
             return None
         if distances:
+            is_back = member is not None and _is_down(member) != _is_down(item)
             # A tile of a batch that is moved back computes steps once more, after all of those at hand.
-            back = max(back, most if member is None else most + rows - 1)
+            back = max(back, most + (0 if member is None else ahead if is_back else rows - 1))
     window = replace(window, rows=max(back + 1, rows))
     least = 0 if any_size else LEAST_BYTES
     return window if is_given or _is_worth(tensors[0], window, least) else None
+
+
+def _is_down(member: Map) -> bool:
+    """Whether a member of a sweep goes down."""
+    return member.marks.sweep is not None and member.marks.sweep.down
 
 
 def distances_of(item: Map, function: MapFunction) -> Iterator[Distance]:
