@@ -104,7 +104,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class RowsLast:
-    """What a chain alone has of a tensor is in memory in another order of its indices: rows come last."""
+    """A tensor in between is in memory in another order of its indices."""
 
     TEXT = "order {tensor:tensor} {indices}"
     tensor: str

@@ -16,13 +16,15 @@ read a copy.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import Names, Renaming, blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Tensor
+from tadc.passes.maps.blocks import Names, Renaming
+from tadc.passes.maps.keyed_sums import keyed_map
+from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tensor
+from tadc.passes.maps.memory_of_tensors import chains_in
+from tadc.passes.maps.turned import to_last, turned
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import plan_in_chain
@@ -35,62 +37,85 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
     """The function, where chains have their own tensors of short rows with rows last if that is cheaper, or
     those that steps name. Raises CompileError for a step that does not fit."""
     if where.given is not None:
-        return _as_given(function, machine, where)
+        return _as_given(function, where)
     if function.sizes or not machine.vector_bytes:
         return function
     for number in dict.fromkeys(item.marks.chain for item in function.maps):
-        chain = None if number is None else _Chain(function, number, machine)
-        if chain is None or not chain.has_rows:
+        chain = _Chain(function, number, machine)
+        if not chain.has_rows:
             continue
-        if (own := chain.own()) and (made := chain.having(_with_last(function, own))).cost() < chain.cost():
+        own = chain.own()
+        if own and (made := chain.having(reduce(_with_last, own, function))).cost() < chain.cost():
             chain = made
-            for item in chain.items:
-                for tensor in item.tensors if item.tensors[0].name in own else ():
-                    where.note(RowsLast(tensor.name, item.indices))
+            for item in own:
+                where.note(RowsLast(item.tensors[0].name, to_last(item.indices)))
         for tensor in chain.read_in_rows():
-            if (made := chain.with_copy(tensor)).cost() < chain.cost():
-                where.note(Copied(tensor, 0, chain.readers(tensor)))
+            step = Copied(tensor, 0, chain.readers(tensor))
+            copied = _with_copy(chain.function, step)
+            if copied is not None and (made := chain.having(copied)).cost() < chain.cost():
+                where.note(step)
                 chain = made
         function = chain.function
     return function
 
 
-def _as_given(function: MapFunction, machine: CpuMachine, where: Where) -> MapFunction:
-    """The function where tensors of chains have the orders that steps say."""
-    steps, copies, tensors = where.wanted(RowsLast) or (), where.wanted(Copied) or (), function.tensors()
-    for step in steps:
-        where.check_known(step, [step.tensor], tensors)
-    for step in copies:
-        where.check_known(step, (step.tensor, *step.tensors), tensors)
-    numbers = dict.fromkeys(item.marks.chain for item in function.maps if item.marks.chain is not None)
-    fitting = set[RowsLast | Copied]()
-    for chain in (_Chain(function, number, machine) for number in numbers):
-        chain = chain.having(function)
-        if not chain.has_rows:
+def _as_given(function: MapFunction, where: Where) -> MapFunction:
+    """The function where tensors have the orders that steps say, and maps read the copies."""
+    for step in where.wanted(RowsLast) or ():
+        where.check_known(step, [step.tensor], function.tensors())
+        item = next((m for m in function.maps if any(t.name == step.tensor for t in m.tensors)), None)
+        if step.tensor in where.formulas:
             continue
-        own = chain.own(is_short=False)
-        wanted = {step.tensor: step for step in steps if step.tensor in own}
-        for item in chain.items:
-            for step in (wanted[t.name] for t in item.tensors if t.name in wanted):
-                order = (*item.indices[1:], item.indices[0])
-                if step.indices != order:
-                    help = f"write `order {step.tensor} {', '.join(order)}`"
-                    where.refuse(step, "rows, the first index, come last", help)
-                fitting.add(step)
-        own = {t.name for m in chain.items if any(t.name in wanted for t in m.tensors) for t in m.tensors}
-        chain = chain.having(_with_last(function, own))
-        for step in copies:
-            if step.axis == 0 and step.tensor in chain.read_in_rows(is_short=False):
-                if chain.readers(step.tensor) == step.tensors:
-                    chain = chain.with_copy(step.tensor)
-                    fitting.add(step)
-        function = chain.function
-    for step in (*steps, *copies):
-        if step not in fitting and step.tensor not in where.formulas:
-            text = f"no maps that run together alone have rows of `{step.tensor}`, or read it in their rows"
+        if item is None or not _may_turn(item, function):
+            text = f"`{step.tensor}` is no tensor in between, or a recurrence, or set in place"
             where.refuse(step, text, LEAVE_OUT)
+        if sorted(step.indices) != sorted(item.indices):
+            help = f"write `order {step.tensor} {', '.join(to_last(item.indices))}`"
+            where.refuse(step, "a tensor has the indices of its definition", help)
+        function = turned(function, item, tuple(map(item.indices.index, step.indices)))
         where.note(step)
+    for step in where.wanted(Copied) or ():
+        where.check_known(step, (step.tensor, *step.tensors), function.tensors())
+        if step.tensor not in where.formulas and not where.formulas.issuperset(step.tensors):
+            made = _with_copy(function, step)
+            if made is None:
+                text = f"`{step.tensor}` is not there before these, or not read, or has no such index"
+                where.refuse(step, text, LEAVE_OUT)
+            function = made
+            where.note(step)
     return function
+
+
+def _may_turn(item: Map, function: MapFunction) -> bool:
+    """Whether what a map computes may have another order of indices: nothing outside of the maps has it."""
+    in_place = (load.tensor for m in function.maps if m.marks.in_place for load in m.loads())
+    marks = replace(item.marks, chain=None, rows=0, row=0, kept=False)
+    is_plain = marks == Marks() and not item.marks.at_sum and item.order is None and keyed_map(item) is None
+    return is_plain and {*function.results, *in_place}.isdisjoint(tensor.name for tensor in item.tensors)
+
+
+def _with_copy(function: MapFunction, step: Copied) -> MapFunction | None:
+    """The function where maps read a copy of a tensor, made row by row if they run so and read their own.
+
+    None where it is not there before they run, or not read."""
+    tensor, maps = function.tensors()[step.tensor], function.maps
+    readers = [m for m in maps if any(t.name in step.tensors for t in m.tensors)]
+    begin = next(each[0] for each in chains_in(maps) if any(maps[n] in readers for n in each))
+    late = {t.name for m in maps[begin:] for t in m.tensors} | function.windows.keys()
+    is_read = all(any(load.tensor == tensor.name for load in m.loads()) for m in readers)
+    if not is_read or tensor.name in late or step.axis >= len(tensor.shape):
+        return None
+    chain = _Chain(function, maps[begin].marks.chain, CpuMachine())
+    in_rows = chain.has_rows and tensor.name in chain.read_in_rows(is_short=False)
+    marks = replace(maps[begin].marks, row=0, steps=False) if in_rows else Marks()
+    copy = replace(tensor, name=Names(set(function.tensors())).like(tensor.name))
+    indices = tuple(f"i{n}" for n in range(len(tensor.shape)))
+    load = Let(("%0",), Load(tensor.name, tuple(map(Affine.var, indices)), tensor.type))
+    made = Map((copy,), indices, copy.shape, Block((load,), ("%0",)), marks=marks)
+    reading = Renaming(tensors={tensor.name: copy.name})
+    read = [replace(m, body=reading.block(m.body)) if m in readers else m for m in maps]
+    order = sorted(range(len(indices)), key=lambda n: n == step.axis)
+    return turned(replace(function, maps=(*read[:begin], made, *read[begin:])), made, order)
 
 
 @dataclass(frozen=True)
@@ -98,7 +123,7 @@ class _Chain:
     """The maps of a function that are in the chain of a number."""
 
     function: MapFunction
-    number: int
+    number: int | None
     machine: CpuMachine
 
     @cached_property
@@ -110,24 +135,19 @@ class _Chain:
     def has_rows(self) -> bool:
         """Whether its maps run for some rows at a time."""
         marks = [item.marks for item in self.items]
-        return all(mark.sweep is None and not mark.at_sum and not mark.blocks for mark in marks)
+        return all(mark.rows and mark.sweep is None and not mark.blocks for mark in marks)
 
     def readers(self, name: str) -> tuple[str, ...]:
         """The tensors of the maps that read one."""
         found = (item for item in self.items if any(load.tensor == name for load in item.loads()))
         return tuple(tensor.name for item in found for tensor in item.tensors)
 
-    def own(self, *, is_short: bool = True) -> set[str]:
-        """The tensors that these maps alone use, in rows that are short if that `is_short`."""
+    def own(self) -> list[Map]:
+        """The maps whose tensors these maps alone use, in rows that are short."""
         others = (item for item in self.function.maps if item.marks.chain != self.number)
         used = {*self.function.results, *(load.tensor for item in others for load in item.loads())}
-        return {
-            tensor.name
-            for item in self.items
-            if not item.marks.steps and not item.marks.in_place
-            for tensor in item.tensors
-            if (not is_short or self.is_short(tensor)) and used.isdisjoint(each.name for each in item.tensors)
-        }
+        plain = (item for item in self.items if not item.marks.steps and not item.marks.in_place)
+        return [m for m in plain if all(self.is_short(t) and t.name not in used for t in m.tensors)]
 
     def read_in_rows(self, *, is_short: bool = True) -> list[str]:
         """Other tensors that the maps read in their rows alone, which are short if that `is_short`."""
@@ -152,21 +172,6 @@ class _Chain:
         """The chain of another function."""
         return _Chain(function, self.number, self.machine)
 
-    def with_copy(self, name: str) -> _Chain:
-        """The chain where it reads a copy of a tensor that has rows last."""
-        tensor, first = self.function.tensors()[name], self.items[0]
-        copy = replace(tensor, name=Names(set(self.function.tensors())).like(name))
-        indices = tuple(f"i{n}" for n in range(len(tensor.shape)))
-        load = Let(("%0",), Load(name, tuple(map(Affine.var, indices)), tensor.type))
-        marks = replace(first.marks, row=0, steps=False)
-        made = Map((copy,), indices, copy.shape, Block((load,), ("%0",)), marks=marks)
-        reading, maps = Renaming(tensors={name: copy.name}), list[Map]()
-        for item in self.function.maps:
-            maps += [made] if item is first else []
-            is_inside = item.marks.chain == self.number
-            maps.append(replace(item, body=reading.block(item.body)) if is_inside else item)
-        return self.having(_with_last(replace(self.function, maps=tuple(maps)), {copy.name}))
-
     def cost(self) -> float:
         """What a row costs."""
         return sum(map(self.cost_of, self.items))
@@ -181,33 +186,6 @@ class _Chain:
         return each * math.prod(extent.constant for extent in (*before, *after))
 
 
-def _with_last(function: MapFunction, tensors: Collection[str]) -> MapFunction:
-    """The function where the first index of some tensors comes last."""
-
-    def read(block: Block) -> Block:
-        return Block(tuple(map(of, block.lets)), block.gives)
-
-    def of(let: Let) -> Let:
-        value = with_blocks(let.value, [read(inner) for inner in blocks_of(let.value)])
-        if isinstance(value, Load) and value.tensor in tensors:
-            value = replace(value, at=_last(value.at))
-        return replace(let, value=value)
-
-    def one(item: Map) -> Map:
-        item = replace(item, body=read(item.body))
-        if item.tensors[0].name not in tensors:
-            return item
-        return replace(
-            item,
-            tensors=tuple(replace(tensor, shape=_last(tensor.shape)) for tensor in item.tensors),
-            indices=(*item.indices[1:], item.indices[0]),
-            extents=_last(item.extents),
-            marks=replace(item.marks, row=len(item.indices) - 1),
-        )
-
-    return replace(function, maps=tuple(map(one, function.maps)))
-
-
-def _last(forms: tuple[Affine, ...]) -> tuple[Affine, ...]:
-    """The first form comes last."""
-    return (*forms[1:], forms[0])
+def _with_last(function: MapFunction, item: Map) -> MapFunction:
+    """The function where the first index of what a map computes comes last."""
+    return turned(function, item, to_last(tuple(range(len(item.indices)))))
