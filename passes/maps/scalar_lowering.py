@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import SCALAR_FUNCTIONS
 from tadc.dialect.scalar_ops import PREDICATES
 from tadc.frontend.functions import complete
+from tadc.passes.maps.lower_body import BodyLowering
 
 _RELATIONS = {**PREDICATES, "unordered": 14}
-
-
-class Builder(Protocol):
-    """What expansions need of the lowering."""
-
-    context: ir.Context
-
-    def create(
-        self,
-        name: str,
-        results: Sequence[ir.Type],
-        operands: Sequence[ir.Value],
-        point: ir.InsertionPoint,
-        attributes: dict[str, ir.Attribute] | None = None,
-        regions: int = 0,
-    ) -> ir.Operation:
-        """Make an operation."""
-        ...
-
-    def constant(self, type: ir.Type, value: int | float, point: ir.InsertionPoint) -> ir.Value:
-        """Make a constant."""
-        ...
 
 
 class Scalars:
     """Arithmetic at a point, on values of one float type or vectors of one."""
 
-    def __init__(self, builder: Builder, point: ir.InsertionPoint, type: ir.Type) -> None:
+    def __init__(self, builder: BodyLowering, point: ir.InsertionPoint, type: ir.Type) -> None:
         self.builder, self.point, self.type = builder, point, type
 
     @property
@@ -71,47 +50,41 @@ class Scalars:
         return self.builder.create("arith.select", [self.type], [condition, x, y], self.point).results[0]
 
 
-def _sign(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
+def _sign(s: Scalars, x: ir.Value) -> ir.Value:
     """-1, 0, 1; NaN and signed zeros stay what they are."""
-    s = Scalars(b, point, x.type)
     unit = s.op("math.copysign", s.const(1.0), x)
     keep = s.logic("arith.ori", s.compare("=", x, s.const(0.0)), s.compare("unordered", x, x))
     return s.select(keep, x, unit)
 
 
-def _sigmoid(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
+def _sigmoid(s: Scalars, x: ir.Value) -> ir.Value:
     """1 / (1 + exp(-x)) without overflow: e = exp(-|x|), then 1 or e over 1 + e."""
-    s = Scalars(b, point, x.type)
     one = s.const(1.0)
     e = s.op("math.exp", s.op("arith.negf", s.op("math.absf", x)))
     above = s.select(s.compare("<", x, s.const(0.0)), e, one)
     return s.op("arith.divf", above, s.op("arith.addf", one, e))
 
 
-def _relu(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
+def _relu(s: Scalars, x: ir.Value) -> ir.Value:
     """0 below 0, else x, NaN included."""
-    s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     return s.select(s.compare("<=", x, zero), zero, x)
 
 
-def _safe(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
+def _safe(s: Scalars, x: ir.Value, y: ir.Value) -> ir.Value:
     """`x * y`; 0 where x is 0, whatever y is."""
-    s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     return s.select(s.compare("!=", x, zero), s.op("arith.mulf", x, y), zero)
 
 
-def _pinv(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
+def _pinv(s: Scalars, x: ir.Value) -> ir.Value:
     """`1 / x`; 0 where x is 0."""
-    s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     return s.select(s.compare("=", x, zero), zero, s.op("arith.divf", s.const(1.0), x))
 
 
-def _mod(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
+def _mod(s: Scalars, x: ir.Value, y: ir.Value) -> ir.Value:
     """The floored remainder, with the sign of y, as in Python."""
-    s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     rest = s.op("arith.remf", x, y)
     shifted = s.op("arith.addf", rest, y)
@@ -123,9 +96,8 @@ def _mod(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.V
 
 
 def _extremum(relation: str) -> Callable[..., ir.Value]:
-    def expand(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
+    def expand(s: Scalars, x: ir.Value, y: ir.Value) -> ir.Value:
         """NaN if either is, as in NumPy; `maximumf` has no lowering on older GPUs."""
-        s = Scalars(b, point, x.type)
         best = s.select(s.compare(relation, x, y), x, y)
         return s.select(s.compare("unordered", x, x), x, best)
 
@@ -145,9 +117,8 @@ EXPANSIONS: dict[str, Callable[..., ir.Value]] = {
 complete("what it expands to", EXPANSIONS, SCALAR_FUNCTIONS)
 
 
-def integer_power(b: Builder, point: ir.InsertionPoint, x: ir.Value, n: int) -> ir.Value:
+def integer_power(s: Scalars, x: ir.Value, n: int) -> ir.Value:
     """`x**n` by repeated squaring."""
-    s = Scalars(b, point, x.type)
     result: Any = None
     square, rest = x, abs(n)
     while rest:

@@ -19,6 +19,6 @@ Join = Callable[[Scalars, ir.Value, ir.Value], ir.Value]
 JOIN: dict[str, Join] = {
     "sum": lambda s, x, y: s.op("arith.addf", x, y),
     "prod": lambda s, x, y: s.op("arith.mulf", x, y),
-    "max": lambda s, x, y: EXPANSIONS["arith.maximumf"](s.builder, s.point, x, y),
-    "min": lambda s, x, y: EXPANSIONS["arith.minimumf"](s.builder, s.point, x, y),
+    "max": EXPANSIONS["arith.maximumf"],
+    "min": EXPANSIONS["arith.minimumf"],
 }

@@ -18,7 +18,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
-from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
+from tadc.passes.maps.scalar_lowering import EXPANSIONS, Scalars, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.squares import Squares, Steps, has_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at, copies_of
@@ -279,11 +279,12 @@ class Lockstep:
         """A function of values."""
         name = apply.function
         if name == "powi":
-            return integer_power(self.low, point, operands[0], apply.exponent)
+            return integer_power(Scalars(self.low, point, operands[0].type), operands[0], apply.exponent)
         if name in ("max", "min"):
             name = UPSTREAM[name]
         if name in EXPANSIONS:
-            return EXPANSIONS[name](self.low, point, *self.lanes.together(operands, point))
+            given = self.lanes.together(operands, point)
+            return EXPANSIONS[name](Scalars(self.low, point, given[0].type), *given)
         if name in PREDICATES or name.startswith("cmpf "):
             number = PREDICATES[name] if name in PREDICATES else int(name.split()[1])
             whole = ir.IntegerType.get_signless(64, self.low.context)
