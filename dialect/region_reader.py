@@ -7,11 +7,15 @@ from typing import Any
 from tadc.dialect import scalar_ops
 from tadc.dialect.index_reader import IndexReader, exponent_of, kind_of, maker
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
-from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
 from tadc.frontend.literals import literal
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Const, Term, Terms
+
+CONVERSIONS = ("arith.extf", "arith.truncf")
+
+#: Functions of scalars, by operations.
+_SCALAR = {*CONVERSIONS, scalar_ops.ONE_ROUNDING, "tad.apply", *scalar_ops.FUNCTION_OF}
 
 
 class RegionReader(IndexReader):
@@ -27,10 +31,6 @@ class RegionReader(IndexReader):
         #: Whether the region computes several tensors: one that only others of them read is a value, and
         #: rounded.
         self.is_fused = False
-
-    def region(self, block: Any) -> Term:
-        """What a region yields, first of all."""
-        return self.all_yielded(block)[0]
 
     def all_yielded(self, block: Any) -> list[Term]:
         """All that a region yields."""
@@ -48,80 +48,72 @@ class RegionReader(IndexReader):
 
     def scalar(self, operation: Any) -> None:
         """Read one operation of a region."""
-        name, place = operation.name, place_of(operation.location)
-        if name == "arith.cmpf" or self.makes_index(operation):
+        if operation.name == "arith.cmpf" or self.makes_index(operation):
             return  # read where it is used: by a select, by an integer power
-        result = operation.results[0]
-        if name in ("tad.map", "tad.scan"):
-            raise UnsupportedIR(f"'{name}' cannot stand inside another op", operation.location)
-        if name in ("tad.sum", "tad.reduce"):
-            made = self.reductions(operation, place)
-            self.values |= zip(operation.results, made, strict=True)
+        if operation.name in ("tad.sum", "tad.reduce"):
+            made = self.reductions(operation)
             if len(made) > 1:
                 self.together.append(frozenset(term.number for term in made))
-        elif name.startswith("tad."):
-            self.values[result] = self.indexed(operation, place)
-        elif name in ("arith.extf", "arith.truncf"):
-            self.values[result] = self.converted(operation)
-        elif name == "arith.constant":
-            self.values[result] = self.terms.const(
-                literal(operation.attributes["value"].value, str(result.type)), place
-            )
-        elif name == "arith.select":
-            self.values[result] = self.select(operation, place)
-        elif name == scalar_ops.INTEGER_POWER:
-            power = self.terms.const(exponent_of(operation))
-            self.values[result] = self.terms.apply("pow", [self.term(operation.operands[0]), power], place)
-        elif name == scalar_ops.ONE_ROUNDING:
-            x, y, z = (self.term(v) for v in operation.operands)
-            self.values[result] = self.terms.apply("add", [z, self.terms.apply("mul", [x, y], place)], place)
-        elif name in scalar_ops.FUNCTION_OF:
-            below = [self.term(v) for v in operation.operands]
-            if name == "math.powf" and isinstance(below[1], Const):
-                # `x**2.0` is a power, `x**2` a product.
-                below[1] = self.terms.const(float(below[1].value), place)
-            self.values[result] = self.terms.apply(scalar_ops.FUNCTION_OF[name], below, place)
-            _require_float(operation)
         else:
-            raise UnsupportedIR(f"'{name}' has no place in a tensor program", operation.location)
+            made = [self.made(operation, place_of(operation.location))]
+        self.values |= zip(operation.results, made, strict=True)
 
-    def converted(self, operation: Any) -> Term:
+    def made(self, operation: Any, place: Place | None) -> Term:
+        """Read an operation that gives a scalar."""
+        name, operands, terms = operation.name, list(operation.operands), self.terms
+        type = str(operation.results[0].type)
+        match name:
+            case "tad.read":
+                tensor, *indices = operands
+                if tensor not in self.names:
+                    raise UnsupportedIR("the tensor read is no argument and no 'tad.map'", operation.location)
+                return terms.read(self.names[tensor], self.at(operation, indices), type, place)
+            case "tad.value_of":
+                return terms.index(self.over(operation, operands)[0], place)
+            case "tad.guard":
+                rows = self.conditions(operation)
+                then, otherwise = (self.all_yielded(region.blocks[0])[0] for region in operation.regions)
+                return terms.guard(rows, then, otherwise, place)
+            case "arith.constant":
+                return terms.const(literal(operation.attributes["value"].value, type), place)
+            case "arith.select":
+                return self.select(operation, place)
+            case scalar_ops.INTEGER_POWER:
+                return terms.apply(
+                    "pow", [self.term(operands[0]), terms.const(exponent_of(operation))], place
+                )
+            case _ if name in MAPS:
+                raise UnsupportedIR(f"'{name}' cannot stand inside another op", operation.location)
+            case _ if name not in _SCALAR:
+                raise UnsupportedIR(f"'{name}' has no place in a tensor program", operation.location)
+        below = list(map(self.term, operands))
+        if type not in ("f32", "f64"):
+            what = f"'{name}' of type {type}: only f32 and f64 are read"
+            raise UnsupportedIR(what, operation.location)
+        if name in CONVERSIONS:
+            self.check_rounding(operation)
+            return below[0]
+        if name == scalar_ops.ONE_ROUNDING:
+            return terms.apply("add", [below[2], terms.apply("mul", below[:2], place)], place)
+        if name == "math.powf" and isinstance(below[1], Const):
+            # `x**2.0` is a power, `x**2` a product.
+            below[1] = terms.const(float(below[1].value), place)
+        applied = name == "tad.apply"
+        function = operation.attributes["fn"].value if applied else scalar_ops.FUNCTION_OF[name]
+        return terms.apply(function, below, place)
+
+    def check_rounding(self, operation: Any) -> None:
         """Conversions are implied by types: up anywhere, down only where a tensor is stored, or was."""
-        _require_float(operation)
         if operation.name == "arith.truncf" and not self.is_fused:
             for use in operation.results[0].uses:
                 user = use.owner.operation
                 if user.name != "tad.yield" or user.parent.name not in MAPS:
-                    raise UnsupportedIR(
-                        "a value is rounded to f32 only where it is stored", operation.location
-                    )
-        return self.term(operation.operands[0])
+                    what = "a value is rounded to f32 only where it is stored"
+                    raise UnsupportedIR(what, operation.location)
 
-    def indexed(self, operation: Any, place: Place | None) -> Term:
-        """Read an operation of ours that gives a scalar."""
-        match operation.name:
-            case "tad.read":
-                tensor = operation.operands[0]
-                if tensor not in self.names:
-                    raise UnsupportedIR("the tensor read is no argument and no 'tad.map'", operation.location)
-                forms = self.at(operation, list(operation.operands)[1:])
-                kind = str(operation.results[0].type)
-                return self.terms.read(self.names[tensor], forms, kind, place)
-            case "tad.value_of":
-                return self.terms.index(self.over(operation, operation.operands)[0], place)
-            case "tad.apply":
-                below = [self.term(v) for v in operation.operands]
-                return self.terms.apply(ir.StringAttr(operation.attributes["fn"]).value, below, place)
-            case "tad.guard":
-                rows = self.conditions(operation)
-                then, otherwise = (self.region(r.blocks[0]) for r in operation.regions)
-                return self.terms.guard(rows, then, otherwise, place)
-            case _:
-                raise UnsupportedIR(f"'{operation.name}' cannot stand here", operation.location)
-
-    def reductions(self, operation: Any, place: Place | None) -> list[Term]:
+    def reductions(self, operation: Any) -> list[Term]:
         """Read sums over one domain, or another reduction."""
-        block = operation.regions[0].blocks[0]
+        block, place = operation.regions[0].blocks[0], place_of(operation.location)
         binders = [self.terms.fresh("s") for _ in block.arguments]
         rows, kind = self.domain(operation, binders), kind_of(operation)
         hints = [name_of(a.location) for a in block.arguments]
@@ -139,15 +131,3 @@ class RegionReader(IndexReader):
         lhs, rhs = (self.term(v) for v in compare.operands)
         then, otherwise = (self.term(v) for v in list(operation.operands)[1:])
         return self.terms.select(scalar_ops.RELATION_OF[predicate], lhs, rhs, then, otherwise, place)
-
-
-def _is_float(operation: Any) -> bool:
-    return str(operation.results[0].type) in ("f32", "f64")
-
-
-def _require_float(operation: Any) -> None:
-    if not _is_float(operation):
-        kind = operation.results[0].type
-        raise UnsupportedIR(
-            f"'{operation.name}' of type {kind}: only f32 and f64 are read", operation.location
-        )
