@@ -208,31 +208,29 @@ _OPTION = re.compile(r"\s*([A-Za-z0-9_-]+)=(\S*)")
 
 def make_pass(name: str, options: str, position: int, text: str) -> Pass:
     """Build a registered pass from its options `key=value key=value`."""
+
+    def wrong(message: str, help: str = "") -> PipelineError:
+        return PipelineError(text, position, f"`{name}`{message}", help, len(name))
+
     cls = REGISTRY[name]
     hints = typing.get_type_hints(cls)
-    known = {spec.name.replace("_", "-"): spec.name for spec in dataclasses.fields(cls)}
-    checks = {spec.name: spec.metadata.get("check") for spec in dataclasses.fields(cls)}
+    known = {spec.name.replace("_", "-"): spec for spec in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     at = 0
     while options[at:].strip():
         match = _OPTION.match(options, at)
         if match is None:
-            raise PipelineError(
-                text, position, f"`{name}`: cannot read the options `{options[at:]}`", length=len(name)
-            )
+            raise wrong(f": cannot read the options `{options[at:]}`")
         key, value = match.groups()
         if key not in known:
-            has = ", ".join(known) or "none"
-            raise PipelineError(
-                text, position, f"`{name}` has no option `{key}`", f"its options: {has}", len(name)
-            )
+            raise wrong(f" has no option `{key}`", f"its options: {', '.join(known) or 'none'}")
+        spec = known[key]
         try:
-            values[known[key]] = _parse_value(hints[known[key]], value)
-            if check := checks[known[key]]:
+            values[spec.name] = _parse_value(hints[spec.name], value)
+            if check := spec.metadata.get("check"):
                 check(value)
         except ValueError as problem:
-            message = f"`{name}`, option `{key}`: {problem}"
-            raise PipelineError(text, position, message, length=len(name)) from None
+            raise wrong(f", option `{key}`: {problem}") from None
         at = match.end()
     return cls(**values)
 
