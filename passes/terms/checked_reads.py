@@ -9,12 +9,12 @@ elsewhere is proven here, before anything is lowered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tadc.frontend.extents import Extent, Shape
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, Where, index_forms, operands
+from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, Terms, Where, index_forms, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied, is_empty
@@ -54,124 +54,89 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
 
 def out_of_range_in(program: Program, shapes: dict[str, Shape], definition: Definition) -> list[OutOfRange]:
     """The reads that are not in range of one definition that could join a program."""
-    walk = _Walk(program, shapes, definition)
-    walk.visit(definition.body, program.facts(definition))
-    return walk.found
+    found, spoken = list[OutOfRange](), dict[str, str]()
+    for access, sides, facts in _accesses(program, shapes, definition, spoken):
+        failing = (_failure(side, facts, program.excluded) for side in sides)
+        point = next((point for point in failing if point is not None), None)
+        if point is None:
+            continue
+        names = {name: re.sub(r"\?\w+", lambda n: spoken.get(n[0], n[0]), name) for name in sorted(point)}
+        at = ", ".join(f"{name} = {point[old]}" for old, name in names.items())
+        unknown = [*access.form.variables, *map(str, access.form.lookups())]
+        value = access.form.evaluate({**dict.fromkeys(unknown, 0), **point})
+        found.append(OutOfRange(access.tensor, access.place, access.dimension, access.size, value, at))
+    return found
 
 
 def all_proven(program: Program, shapes: dict[str, Shape], definition: Definition) -> bool:
-    """Whether each read of a definition that could join a program is proven to be in range."""
-    walk = _Proof(program, shapes, definition)
-    walk.visit(definition.body, program.facts(definition))
-    return walk.holds
+    """Whether each read of a definition that could join a program is proven to be in range.
+
+    There is no search for points: what is not proven does not hold.
+    """
+    accesses = (found for found in _accesses(program, shapes, definition) if found[0].dimension is not None)
+    return all(implied(side, facts) for _, sides, facts in accesses for side in sides)
 
 
 def own_reads(program: Program, definition: Definition) -> list[tuple[Read, Domain]]:
     """The reads of a recurrence of itself, each with what holds where it is evaluated."""
-    walk = _OwnReads(program, program.shapes(), definition)
-    walk.visit(definition.body, program.facts(definition))
-    return walk.reads
+    nodes = evaluated(program.terms, definition.body, program.facts(definition))
+    return [(t, facts) for t, _, facts in nodes if isinstance(t, Read) and t.tensor == definition.name]
 
 
-@dataclass
-class _Walk:
-    program: Program
-    shapes: dict[str, Shape]
-    definition: Definition
-    found: list[OutOfRange] = field(default_factory=list[OutOfRange])
-    seen: set[tuple[int, Domain]] = field(default_factory=set[tuple[int, Domain]])
-    spoken: dict[str, str] = field(default_factory=dict[str, str])
+def evaluated(
+    terms: Terms, root: Term, facts: Domain, spoken: dict[str, str] | None = None
+) -> Iterator[tuple[Term, Domain, Domain]]:
+    """Every node, with the rows that it has itself and what holds where it is evaluated; reductions are
+    opened, and `spoken` gets what people call their indices."""
+    stack, seen = [(root, facts)], set[tuple[int, Domain]]()
+    while stack:
+        term, known = stack.pop()
+        if (term.number, known) in seen:
+            continue
+        seen.add((term.number, known))
+        match term:
+            case Reduce():
+                binders, rows, body = terms.open(term)
+                if spoken is not None:
+                    spoken |= {b: h or b for b, h in zip(binders, term.hints, strict=True)}
+                stack.append((body, known + rows))
+            case Guard(conditions=rows):
+                stack += [(term.otherwise, case) for case in reversed(outside(rows, known))]
+                stack.append((term.then, known + rows))
+            case _:
+                rows = ()
+                stack += [(below, known) for below in operands(term)]
+        yield term, rows, known
 
-    def visit(self, root: Term, facts: Domain) -> None:
-        stack = [root]
-        while stack:
-            term = stack.pop()
-            if (term.number, facts) in self.seen:
-                continue
-            self.seen.add((term.number, facts))
-            if not isinstance(term, Reduce):
-                self.lookups(term, index_forms(term), facts, getattr(term, "conditions", ()))
-            match term:
-                case Read():
-                    self.read(term, facts)
-                case Reduce():
-                    binders, rows, body = self.program.terms.open(term)
-                    self.spoken |= {b: h or b for b, h in zip(binders, term.hints, strict=True)}
-                    self.lookups(term, [row.form for row in rows], facts, rows)
-                    self.visit(body, facts + rows)
-                case Guard():
-                    self.visit(term.then, facts + term.conditions)
-                    for case in outside(term.conditions, facts):
-                        self.visit(term.otherwise, case)
-                case _:
-                    stack += operands(term)
 
-    def read(self, read: Read, facts: Domain) -> None:
-        self.element(read.tensor, read.indices, read.span, facts)
-        order = self.definition.order
-        if order is not None and read.tensor == self.definition.name:
-            there = dict(zip(self.definition.indices, read.indices, strict=True))
-            back = order - order.substitute(there)
-            self.fails(Access(read.tensor, read.span, None, 0, back), back - 1, facts)
+def _accesses(
+    program: Program, shapes: dict[str, Shape], definition: Definition, spoken: dict[str, str] | None = None
+) -> Iterator[tuple[Access, tuple[Affine, ...], Domain]]:
+    """What is read, the forms that are not to be less than 0 there, and what holds where it is read."""
 
-    def lookups(self, term: Term, forms: Iterable[Affine], facts: Domain, rows: Domain) -> None:
-        """Elements of index arrays in forms; in those of rows, where the rows without the element hold."""
+    def element(
+        tensor: str, at: Sequence[Affine], place: Where | None, facts: Domain
+    ) -> Iterator[tuple[Access, tuple[Affine, ...], Domain]]:
+        for dimension, (form, size) in enumerate(zip(at, shapes[tensor], strict=True)):
+            yield Access(tensor, place, dimension, size, form), (form, size - 1 - form), facts
+
+    order = definition.order
+    for term, rows, facts in evaluated(program.terms, definition.body, program.facts(definition), spoken):
+        forms = [row.form for row in rows] or index_forms(term)
         for lookup in dict.fromkeys(lookup for form in forms for lookup in form.lookups()):
+            # Those in rows, where the rows without the element hold.
             others = tuple(row for row in rows if lookup not in row.form.lookups())
-            self.element(lookup.array, lookup.at, term.span, facts + others)
-
-    def element(self, tensor: str, at: Sequence[Affine], place: Where | None, facts: Domain) -> None:
-        for dimension, (form, size) in enumerate(zip(at, self.shapes[tensor], strict=True)):
-            access = Access(tensor, place, dimension, size, form)
-            for side in (form, size - 1 - form):
-                if self.fails(access, side, facts):
-                    break
-
-    def fails(self, access: Access, side: Affine, facts: Domain) -> bool:
-        """Whether there is a point where `side` is less than 0; it is noted, with the form's value there."""
-        if implied(side, facts):
-            return False
-        point = violation((*facts, Constraint(-side - 1)), self.program.excluded)
-        if point is None:
-            return False
-        at = ", ".join(f"{self.said(name)} = {value}" for name, value in sorted(point.items()))
-        form = access.form
-        unknown = [*form.variables, *map(str, form.lookups())]
-        value = form.evaluate({**dict.fromkeys(unknown, 0), **point})
-        self.found.append(OutOfRange(access.tensor, access.place, access.dimension, access.size, value, at))
-        return True
-
-    def said(self, name: str) -> str:
-        """The name of an index or of a lookup, for people."""
-        return re.sub(r"\?\w+", lambda found: self.spoken.get(found[0], found[0]), name)
+            yield from element(lookup.array, lookup.at, term.span, facts + others)
+        if isinstance(term, Read):
+            yield from element(term.tensor, term.indices, term.span, facts)
+            if order is not None and term.tensor == definition.name:
+                back = order - order.substitute(dict(zip(definition.indices, term.indices, strict=True)))
+                yield Access(term.tensor, term.span, None, 0, back), (back - 1,), facts
 
 
-@dataclass
-class _Proof(_Walk):
-    """Whether reads are in range, without a search for points: what is not proven does not hold."""
-
-    holds: bool = True
-
-    def read(self, read: Read, facts: Domain) -> None:
-        self.element(read.tensor, read.indices, read.span, facts)
-
-    def element(self, tensor: str, at: Sequence[Affine], place: Where | None, facts: Domain) -> None:
-        for form, size in zip(at, self.shapes[tensor], strict=True):
-            self.holds = self.holds and implied(form, facts) and implied(size - 1 - form, facts)
-
-
-@dataclass
-class _OwnReads(_Walk):
-    """The reads of a recurrence of itself, wherever they are."""
-
-    reads: list[tuple[Read, Domain]] = field(default_factory=list[tuple[Read, Domain]])
-
-    def lookups(self, term: Term, forms: Iterable[Affine], facts: Domain, rows: Domain) -> None:
-        pass
-
-    def read(self, read: Read, facts: Domain) -> None:
-        if read.tensor == self.definition.name:
-            self.reads.append((read, facts))
+def _failure(side: Affine, facts: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None:
+    """A point where a form is less than 0; None if there is none."""
+    return None if implied(side, facts) else violation((*facts, Constraint(-side - 1)), excluded)
 
 
 def violation(rows: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None:
