@@ -255,8 +255,8 @@ LIMITS = {
     "passes/nest": 9_341,
     "passes/rewrites": 6_910,
     "passes/schedule": 4_552,
-    "passes/supports": 2_118,
-    "passes/terms": 4_160,
+    "passes/supports": 2_116,
+    "passes/terms": 4_043,
     "backend": 16_070,
     "tadc": 28_480,
 }

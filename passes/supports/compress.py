@@ -23,8 +23,7 @@ from tadc.passes.supports.pattern import pattern_program
 from tadc.passes.supports.sets import Supports
 from tadc.passes.supports.support_boxes import Box, Sizes, boxes_around, full_box
 from tadc.passes.terms.algebra import Algebra, chooses_zero
-from tadc.passes.terms.collect import addends
-from tadc.passes.terms.guarded_addends import added
+from tadc.passes.terms.collect import added, addends
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
 

@@ -21,6 +21,9 @@ from tadc.lattice.polyhedron import implied, irredundant
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import COMPARED
 
+Signed = tuple[bool, Term]
+"""What is added, or with True taken away."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -31,9 +34,9 @@ class Part:
     term: Term
 
 
-def addends(term: Term) -> list[tuple[bool, Term]]:
+def addends(term: Term) -> list[Signed]:
     """What a chain of additions adds up, in order, each with whether it is taken away."""
-    found: list[tuple[bool, Term]] = []
+    found: list[Signed] = []
     stack = [(False, term)]
     while stack:
         negative, node = stack.pop()
@@ -45,12 +48,21 @@ def addends(term: Term) -> list[tuple[bool, Term]]:
     return found
 
 
+def added(algebra: Algebra, parts: Iterable[Signed], start: Term | None = None) -> Term:
+    """The sum of parts and what it starts with."""
+
+    def step(total: Term, part: Signed) -> Term:
+        return algebra.sub(total, part[1]) if part[0] else algebra.add(total, part[1])
+
+    return reduce(step, parts, algebra.zero if start is None else start)
+
+
 def has_delta(term: Term) -> bool:
     """Whether a term is a sum with an equality in its domain, as reverse mode gathers with."""
     return isinstance(term, Reduce) and term.kind == "sum" and any(row.equality for row in term.domain)
 
 
-def collected(terms: Terms, addends: Iterable[tuple[bool, Term]]) -> Term:
+def collected(terms: Terms, addends: Iterable[Signed]) -> Term:
     """The total of what is added and taken away."""
     algebra = Algebra(terms)
     parts: list[Part] = []
@@ -124,20 +136,13 @@ def _sequence(algebra: Algebra, parts: Sequence[Part]) -> Term:
         inside = _sums(algebra, group)
         conditions = group[0].conditions
         if conditions:
-            total = algebra.add(total, algebra.guard(conditions, _added(algebra, inside), algebra.zero))
+            total = algebra.add(total, algebra.guard(conditions, added(algebra, inside), algebra.zero))
         else:
-            total = _added(algebra, inside, total)
+            total = added(algebra, inside, total)
     return total
 
 
-def _added(algebra: Algebra, parts: Iterable[tuple[bool, Term]], start: Term | None = None) -> Term:
-    def step(total: Term, part: tuple[bool, Term]) -> Term:
-        return algebra.sub(total, part[1]) if part[0] else algebra.add(total, part[1])
-
-    return reduce(step, parts, algebra.zero if start is None else start)
-
-
-def _sums(algebra: Algebra, parts: Sequence[Part]) -> list[tuple[bool, Term]]:
+def _sums(algebra: Algebra, parts: Sequence[Part]) -> list[Signed]:
     """The parts, sums over equal domains as one, and sums of one term over sets that make up another."""
     parts = _over_unions(algebra, parts)
     groups: dict[object, list[Part]] = {}
@@ -242,9 +247,9 @@ def _merged(algebra: Algebra, group: Sequence[Part]) -> Term:
     first = group[0].term
     assert isinstance(first, Reduce)
     binders, domain, _ = terms.open(first)
-    bodies: list[tuple[bool, Term]] = []
+    bodies: list[Signed] = []
     for part in group:
         assert isinstance(part.term, Reduce)
         mapping = {old: Affine.var(new) for old, new in zip(part.term.binders, binders, strict=True)}
         bodies.append((part.negative, terms.substitute(part.term.body, mapping)))
-    return algebra.sum(binders, domain, _added(algebra, bodies), first.hints, first.span)
+    return algebra.sum(binders, domain, added(algebra, bodies), first.hints, first.span)

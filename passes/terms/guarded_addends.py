@@ -7,36 +7,19 @@
     is  if A then 0 else (a + b)
 (if A then a else 0) + (if A then 0 else b)
     is  if A then a else b
-(if A then a else 0) + (if B then b else (if C then 0 else c))
-    is  if A then a else (if B then b else (if C then 0 else c))   where A implies C, and never B holds
-if A then (a + (if B then 0 else b)) else 0
-    is  (if A then a else 0) + (if B then 0 else b)   where B holds wherever A does not
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 
 from tadc.frontend.terms import Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.collect import addends
+from tadc.passes.terms.collect import Part, Signed, added, addends
 from tadc.passes.terms.costs import COMPARED
-
-Signed = tuple[bool, Term]
-"""What is added, or with True taken away."""
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What is added, or taken away, where the rows hold."""
-
-    rows: Domain
-    negative: bool
-    term: Term
 
 
 def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
@@ -47,52 +30,40 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
         if then is term.then and otherwise is term.otherwise:
             return term
         return algebra.guard(term.conditions, then, otherwise, term.span)
-    parts = [inner for part in addends(term) for inner in _outside(algebra, part, facts)]
+    parts = addends(term)
     if sum(isinstance(part, Guard) for _, part in parts) < 2 or not any(_is_partial(p) for _, p in parts):
         return term
     plain: list[Signed] = []
-    guards: list[_Part] = []
+    guards: list[Part] = []
     for negative, part in merged_elses(algebra, parts):
         if isinstance(part, Guard) and is_const(part.otherwise, 0):
-            guards.append(_Part(part.conditions, negative, part.then))
+            guards.append(Part(part.conditions, negative, part.then))
         else:
             plain.append((negative, part))
     plain, guards = _chosen(algebra, plain, _merged(algebra, guards), facts)
-    if len(guards) <= COMPARED:
-        plain, guards = _elsewhere(algebra, plain, guards, facts)
-    else:
-        plain += [(g.negative, algebra.guard(g.rows, g.term, algebra.zero)) for g in guards]
+    if len(guards) > COMPARED:
+        plain += [_signed(algebra, part) for part in guards]
         guards = []
     return added(algebra, plain, _total(algebra, guards, facts))
 
 
-def _merged(algebra: Algebra, guards: Sequence[_Part]) -> list[_Part]:
+def _signed(algebra: Algebra, part: Part) -> Signed:
+    return part.negative, algebra.guard(part.conditions, part.term, algebra.zero)
+
+
+def _merged(algebra: Algebra, guards: Sequence[Part]) -> list[Part]:
     """A total in which what is added under the same rows stands together."""
-    groups: dict[Domain, list[_Part]] = {}
+    groups: dict[Domain, list[Part]] = {}
     for part in guards:
-        groups.setdefault(_canonical(part.rows), []).append(part)
-    found: list[_Part] = []
+        groups.setdefault(_canonical(part.conditions), []).append(part)
+    found: list[Part] = []
     for same in groups.values():
         first = same[0]
         if len(same) > 1:
             parts = [(part.negative, part.term) for part in same]
-            first = _Part(first.rows, False, added(algebra, parts, algebra.zero))
+            first = Part(first.conditions, False, added(algebra, parts, algebra.zero))
         found.append(first)
     return found
-
-
-def _outside(algebra: Algebra, signed: Signed, facts: Domain) -> list[Signed]:
-    """A part, what is in its guard and needs none taken out."""
-    negative, part = signed
-    if not isinstance(part, Guard) or not is_const(part.otherwise, 0):
-        return [signed]
-    inside = addends(part.then)
-    free = [s for s in inside if is_idle(part.conditions, s[1], part.otherwise, facts)]
-    if not free:
-        return [signed]
-    rest = added(algebra, [s for s in inside if s not in free], algebra.zero)
-    kept = [] if is_const(rest, 0) else [(negative, algebra.guard(part.conditions, rest, algebra.zero))]
-    return [*kept, *((negative != sign, term) for sign, term in free)]
 
 
 def is_idle(rows: Domain, then: Term, otherwise: Term, facts: Domain) -> bool:
@@ -136,15 +107,6 @@ def merged_elses(algebra: Algebra, parts: Sequence[Signed]) -> list[Signed]:
     return found
 
 
-def added(algebra: Algebra, parts: Sequence[Signed], start: Term) -> Term:
-    """The sum of parts and what it starts with."""
-
-    def step(total: Term, part: Signed) -> Term:
-        return algebra.sub(total, part[1]) if part[0] else algebra.add(total, part[1])
-
-    return reduce(step, parts, start)
-
-
 def _left_out(term: Term) -> tuple[list[Domain], Term]:
     """Conditions under each of which a term is 0, and the term elsewhere."""
     found: list[Domain] = []
@@ -164,65 +126,36 @@ def _canonical(rows: Domain) -> Domain:
 
 
 def _chosen(
-    algebra: Algebra, plain: Sequence[Signed], guards: Sequence[_Part], facts: Domain
-) -> tuple[list[Signed], list[_Part]]:
+    algebra: Algebra, plain: Sequence[Signed], guards: Sequence[Part], facts: Domain
+) -> tuple[list[Signed], list[Part]]:
     """Guards joined with a part that is left out where they hold."""
     rest, made = list(guards), list[Signed]()
     for negative, part in plain:
         left_out, body = _left_out(part)
-        taken: list[_Part] = []
+        taken: list[Part] = []
         for rows in left_out:
-            same = [g for g in rest if _canonical(g.rows) == _canonical(rows)]
-            apart = all(is_empty((*facts, *rows, *other.rows)) for other in taken)
+            same = [g for g in rest if _canonical(g.conditions) == _canonical(rows)]
+            apart = all(is_empty((*facts, *rows, *other.conditions)) for other in taken)
             if len(same) == 1 and apart and rows:
                 rest.remove(same[0])
                 taken.append(same[0])
         if taken and negative:
             negative, body = False, algebra.neg(body)
-        chosen = {_canonical(g.rows) for g in taken}
+        chosen = {_canonical(g.conditions) for g in taken}
         for rows in left_out:
             if _canonical(rows) not in chosen:
                 body = algebra.guard(rows, algebra.zero, body)
         for g in taken:
-            body = algebra.guard(g.rows, algebra.neg(g.term) if g.negative else g.term, body)
+            body = algebra.guard(g.conditions, algebra.neg(g.term) if g.negative else g.term, body)
         made.append((negative, body))
     return made, rest
 
 
-def _elsewhere(
-    algebra: Algebra, plain: Sequence[Signed], guards: Sequence[_Part], facts: Domain
-) -> tuple[list[Signed], list[_Part]]:
-    """Guards joined with a part that is 0 wherever they hold."""
-    made, rest = list(plain), list[_Part]()
-    for g in guards:
-        known = (*facts, *g.rows)
-        place = next((n for n, (_, part) in enumerate(made) if _is_zero(part, known)), None)
-        if place is None:
-            rest.append(g)
-            continue
-        negative, part = made[place]
-        term = g.term if g.negative == negative else algebra.neg(g.term)
-        made[place] = negative, algebra.guard(g.rows, term, part)
-    return made, rest
-
-
-def _is_zero(term: Term, known: Domain) -> bool:
-    """Whether the guards of a term choose 0 where the rows hold."""
-    while isinstance(term, Guard):
-        if all(implied(form, known) for row in term.conditions for form in row.inequalities):
-            term = term.then
-        elif is_empty((*known, *term.conditions)):
-            term = term.otherwise
-        else:
-            return False
-    return is_const(term, 0)
-
-
-def _total(algebra: Algebra, parts: Sequence[_Part], facts: Domain) -> Term:
+def _total(algebra: Algebra, parts: Sequence[Part], facts: Domain) -> Term:
     """The sum of the parts."""
     if not parts:
         return algebra.zero
-    below = [[_implies(one.rows, other.rows, facts) for other in parts] for one in parts]
+    below = [[_implies(one.conditions, other.conditions, facts) for other in parts] for one in parts]
     within: dict[int, int] = {}
     for n in range(len(parts)):
         # Of those that imply each other the first holds the others.
@@ -234,12 +167,12 @@ def _total(algebra: Algebra, parts: Sequence[_Part], facts: Domain) -> Term:
     for n, part in enumerate(parts):
         if n in within:
             continue
-        known = (*facts, *part.rows)
+        known = (*facts, *part.conditions)
         inside = [_without(p, known) for m, p in enumerate(parts) if _root(m, within) == n and m != n]
-        own = [(p.negative, p.term) for p in inside if not p.rows]
+        own = [(p.negative, p.term) for p in inside if not p.conditions]
         body = added(algebra, own, algebra.neg(part.term) if part.negative else part.term)
-        rest = [(p.negative, algebra.guard(p.rows, p.term, algebra.zero)) for p in inside if p.rows]
-        made.append((part.rows, regrouped(algebra, added(algebra, rest, body), known)))
+        rest = [_signed(algebra, p) for p in inside if p.conditions]
+        made.append((part.conditions, regrouped(algebra, added(algebra, rest, body), known)))
     return _side_by_side(algebra, made, facts)
 
 
@@ -273,7 +206,7 @@ def _implies(rows: Domain, others: Domain, facts: Domain) -> bool:
     return all(implied(form, known) for row in others for form in row.inequalities)
 
 
-def _without(part: _Part, known: Domain) -> _Part:
+def _without(part: Part, known: Domain) -> Part:
     """The part with the conditions that are not known."""
-    rows = (row for row in part.rows if not all(implied(form, known) for form in row.inequalities))
-    return replace(part, rows=tuple(rows))
+    rows = (row for row in part.conditions if not all(implied(form, known) for form in row.inequalities))
+    return replace(part, conditions=tuple(rows))

@@ -19,7 +19,6 @@ from tadc.frontend.terms import (
     Terms,
     bottom_up,
     operands,
-    reachable,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, negation, quotient, tightened
@@ -27,7 +26,6 @@ from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.alike import RewrittenOnce
 from tadc.passes.terms.collect import with_guard
-from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.value_ranges import ValueRanges, read_under
 
@@ -181,24 +179,7 @@ class Simplifier:
         if is_idle(tuple(rows), then, term.otherwise, facts):
             return then
         otherwise = self.visit(term.otherwise, facts + negation(rows, facts))
-        if self.is_same_there(rows, then, otherwise, facts):
-            return otherwise
         return self.algebra.guard(rows, then, otherwise)
-
-    def is_same_there(self, rows: Sequence[Constraint], then: Term, otherwise: Term, facts: Domain) -> bool:
-        """Whether branches of a guard are one where its equalities hold, as x[0] and x[i] at i = 0."""
-        if not all(row.equality for row in rows) or isinstance(then, Const) or isinstance(otherwise, Const):
-            return False
-        cases = (node for node in reachable([then, otherwise]) if isinstance(node, Guard))
-        if any(n >= COMPARED for n, _ in enumerate(cases)):
-            return False
-        known = facts + tuple(rows)
-        for row in rows:
-            name = next((n for n in sorted(otherwise.free) if abs(row.form.coefficient(n)) == 1), None)
-            if name is not None:
-                found = Affine.var(name) - row.form * row.form.coefficient(name)
-                then, otherwise = (self.terms.substitute(t, {name: found}) for t in (then, otherwise))
-        return self.visit(then, known) is self.visit(otherwise, known)
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """The reduction over the rows that matter, which are the same points; a literal over none."""
