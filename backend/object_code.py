@@ -36,6 +36,10 @@ HUGE = 64_000
 #: have been taken apart before.
 MOST_LEVEL = 2
 
+#: Passes for functions of little work, and for what is left of others once their loops are vectors.
+_SIMPLIFYING = """always_inliner global_dead_code_eliminate simplify_cfg instruction_combine reassociate
+    loop_rotate simplify_cfg"""
+
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 
 
@@ -131,20 +135,17 @@ class _Optimiser:
         return self._inline(undefer(str(self._run(deferred, min(self.level, MOST_LEVEL))), self.find))
 
     def _inline(self, text: str) -> Any:
-        """Inline what is left in optimised text; functions are simplified once more, by themselves."""
-        module, builder = self._parsed(text), _builder(self.machine, 1, vectorise=False, unroll=False)
-        passes = binding().create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_global_dead_code_eliminate_pass()
-        run_passes(passes, builder, [module])
-        bodies = (function for function in module.functions if not function.is_declaration)
-        run_passes(builder.getFunctionPassManager(), builder, bodies)
+        """Inline what is left in a text, and simplify: what is invariant stands outside of loops before, and
+        all passes of -O1 take four times as long."""
+        module, passes = self._parsed(text), binding().create_new_module_pass_manager()
+        for name in _SIMPLIFYING.split():
+            getattr(passes, f"add_{name}_pass")()
+        run_passes(passes, _builder(self.machine, 1, unroll=False), [module])
         return module
 
     def _run(self, text: str, level: int) -> Any:
-        module, vectorise = self._parsed(text), self.level >= 2
-        unroll = vectorise and size_of_loops(text) + self.beside <= LARGE
-        run_pipeline(module, self.machine, level, vectorise=vectorise, unroll=unroll)
+        module = self._parsed(text)
+        run_pipeline(module, self.machine, level, unroll=size_of_loops(text) + self.beside <= LARGE)
         return module
 
     def _parsed(self, text: str) -> Any:
@@ -156,22 +157,19 @@ class _Optimiser:
         return module
 
 
-def run_pipeline(
-    module: Any, machine: Any, level: int, *, vectorise: bool = True, unroll: bool = True
-) -> None:
+def run_pipeline(module: Any, machine: Any, level: int, *, unroll: bool = True) -> None:
     """Run LLVM's default pipeline for -O`level` on a parsed module; loops become vectors, or are unrolled."""
-    builder = _builder(machine, level, vectorise=vectorise, unroll=unroll)
+    builder = _builder(machine, level, unroll=unroll)
     run_passes(builder.getModulePassManager(), builder, [module])
 
 
-def _builder(machine: Any, level: int, *, vectorise: bool, unroll: bool) -> Any:
+def _builder(machine: Any, level: int, *, unroll: bool) -> Any:
     """What makes LLVM's pipelines for -O`level`."""
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = vectorise
+    options.loop_vectorization = options.loop_interleaving = level >= 2
     # Loops bring their vectors; packing what stands side by side besides gains nothing measurable here, and
     # has taken seconds over a function of 200 lines.
     options.slp_vectorization = False
-    options.loop_interleaving = vectorise
-    options.loop_unrolling = unroll
+    options.loop_unrolling = unroll and level >= 2
     return llvm.create_pass_builder(machine, options)

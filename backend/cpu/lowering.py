@@ -9,8 +9,8 @@ from tadc.dialect.mlir import ir
 #: As in `tadc/compiler/stages.py`, from the bottom up.
 _CANONICALIZE = "canonicalize{top-down=0}"
 
-#: Before scalar functions become calls, which upstream passes cannot merge.
-CLEAN_UP = f"builtin.module({_CANONICALIZE},cse,lower-affine,{_CANONICALIZE},cse)"
+#: Before scalar functions become calls, which upstream passes cannot merge or move.
+CLEAN_UP = f"builtin.module({_CANONICALIZE},cse,lower-affine,{_CANONICALIZE},cse,loop-invariant-code-motion)"
 
 #: What runs after `math_calls`.
 PIPELINE = (

@@ -66,7 +66,7 @@ def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool, fast_math: bo
         if needs and library is not None:
             _link(module, library, needs, fast_math)
         with step("optimise"):
-            run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
+            run_pipeline(module, machine, level)
             if fast_math:
                 module = binding().parse_assembly(with_approximate_divisions(str(module)))
         with step("emit"):

@@ -39,7 +39,7 @@ def _made(text: str, architecture: str, level: int, emit: Callable[[Any, Any], T
             module.triple = TRIPLE
             module.data_layout = str(machine.target_data)
             with step("optimise"):
-                run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
+                run_pipeline(module, machine, level)
             with step("emit"):
                 return emit(machine, module)
 
