@@ -103,7 +103,7 @@ def _whole_panels(found: Any) -> Any:
 def _met_alone(found: Any) -> Any:
     """Loops of reductions in one part, but those that meet an equality."""
     return lambda *given, **named: (
-        step for step in found(*given, **named) if not isinstance(step, Peel) or step.rows
+        (step, fold) for step, fold in found(*given, **named) if not isinstance(step, Peel) or step.rows
     )
 
 

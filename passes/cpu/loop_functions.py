@@ -403,8 +403,8 @@ class _Loops:
         if near:
             forms[SHIFT] = low.variable(given.pop())
         forms |= ranges.forms(given[last:], low, point)
-        known = (*low.known, *ranges.facts(forms))
         shapes_of = self.maps.tensors()
+        known = (*low.known, *(row.substitute(forms) for row in nest.known))
         for tensor in nest.tensors if plan.joins else ():
             if tensor.shape != shapes_of[tensor.name].shape:
                 shape = [extent.substitute(forms) for extent in tensor.shape]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.dialect.mlir import ir
-from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine
 from tadc.lattice.fibre import ranges_in
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Map, Tensor
@@ -120,10 +119,3 @@ class Ranges:
             last = low.compare("eq", end, stop, point)
             names["end"] = low.select(last, low.affine(whole, point), end, point)
         return {name: low.variable(value) for name, value in names.items()}
-
-    def facts(self, forms: Mapping[str, Affine]) -> Domain:
-        """What holds of the range of one index, and of that within steps."""
-        axes = (*self.axes, self.inside) if self.inside else self.axes
-        ends = [] if len(self.axes) != 1 else zip(axes, (RANGE, PART), strict=False)
-        rows = ((forms[begin], self.extents[axis] - forms[end]) for axis, (begin, end) in ends)
-        return tuple(Constraint(form) for pair in rows for form in pair)

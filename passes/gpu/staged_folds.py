@@ -105,7 +105,7 @@ class StagedFold(FoldInBlocks):
             there = replace(scope, point=point, forms={**scope.forms, **turns})
             emit_body(stage.fill, low, there.knowing(*there.rows(stage.rows)))
         low.create("gpu.barrier", [], [], point)
-        inner, closed = whole_levels(levels, self.steps), replace(here, in_part=True, in_blocks=True)
+        inner, closed = whole_levels(levels, self.steps), replace(here, in_blocks=True)
 
         def combined(masked: bool) -> Emit:
             made = self.changed(tested=rows if masked else ())

@@ -117,8 +117,7 @@ class Renaming:
             case Fold(indices=indices, rows=rows, body=body):
                 names = tuple(map(self.index, indices))
                 made = replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
-                peeled, shifted = (tuple(map(self.index, of)) for of in (value.peeled, value.shifted))
-                return replace(made, peeled=peeled, shifted=shifted, meets=self.rows(value.meets))
+                return replace(made, parts=tuple(map(self.rows, value.parts)))
 
 
 def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:

@@ -21,6 +21,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from tadc.frontend.source import Place
@@ -95,11 +96,8 @@ class Fold:
     these computes the block for one point, the last index running fastest; the results of each `warp` of
     them are joined by halves, those of warps in order.
 
-    The loop over an index that is `peeled` stands in parts: that which all points of a tile take in, with all
-    steps of loops inside that have a known number of them, apart from those before and after it. Each row of
-    `meets` is an equality: of the loop over the last index in it, the part in which a point of the tile may
-    meet it stands apart. Inside of such parts, and of loops under masks, no loop stands in parts. Of an index
-    that is `shifted`, each point of a tile counts the steps from where its own closest bounds begin.
+    With `parts`, the loop over the last index that is in one of them, with those inside, runs for the points
+    in the first part, then for those in the second, …, and the results carry on.
     """
 
     kind: str
@@ -110,18 +108,17 @@ class Fold:
     loop: FoldLoop = "seq"
     warp: int = 1
     together: int = 0
-    peeled: tuple[str, ...] = ()
-    meets: Domain = ()
-    shifted: tuple[str, ...] = ()
+    parts: tuple[Domain, ...] = ()
 
     def over(self, indices: tuple[str, ...], rows: Domain, body: Block) -> Fold:
-        """The fold over other indices: without parts of loops that it has no more."""
-        peeled, shifted = (
-            tuple(index for index in names if index in indices) for names in (self.peeled, self.shifted)
-        )
-        meets = tuple(row for row in self.meets if not row.form.variables.isdisjoint(indices))
-        made = replace(self, indices=indices, rows=rows, body=body)
-        return replace(made, peeled=peeled, meets=meets, shifted=shifted)
+        """The fold over other indices."""
+        return replace(self, indices=indices, rows=rows, body=body)
+
+    @property
+    def parted(self) -> str:
+        """The index whose loop stands in parts, if one does."""
+        named = {name for part in self.parts for row in part for name in row.form.variables}
+        return next((index for index in reversed(self.indices) if index in named), "")
 
     def meeting(self, row: Constraint) -> str | None:
         """The last index in an equality, of which that says one value; None where it says none."""
@@ -159,7 +156,7 @@ class Fold:
 
     def mentioned(self) -> Iterator[Affine]:
         """What the set says, without the fold's own indices: what it depends on."""
-        for row in self.rows:
+        for row in (*self.rows, *chain.from_iterable(self.parts)):
             own = {index: Affine.const(0) for index in self.indices}
             yield row.form.substitute(own)
 

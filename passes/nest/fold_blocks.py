@@ -1,5 +1,4 @@
-"""Reductions whose loops are split: a part where all points of a tile have whole blocks, and in it steps that
-are written out.
+"""Reductions of which a few steps are written out.
 
     y[i] = sum{k} (x[i + k] * w[k]),    split k 32 clip -> k0, k1; split k1 8 -> k2, k3; reorder k0, k3, k2
 
@@ -10,74 +9,18 @@ what they share is read once: V copies and A steps take V + A - 1 vectors of x, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Bound, Level
 from tadc.passes.maps.map import Choice, Fold, Load
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.fold_loops import FoldLoops, Inside
-from tadc.passes.nest.joins import Emit, Made, Point
+from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.lockstep import Context
 from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_side_by_side, is_transposable
 from tadc.passes.nest.tile import LANE, Copy, at
-from tadc.passes.nest.vector_lanes import extreme
-
-
-@dataclass(frozen=True)
-class WholeBlocks:
-    """Where the loop over an index has all steps of the loops in it, for all points of a tile: from the
-    greatest of `starts` to the least of `stops`. `rows` are those that say so."""
-
-    starts: list[Affine]
-    stops: list[Affine]
-    steps: Mapping[str, int]
-    rows: tuple[Constraint, ...]
-
-    def worst(
-        self, index: str, first: Affine, last: Affine, ranges: Mapping[str, int], moving: Set[str]
-    ) -> Domain:
-        """The rows that move with a tile where they hold least, in blocks from a first to a last one."""
-        rows = [row.form for row in self.rows if row.form.variables & moving]
-        there = [form.substitute({index: first if form.coefficient(index) > 0 else last}) for form in rows]
-        return tuple(Constraint(extreme(form, {**ranges, **self.steps}, -1)) for form in there)
-
-
-def whole_blocks(
-    levels: Sequence[Level], rows: Sequence[Constraint], ranges: Mapping[str, int]
-) -> WholeBlocks | None:
-    """The whole blocks of the first of some loops over a set; None where it is no loop over blocks of known
-    numbers of steps of the others. `ranges` are those of the tile."""
-    index, later = levels[0].name, frozenset(level.name for level in levels[1:])
-    steps = {name: steps_of(name, rows) for name in later}
-    known = {name: count for name, count in steps.items() if count}
-    mixed = tuple(row for row in rows if row.form.variables & {index, *later} and not _is_of_one(row, later))
-    if not later or known.keys() != later or any(row.equality for row in mixed):
-        return None
-    starts, stops = list[Affine](), list[Affine]()
-    if all(row.form.variables.isdisjoint(later) for row in mixed):
-        return None
-    for row in mixed:
-        k = row.form.coefficient(index)
-        rest = row.form - Affine.var(index) * k
-        if not k or index in rest.variables:
-            return None
-        worst = extreme(rest, {**ranges, **known}, -1)
-        span = extreme(rest, known, 1) - extreme(rest, known, -1)
-        if not span.is_constant or span.constant >= abs(k):
-            return None
-        if k > 0:
-            starts.append(-worst.floordiv(k))
-        else:
-            stops.append(worst.floordiv(-k) + 1)
-    return WholeBlocks(starts, stops, known, mixed)
-
-
-def _is_of_one(row: Constraint, names: frozenset[str]) -> bool:
-    """Whether a row bounds one of some indices by a number."""
-    return len(row.form.variables) == 1 and row.form.variables <= names
 
 
 def steps_of(name: str, rows: Sequence[Constraint]) -> int:
@@ -95,92 +38,34 @@ def whole_levels(levels: Sequence[Level], steps: Mapping[str, int]) -> list[Leve
     return [Level(level.name, (Bound(ZERO, 1),), (end,)) for level, end in ends]
 
 
-def kept(levels: Sequence[Level], wanted: Callable[[Affine], bool]) -> tuple[Level, ...]:
-    """Levels with the wanted ones of their bounds; nothing where one is without."""
-
-    def those(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
-        return tuple(bound for bound in bounds if wanted(bound.form))
-
-    made = tuple(Level(level.name, those(level.lower), those(level.upper)) for level in levels)
-    return made if all(level.lower and level.upper for level in made) else ()
-
-
 class FoldInBlocks(FoldLoops):
-    """The loops of a fold, some of which may be blocks of those in them."""
+    """The loops of a fold, the last of which may be written out."""
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
-        """The loop over the first of some levels; whole blocks apart, where the others are steps of one. The
-        last one may be written out."""
+        """The loop over the first of some levels; the last one may be written out."""
         made = None if levels[1:] else self.written_out(levels[0], carried, here)
-        if made is not None:
-            return made
-        shift = self.shift_at(levels[0], here)
-        if self.is_peeled(levels[0], here) and not (shift or here.in_blocks or self.nest.inside):
-            rows = [row.substitute(here.bound) for row in self.rows]
-            whole = whole_blocks(levels, rows, self.body.tile.ranges)
-            if whole is not None:
-                return self.in_blocks(levels, whole, carried, here)
-        return super().one_level(levels, carried, here)
-
-    def in_blocks(self, levels: Sequence[Level], whole: WholeBlocks, carried: Made, here: Inside) -> Made:
-        """The loop over the first of some levels: what is before whole blocks, these, and what is left."""
-        level, low, point, ranges = levels[0], self.body.low, here.point, self.body.tile.ranges
-        moves = self.moves([row.form for row in whole.rows])
-        lower, upper = self.ends_of(level, here)
-        lower = [extreme(form, ranges, -1) for form in lower]
-        upper = [extreme(form, ranges, 1) for form in upper]
-        begin, end = low.extreme("affine.max", lower, point), low.extreme("affine.min", upper, point)
-
-        def between(name: str, forms: list[Affine], least: Affine) -> Affine:
-            inside = low.extreme("affine.min", [low.extreme(name, forms, point), end], point)
-            return low.extreme("affine.max", [inside, least], point)
-
-        first = begin if whole.starts == lower else between("affine.max", whole.starts, begin)
-        last = end if whole.stops == upper else between("affine.min", whole.stops, first)
-        open = replace(here, masked=moves, in_part=here.in_part or moves, in_blocks=True)
-        closed = replace(open, masked=False)
-        carried = self.part(levels, (begin, first), carried, open)
-        carried = self.part([level, *whole_levels(levels[1:], whole.steps)], (first, last), carried, closed)
-        still = kept(levels, lambda form: not self.moves([form.substitute(here.bound)]))
-        if not moves or not still or last == end:
-            return self.part(levels, (last, end), carried, open)
-        # Where what moves with the tile holds in all blocks that are left, these are the same for all points.
-        holds = low.holds(whole.worst(level.name, last, end - 1, ranges, self.moving), point)
-
-        def ending(inner: Sequence[Level], there: Inside) -> Emit:
-            return lambda inside: self.part(inner, (last, end), carried, there.at(inside))
-
-        types = [value.type for value in carried]
-        return low.choose(holds, types, ending(still, closed), ending(levels, open), point)
-
-    def part(
-        self, levels: Sequence[Level], ends: tuple[Affine, Affine], carried: Made, there: Inside
-    ) -> Made:
-        """A part of the loop over the first of some levels."""
-        (start, stop), name, point = ends, levels[0].name, there.point
-        if start == stop:
-            return carried
-
-        def inside(index: Affine, values: Made, point: Point) -> Made:
-            return self.loop(levels[1:], values, there.binding(name, index, point))
-
-        values = self.body.low.affine([start], point), self.body.low.affine([stop], point), 1
-        return self.one_loop(name, values, carried, inside, point)
+        return made if made is not None else super().one_level(levels, carried, here)
 
     def written_out(self, level: Level, carried: Made, here: Inside) -> Made | None:
         """The steps of the innermost loop one after the other; None where it is not to be written out, or
         has not the same number of them for all points."""
-        (start, *more), (stop, *others) = self.ends_of(level, here)
-        count, low = stop - start, self.body.low
-        if self.value.loop != "unroll" or here.masked or more or others or not count.is_constant:
+        starts, stops = (
+            [form for form in forms if not self.moves([form])] for forms in self.ends_of(level, here)
+        )
+        if self.value.loop != "unroll" or len(starts) != 1 or len(stops) != 1:
             return None
+        count, start, low = stops[0] - starts[0], starts[0], self.body.low
+        masked = here.masked or self.moves_at(level, here)
+        if not count.is_constant or (masked and self.value.parts):
+            return None
+        here = replace(here, masked=masked)
         together = self.value.together or count.constant
         if count.constant <= 0:
             return carried
         if count.constant % together:
             return None
         if together < count.constant:
-            ends = low.affine([start], here.point), low.affine([stop], here.point), together
+            ends = low.affine(starts, here.point), low.affine(stops, here.point), together
 
             def turn(index: Affine, values: Made, point: Point) -> Made:
                 return self.several(level.name, index, together, values, here.at(point))
@@ -193,7 +78,7 @@ class FoldInBlocks(FoldLoops):
         places = [here.binding(name, start + step, here.point) for step in range(count)]
         steps = self.transposed(name, start, count, here)
         blocks = any(isinstance(let.value, Fold | Choice) for let in self.value.body.lets)
-        if steps is None and not blocks and not self.nest.inside:
+        if steps is None and not blocks and not self.nest.inside and not here.masked:
             return self.at_once([self.inside(there) for there in places], carried, here)
         for step, there in enumerate(places):
             carried = self.innermost(carried, replace(there, steps=steps and replace(steps, step=step)))
@@ -205,7 +90,7 @@ class FoldInBlocks(FoldLoops):
         lets, index = self.value.body.lets, self.value.indices[-1]
         loads = [let.value for let in lets if isinstance(let.value, Load) and let.value.along == index]
         fits = is_transposable(self.body.tile.width) and FEWEST <= count <= TOGETHER
-        if not loads or not fits or here.masks or self.nest.inside or self.body.beyond:
+        if not loads or not fits or here.masks or here.masked or self.nest.inside or self.body.beyond:
             return None
         form = self.own[index].substitute({**here.bound, name: Affine.var(name) + first})
         steps, forms = Steps(index, form, name, first, count), {**here.forms, **self.indices(here.bound)}

@@ -1,8 +1,8 @@
 """Folds at all points of a tile: one nest of loops that carries a result for each copy.
 
-Where the bounds of a loop move with the tile, it runs under masks, or in three parts: the middle one holds
-what every point takes in, the others are masked. All points combine their elements in the order of the loops,
-so a result does not depend on the tile that it was computed in.
+Where the bounds of a loop move with the tile, it runs from the least of all points to the greatest, under
+masks. All points combine their elements in the order of the loops, so a result does not depend on the tile
+that it was computed in.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
-from tadc.lattice.polyhedron import NEVER, irredundant, is_empty
+from tadc.lattice.polyhedron import NEVER, irredundant
 from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.moving_bounds import Shift, shift_of
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
 
@@ -39,28 +38,14 @@ Fill = Callable[[Affine, Made, Point], Made]
 
 
 @dataclass(frozen=True)
-class Span:
-    """The ends of a loop: below `start` and from `stop` on, no point takes an element in.
-
-    Between the `inner` ends, all do; None where these are the same.
-    """
-
-    start: ir.Value
-    stop: ir.Value
-    inner: tuple[ir.Value, ir.Value] | None = None
-
-
-@dataclass(frozen=True)
 class Inside(Context):
     """Where code in the loops of a fold stands: `bound` are the indices of the loops around. Where it is
     `masked`, not all points have the element."""
 
     bound: Mapping[str, Affine] = field(default_factory=dict[str, Affine])
     masked: bool = False
-    apart: Domain = ()
-    """What holds of indices in this part of a loop, over the indices of loops."""
     in_blocks: bool = False
-    """Whether whole blocks are apart already."""
+    """Whether this is in loops over blocks of steps."""
 
     @property
     def is_open(self) -> bool:
@@ -89,11 +74,15 @@ class FoldLoops:
         self.facts = (*context.facts, *body.tile.facts)
         self.loaded: Domain = ()
         """What holds of elements of index arrays that are loaded before the loops."""
-        rows = [row.substitute(forms) for row in fold.rows]
-        self.rows = [Constraint(row.form.replace(self.before), row.equality) for row in rows]
-        self.nest = self.loops_of(self.facts)
+
+        def own_rows(rows: Domain) -> list[Constraint]:
+            found = (row.substitute(forms) for row in rows)
+            return [Constraint(row.form.replace(self.before), row.equality) for row in found]
+
+        self.rows, self.parts = own_rows(fold.rows), [own_rows(part) for part in fold.parts]
+        self.parted = bound_name(fold.parted)
+        self.nest = tight(self.loops_over(self.names, self.rows, self.facts), self.facts)
         self.elements = fold.body.gives
-        self.peeled, self.shifted = (frozenset(map(bound_name, of)) for of in (fold.peeled, fold.shifted))
         self.left_out: tuple[str, ...] = ()
         """Values of the block that are made where an element joins a result."""
         self.moving = frozenset(body.tile.ranges)
@@ -118,10 +107,10 @@ class FoldLoops:
         self.facts += self.loaded[-2:]
         return value
 
-    def loops_of(self, facts: Domain) -> LoopNest:
-        """The loops over the set where facts hold."""
+    def loops_over(self, names: Sequence[str], rows: Sequence[Constraint], facts: Domain) -> LoopNest:
+        """The loops over some indices of the set where facts hold."""
         try:
-            return tight(loop_nest(self.names, self.rows, facts), facts)
+            return loop_nest(names, rows, facts)
         except Unbounded:
             raise UnsupportedIR("a reduction over an unbounded domain", self.body.low.location) from None
         except EliminationLimit:
@@ -162,16 +151,21 @@ class FoldLoops:
 
     def all_steps(self, first: Made, context: Context) -> Made:
         """The results after every element, from `first` on."""
-        still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
-        checked = self.body.may_be_beyond(still, context)
-        masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
         outside = {each.name: getattr(context, each.name) for each in fields(Context)}
-        here = Inside(**outside, masked=masked)
+        return self.entered(self.nest.levels, first, Inside(**outside))
+
+    def entered(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
+        """The loops over some levels, where the points are in the set at all."""
+        rows = [row.substitute(here.bound) for row in self.nest.outside]
+        still = tuple(row for row in rows if not self.moves([row.form]))
+        checked = here.masked or self.body.may_be_beyond(still, here)
+        moving = any(self.moves([row.form]) for row in (*rows, *self.nest.inside))
+        there = replace(here, masked=here.masked or moving)
 
         def loops(inside: Point) -> Made:
-            return self.loop(self.nest.levels, first, here.at(inside))
+            return self.loop(levels, carried, there.at(inside))
 
-        return self.where(still, loops, first, here.point, checked=checked)
+        return self.where(still, loops, carried, here.point, checked=checked)
 
     def where(
         self, rows: Domain, then: Emit, otherwise: Made, point: Point, *, checked: bool = False
@@ -186,114 +180,37 @@ class FoldLoops:
 
     def loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """Loops over levels, outermost first; what they carry at the end."""
-        return self.one_level(levels, carried, here) if levels else self.innermost(carried, here)
+        if not levels:
+            return self.innermost(carried, here)
+        if self.parts and levels[0].name == self.parted:
+            for part in self.parts:
+                carried = self.part(part, levels, carried, here)
+            return carried
+        return self.one_level(levels, carried, here)
 
-    def is_peeled(self, level: Level, here: Inside) -> bool:
-        """Whether the loop over a level stands in parts here."""
-        return level.name in self.peeled and not (here.masked or here.in_part)
-
-    def shift_at(self, level: Level, here: Inside) -> Shift | None:
-        """How the loop over a level is counted from where each point's own begins, if it is."""
-        return shift_of(level, here.bound, self.moving) if level.name in self.shifted else None
-
-    def thin_part(self, level: Level, here: Inside) -> tuple[Constraint, Constraint] | None:
-        """What holds in the loop over a level before and after it may meet an equality at a point of the
-        tile. None where the loop is not to be taken apart there."""
-        ranges, forms = self.body.tile.ranges, {**here.forms, **self.own}
-        if here.masked or here.in_part or self.moves_at(level, here):
-            return None
-        for row in self.value.meets:
-            if bound_name(self.value.meeting(row) or "") == level.name:
-                form = row.form.substitute(forms).substitute(here.bound)
-                met = form * (1 if form.coefficient(level.name) > 0 else -1)
-                return Constraint(-extreme(met, ranges, 1) - 1), Constraint(extreme(met, ranges, -1) - 1)
-        return None
+    def part(self, part: Sequence[Constraint], levels: Sequence[Level], carried: Made, here: Inside) -> Made:
+        """The loops over levels for the points in one part."""
+        outer = self.nest.levels[: -len(levels)]
+        bounds = (row for level in outer for row in rows_of(level))
+        known = (row for row in bounds if not (here.masked and self.moves([row.form])))
+        made = self.changed(rows=[*self.rows, *part], parts=[])
+        own = [*(row for level in levels for row in rows_of(level)), *self.nest.inside, *part]
+        found = made.loops_over([level.name for level in levels], own, (*self.facts, *known))
+        made.nest = replace(found, levels=(*outer, *found.levels))
+        return made.entered(found.levels, carried, here)
 
     def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
-        """The loop over the first of some levels, in parts where its bounds move with the tile."""
+        """The loop over the first of some levels."""
         level = levels[0]
-        shift = self.shift_at(level, here)
-        if shift is not None:
-            return self.shifted_loop(shift, levels, carried, here)
-        span = self.span(level, here, not self.is_peeled(level, here))
-        thin = self.thin_part(level, here) if span.inner is None else None
+        ends = self.hull(level, here)
+        there = replace(here, masked=here.masked or self.moves_at(level, here))
 
-        def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool, *apart: Constraint) -> Made:
-            in_part = here.in_part or span.inner is not None or thin is not None
-            there = replace(here, masked=masked, in_part=in_part, apart=(*here.apart, *apart))
+        def inside(index: Affine, values: Made, point: Point) -> Made:
+            return self.loop(levels[1:], values, there.binding(level.name, index, point))
 
-            def inside(index: Affine, values: Made, point: Point) -> Made:
-                return self.loop(levels[1:], values, there.binding(level.name, index, point))
-
-            if len(levels) == 1 and not masked:
-                return self.asking_loop(level.name, (start, stop), values, inside, here)
-            return self.one_loop(level.name, (start, stop, 1), values, inside, here.point)
-
-        if thin is not None:
-            before, after = thin
-            k = after.form.coefficient(level.name)
-            index = k * Affine.var(level.name)
-            begin = -(-1 - index - before.form).floordiv(k)
-            end = (index - 1 - after.form).floordiv(k) + 1
-            begin, end = (self.body.low.affine([form], here.point) for form in (begin, end))
-            whole = self.ordered(span.start, span.stop, begin, end, here.point)
-            assert whole.inner is not None
-            if not self.is_never(level, here, before):
-                carried = run(whole.start, whole.inner[0], carried, False, before)
-            carried = run(*whole.inner, carried, False)
-            return run(whole.inner[1], whole.stop, carried, False, after)
-        if span.inner is None:
-            return run(span.start, span.stop, carried, here.masked or self.moves_at(level, here))
-        carried = run(span.start, span.inner[0], carried, True)
-        carried = run(*span.inner, carried, here.masked)
-        return run(span.inner[1], span.stop, carried, True)
-
-    def is_never(self, level: Level, here: Inside, row: Constraint) -> bool:
-        """Whether a row holds at no index of the loop over a level."""
-        starts, stops = self.ends_of(level, here)
-        index = Affine.var(level.name)
-        ends = [index - form for form in starts] + [form - 1 - index for form in stops]
-        return is_empty((*self.facts, *here.facts, *map(Constraint, ends), row))
-
-    def shifted_loop(self, shift: Shift, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
-        """A loop of the same steps for all points of the tile, each at an index of its own.
-
-        It is under masks where not all of these are between the other bounds; in a loop with parts they are
-        tested once for all steps. A few steps stand one after the other: their masks are the same in the
-        loops around them.
-        """
-        level, low, point = levels[0], self.body.low, here.point
-        ends = ((form - shift.by for form in forms) for forms in shift.same)
-        start, stop = (
-            low.affine(list(forms), point, name, checked=here.masked)
-            for forms, name in zip(ends, ("affine.max", "affine.min"), strict=True)
-        )
-
-        def run(masked: bool) -> Emit:
-            there = replace(here, masked=masked)
-
-            def inside(index: Affine, values: Made, point: Point) -> Made:
-                return self.loop(levels[1:], values, there.binding(level.name, index + shift.by, point))
-
-            def steps(point: Point) -> Made:
-                if not shift.is_exact or self.value.loop != "unroll" or len(levels) > 1:
-                    return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
-                values = carried
-                for step in range(shift.steps):
-                    values = inside(low.variable(start) + step, values, point)
-                return values
-
-            return steps
-
-        if here.masked or not (shift.others[0] or shift.others[1]):
-            return run(here.masked)(point)
-        if level.name not in self.peeled:
-            return run(True)(point)
-        first, last = low.variable(start) + shift.by, low.variable(stop) - 1 + shift.by
-        forms = [first - form for form in shift.others[0]] + [form - 1 - last for form in shift.others[1]]
-        rows = tuple(Constraint(extreme(form, self.body.tile.ranges, -1)) for form in forms)
-        types = [value.type for value in carried]
-        return low.choose(low.holds(rows, point), types, run(False), run(True), point)
+        if len(levels) == 1 and not there.masked:
+            return self.asking_loop(level.name, ends, carried, inside, here)
+        return self.one_loop(level.name, (*ends, 1), carried, inside, here.point)
 
     def ends_of(self, level: Level, here: Inside) -> tuple[list[Affine], list[Affine]]:
         """The forms that a level starts at the greatest of, and stops before the least of."""
@@ -306,39 +223,17 @@ class FoldLoops:
         """Whether the bounds of a level move with the tile."""
         return self.moves([b.form.substitute(here.bound) for b in (*level.lower, *level.upper)])
 
-    def span(self, level: Level, here: Inside, whole: bool) -> Span:
-        """The ends of the loop over a level, of its middle part too if it may be taken apart."""
-        low, point = self.body.low, here.point
-        ranges = {name: size for name, size in self.body.tile.ranges.items() if name in self.moving}
+    def hull(self, level: Level, here: Inside) -> tuple[ir.Value, ir.Value]:
+        """The ends of the loop over a level: no point of the tile takes an element in before or after."""
+        low, point, ranges = self.body.low, here.point, self.body.tile.ranges
         lower, upper = self.ends_of(level, here)
-        moving = self.moves([*lower, *upper])
-
-        def ends(sign: int) -> tuple[ir.Value, ir.Value]:
-            """The hull of all points for -1, what they share for 1; both are one where nothing moves."""
-            starts = [extreme(form, ranges, sign) for form in lower] if moving else lower
-            stops = [extreme(form, ranges, -sign) for form in upper] if moving else upper
-            return (
-                low.affine(starts, point, "affine.max", checked=here.masked),
-                low.affine(stops, point, "affine.min", checked=here.masked),
-            )
-
-        start, stop = ends(-1)
-        return Span(start, stop) if not moving or whole else self.ordered(start, stop, *ends(1), point)
-
-    def ordered(
-        self, start: ir.Value, stop: ir.Value, inner_start: ir.Value, inner_stop: ir.Value, point: Point
-    ) -> Span:
-        """The ends in this order, so that the three parts have every element once."""
-        stop = self.choose_index("arith.maxsi", start, stop, point)
-        inner_start = self.choose_index("arith.minsi", inner_start, stop, point)
-        inner_start = self.choose_index("arith.maxsi", inner_start, start, point)
-        inner_stop = self.choose_index("arith.minsi", inner_stop, stop, point)
-        inner_stop = self.choose_index("arith.maxsi", inner_stop, inner_start, point)
-        return Span(start, stop, (inner_start, inner_stop))
-
-    def choose_index(self, name: str, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
-        """The lesser or the greater of two indices."""
-        return self.body.low.create(name, [x.type], [x, y], point).results[0]
+        if self.moves([*lower, *upper]):
+            lower, upper = ([extreme(form, ranges, sign) for form in forms]
+                            for forms, sign in ((lower, -1), (upper, 1)))  # fmt: skip
+        return (
+            low.affine(lower, point, "affine.max", checked=here.masked),
+            low.affine(upper, point, "affine.min", checked=here.masked),
+        )
 
     def asking_loop(
         self, name: str, ends: tuple[ir.Value, ir.Value], carried: Made, fill: Fill, here: Inside
@@ -387,7 +282,7 @@ class FoldLoops:
 
     def inside(self, here: Inside) -> Inside:
         """Where the block of the fold stands in its loops."""
-        rows = tuple(c.substitute(here.bound) for c in (*self.loaded, *self.rows, *here.apart))
+        rows = tuple(c.substitute(here.bound) for c in (*self.loaded, *self.rows))
         return here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
 
     def innermost(self, carried: Made, here: Inside) -> Made:
@@ -407,11 +302,7 @@ class FoldLoops:
 
     def conditions(self) -> Domain:
         """The nest's tests of a point; each row of the domain may follow from bounds of several levels."""
-        bounds = list[Constraint]()
-        for level in self.nest.levels:
-            index = Affine.var(level.name)
-            bounds += [Constraint(index * b.divisor - b.form) for b in level.lower]
-            bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
+        bounds = (row for level in self.nest.levels for row in rows_of(level))
         found = (*bounds, *self.nest.outside, *self.nest.inside)
         needed = irredundant(found, self.facts) if len(self.nest.levels) > 1 else [NEVER]
         return found if NEVER in needed else tuple(needed)
@@ -458,6 +349,13 @@ class FoldLoops:
         made = copying.copy(self)
         vars(made).update(fields)
         return made
+
+
+def rows_of(level: Level) -> list[Constraint]:
+    """The bounds of a loop as rows."""
+    index = Affine.var(level.name)
+    lower = [Constraint(index * b.divisor - b.form) for b in level.lower]
+    return [*lower, *(Constraint(b.form - index * b.divisor) for b in level.upper)]
 
 
 def factors(let: Let, made: Mapping[str, Let]) -> tuple[str, ...]:

@@ -83,10 +83,10 @@ class FormCursor(TokenCursor):
             raise Unreadable(f"`{token.text}` is no {what}", token, help)
         return self.take().text
 
-    def several(self, read: Callable[[], Found]) -> tuple[Found, ...]:
-        """Things separated by commas."""
+    def several(self, read: Callable[[], Found], between: str = ",") -> tuple[Found, ...]:
+        """Things separated by commas, or by a word."""
         found = [read()]
-        while self.accept(","):
+        while self.accept(between):
             found.append(read())
         return tuple(found)
 

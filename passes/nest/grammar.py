@@ -3,8 +3,9 @@
     "for {index} = {start} to {stop}[[ step {step=1}]] {body}"
 
 A field in braces is written and read by its type, or by the kind behind a colon; conditions `{rows@indices}`
-are about the names in another field; `{indices,counts}` are pairs of what two fields have. What is in double
-brackets is left out where its fields are as usual: as their defaults, or what stands behind `=`.
+are about the names in another field, several of them with `then` in between; `{indices,counts}` are pairs of
+what two fields have. What is in double brackets is left out where its fields are as usual: as their defaults,
+or what stands behind `=`.
 """
 
 from __future__ import annotations
@@ -162,7 +163,9 @@ class Writer:
         value: Any = tuple(zip(*values, strict=True)) if values[1:] else values[0]
         if piece.about:
             about = getattr(record, piece.about)
-            return rows_text(value, (about,) if isinstance(about, str) else about)
+            parts = value if piece.kind == "tuple[Domain, ...]" else (value,)
+            names = (about,) if isinstance(about, str) else about
+            return " then ".join(rows_text(part, names) for part in parts)
         return self.grammar.kinds[piece.kind].write(self, value)
 
 

@@ -34,8 +34,7 @@ class Context:
     """Where code stands: the forms of indices, what holds there at points that are active, and which are.
 
     `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
-    `some` is set, one is for each of these; where `any` is, one of all. In a part of a loop (`in_part`) no
-    loop is taken apart again: code would grow with every level.
+    `some` is set, one is for each of these; where `any` is, one of all.
     """
 
     point: Point
@@ -43,7 +42,6 @@ class Context:
     forms: Mapping[str, Affine]
     names: tuple[str, ...] = ()
     masks: Mapping[tuple[int, ...], ir.Value] | None = None
-    in_part: bool = False
     some: bool = False
     any: bool = False
     steps: Steps | None = None
@@ -325,9 +323,7 @@ class Lockstep:
         self.copies(name, lambda copy: self.value(block.gives[0], copy), context)
 
     def is_apart(self, rows: Domain, context: Context) -> bool:
-        """Whether an equality holds nowhere in this part of a loop."""
-        if not context.in_part:
-            return False
+        """Whether an equality holds nowhere here."""
         known = (*context.facts, *self.tile.facts)
         forms = [row.form for row in rows if row.equality]
         return any(implied(side - 1, known) for form in forms for side in (form, -form))

@@ -89,10 +89,10 @@ PATTERNS: dict[type, str] = {
     Load: "{tensor:tensor}[{at}][[ along {along}]]",
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ by {together}]][[ warp {warp}]]"
-    "[[ shift {shifted:bound}]][[ peel {peeled:bound}]][[ meets {meets@indices}]]"
-    "[[ where {rows@indices=}]] {body}",
+    "[[ where {rows@indices=}]][[ parts {parts@indices}]] {body}",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]]",
 }
+
 
 NESTS = Grammar(
     PATTERNS,
@@ -125,6 +125,7 @@ NESTS = Grammar(
         "tuple[Affine, Affine] | None": plain(
             lambda ends: f"{form_text(ends[0])} to {form_text(ends[1])}", lambda reader: reader.ends()
         ),
+        "tuple[Domain, ...]": plain(str, lambda reader: reader.several(reader.rows, "then")),
         "Tensor": Kind(lambda writer, tensor: writer.tensor(tensor), lambda reader, after: reader.tensor()),
         "Body": Kind(lambda writer, body: writer.body(body), lambda reader, after: reader.body()),
         "Block": Kind(lambda writer, block: writer.block(block), lambda reader, after: reader.block()),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import gcd
 from types import MappingProxyType
 from typing import Any
@@ -334,12 +335,13 @@ class _Walk:
             label = f"`{fold.indices[-1]}` is written out, and how many values it has is not known"
             self.wrong(let, label, "let two of its bounds be a number apart, or leave `unroll` out")
         indices = self.new(let, fold.indices, scope)
-        rows = (*fold.rows, *fold.meets)
+        rows = (*fold.rows, *chain.from_iterable(fold.parts))
         self.forms(let, [row.form for row in rows], replace(scope, indices=indices), fold.rows)
-        apart = {*fold.peeled, *fold.shifted, *(fold.meeting(row) for row in fold.meets)}
-        if not apart <= {*(() if fold.is_in_lockstep else fold.indices)}:
-            label = "no loop of this reduction stands in these parts, or is shifted"
-            self.wrong(let, label, "name an index of it, or an equality that gives one, as `meets k = i`")
+        if fold.parts and (fold.is_in_lockstep or not fold.parted):
+            label = "no loop of this reduction stands in these parts"
+            self.wrong(
+                let, label, "name an index of it, one value after the other, as `parts k <= 3 then k >= 4`"
+            )
         try:
             loop_nest(fold.indices, fold.rows, ())
         except (Unbounded, EliminationLimit) as error:

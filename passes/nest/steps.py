@@ -76,7 +76,7 @@ class Peel:
 
     Of an index of a reduction, whose bounds may move with a tile, the full part is that which all points of
     the tile take in, with all steps of the loops inside that are a known number; where `rows` is an equality,
-    it is that in which a point of the tile may meet it. Inside of these parts no loop has parts.
+    it is that in which a point of the tile may meet it.
     """
 
     TEXT = (
@@ -94,7 +94,7 @@ class Peel:
 class Shift:
     """Each point of a tile counts the steps of the loop over `index`, of a reduction, whose closest bounds
     move with the tile, from where its own begin: all points have as many. Where other bounds leave some out,
-    steps are under masks; if the loop is peeled, in tiles alone where a point has not all of them."""
+    steps are under masks."""
 
     TEXT = "shift {index}"
     index: str

@@ -130,8 +130,6 @@ class Dependence:
     def __init__(self, block: Block, forms: Mapping[str, Affine], tile: Tile) -> None:
         """`forms` are those of the indices from above."""
         self.tile = frozenset(tile.ranges)
-        self.moves: dict[str, frozenset[str]] = {}
-        """By variable of a fold those that it moves with."""
         self.known: dict[str, frozenset[str]] = {}
         self._block(block, forms)
 
@@ -141,8 +139,7 @@ class Dependence:
 
     def of_forms(self, found: Iterable[Affine], forms: Mapping[str, Affine]) -> frozenset[str]:
         """The variables that one of some forms depends on."""
-        names = NOTHING.union(*(form.substitute(forms).variables for form in found))
-        return (names & self.tile).union(*(self.moves[name] for name in names if name in self.moves))
+        return NOTHING.union(*(form.substitute(forms).variables for form in found)) & self.tile
 
     def _block(self, block: Block, forms: Mapping[str, Affine]) -> frozenset[str]:
         """Take in a block; the variables of what it gives."""
@@ -171,18 +168,6 @@ class Dependence:
             variable = lockstep_variable(fold)
             return self._block(fold.body, {**forms, fold.indices[0]: Affine.var(variable)}) - {variable}
         inner = {**forms, **{index: Affine.var(bound_name(index)) for index in fold.indices}}
-        rows = [form for row in fold.rows for form in row.inequalities]
-        outer: dict[str, Affine] = dict(forms)
-        for n, index in enumerate(fold.indices):
-            # An index moves with the tile where both its bounds do, by indices around it.
-            later = set(fold.indices[n:])
-            sides: list[frozenset[str]] = []
-            for sign in (1, -1):
-                found = [form for form in rows if form.coefficient(index) * sign > 0]
-                rest = [without(form, later) for form in found]
-                sides.append(self.of_forms(rest, outer))
-            self.moves[bound_name(index)] = sides[0] & sides[1]
-            outer[index] = inner[index]
         names = self.of_forms(fold.mentioned(), forms)
         return names | self._block(fold.body, inner)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -323,12 +323,13 @@ class _Folds:
         if fold.is_in_lockstep:
             return self.in_lockstep(results, join)
         source.assign(results, [start] * len(results))
-        depth = source.depth
-        self.loops()
-        source.values_of(fold.body)
-        for result, given in zip(results, fold.body.gives, strict=True):
-            source.put(f"{result} = {join}({result}, {source.called(given)})")
-        source.depth = depth
+
+        def fill() -> None:
+            source.values_of(fold.body)
+            for result, given in zip(results, fold.body.gives, strict=True):
+                source.put(f"{result} = {join}({result}, {source.called(given)})")
+
+        self.loops(fold.indices, fold.rows, fold.parts, fill)
         return results
 
     def in_lockstep(self, results: Sequence[str], join: str) -> list[str]:
@@ -347,13 +348,19 @@ class _Folds:
             joined, by = scalars.threads_joined, fold.warp
         return [f"{source.give(joined)}({result}, {by}, {join})" for result in results]
 
-    def loops(self) -> None:
-        """The loops over the indices, in which lines are put from now on."""
-        source, fold = self.source, self.fold
-        rows = tuple(row.substitute(source.sizes) for row in fold.rows)
-        nest = loop_nest(fold.indices, rows, ())
+    def loops(
+        self, indices: tuple[str, ...], rows: Domain, parts: Sequence[Domain], fill: Callable[[], None]
+    ) -> None:
+        """The loops over indices, those from one on for one part after the other, and what is in them."""
+        source, fold, depth = self.source, self.fold, self.source.depth
+        nest = loop_nest(indices, tuple(row.substitute(source.sizes) for row in rows), ())
         source.open(f"if {source.holds(nest.outside)}:")
-        for level in nest.levels:
+        for number, level in enumerate(nest.levels):
+            if parts and level.name == fold.parted:
+                for part in parts:
+                    self.loops(indices[number:], (*rows, *part), (), fill)
+                source.depth = depth
+                return
             first = f"max([{', '.join(source.form(bound.ceil()) for bound in level.lower)}])"
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
             index = source.called(level.name)
@@ -364,3 +371,5 @@ class _Folds:
                     source.put(f"{source.called(tensor)}_fill({', '.join(map(source.called, turns))})")
         if nest.inside:
             source.open(f"if {source.holds(nest.inside)}:")
+        fill()
+        source.depth = depth

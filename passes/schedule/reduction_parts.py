@@ -6,23 +6,19 @@ masks and no bounds. Where a choice asks for an equality, all but a few steps ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.lattice.bounds import Bound, Level, Unbounded
-from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.emptiness import tight
-from tadc.lattice.loop_nests import loop_nest
+from tadc.lattice.bounds import Level
 from tadc.passes.maps.blocks import indices_bound
-from tadc.passes.maps.map import Block, Choice, Fold, Map
-from tadc.passes.nest.emit import Scope, facts_of, in_tile, named_as, tile_of, trips
-from tadc.passes.nest.fold_blocks import whole_blocks, whole_levels
-from tadc.passes.nest.moving_bounds import shift_of
-from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Stage
+from tadc.passes.maps.map import Choice, Fold, Map
+from tadc.passes.nest.emit import Scope
+from tadc.passes.nest.fold_loops import rows_of
+from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.primitives.fold_parts import moved_by, peeled, shifted
+from tadc.passes.nest.primitives.folds_in_tiles import Place, loops_of, with_folds
 from tadc.passes.nest.steps import Join, Peel, Shift, Split, Steps
-from tadc.passes.nest.tile import lockstep_variable
 from tadc.passes.schedule.splits import MOST_TERMS
 
 
@@ -31,9 +27,15 @@ def with_parts(maps: Iterable[Map], steps: Steps, made: Callable[[Steps], Nest])
     has_joined = any(isinstance(step, Join) for step in steps)
     if not has_joined and not any(_may_have(item, steps) for item in maps):
         return steps
-    nest = made(steps)
-    scope = Scope(None, {}, nest.known, {})  # pyright: ignore[reportArgumentType]  # no code is made
-    return (*steps, *dict.fromkeys(_of_body(nest.body, scope)))
+    found = list[Peel | Shift]()
+
+    def rule(fold: Fold, place: Place) -> Fold:
+        for step, fold in _of_loops(fold, place):
+            found.append(step)
+        return fold
+
+    with_folds(made(steps), rule)
+    return (*steps, *sorted(dict.fromkeys(found), key=lambda step: isinstance(step, Peel)))
 
 
 def _may_have(item: Map, steps: Steps) -> bool:
@@ -53,105 +55,39 @@ def _may_have(item: Map, steps: Steps) -> bool:
     return False
 
 
-def _of_body(body: Body, scope: Scope) -> Iterator[Peel | Shift]:
-    """The parts of reductions in statements."""
-    for statement in body:
-        match statement:
-            case For(body=inner):
-                for inside in _inside(statement, scope):
-                    yield from _of_body(inner, inside)
-            case If(rows=rows, then=then, otherwise=otherwise):
-                yield from _of_body(then, scope.knowing(*scope.rows(rows)))
-                yield from _of_body(otherwise, scope)
-            case At(index=index, value=value):
-                made = scope.form(value) if isinstance(value, Affine) else Affine.var(index)
-                scope = named_as(index, value, made, scope)
-            case Know(rows=rows):
-                scope = scope.knowing(*scope.rows(rows))
-            case Stage(turns=turns):
-                scope = replace(scope, forms={**scope.forms, **{index: Affine.var(index) for index in turns}})
-            case Compute(block=block):
-                yield from _of_block(block, replace(scope, tile=tile_of(statement, scope)))
-            case _:
-                pass
+def _of_loops(fold: Fold, place: Place) -> Iterator[tuple[Peel | Shift, Fold]]:
+    """The loops of a reduction that are shifted, and the outermost one that can be taken apart, with what
+    each step makes of it."""
+    masked, in_part, scope = False, any(other.parts for other in place.around), place.scope
+    loops = loops_of(fold, scope)
+    for number, index in enumerate(fold.indices):
+        if loops is None:
+            return
+        level, is_last = loops.levels[number], number + 1 == len(fold.indices)
+        ends = [row.form for row in rows_of(level)]
+        masked = masked or _moves([row.form for row in (*loops.outside, *loops.inside)], scope)
+        is_counted = is_last and fold.loop == "unroll" and len(ends) == 2 and _span(level).is_constant
+        moved = moved_by(level, place)
+        if moved is not None:
+            fold = shifted(fold, Shift(index), place)
+            loops = loops_of(fold, scope)
+            yield Shift(index), fold
+        masked = masked or (moved is not None and not moved.alone and moved.steps <= MOST_TERMS)
+        wanted = (moved is None or not moved.alone) and not (masked or in_part or is_counted)
+        for step in _parts(fold, index, scope) if wanted else ():
+            made = peeled(fold, step, loops, scope)
+            if made.parts:
+                fold, in_part = made, True
+                yield step, fold
+                break
+        masked = masked or (moved is None and _moves(ends, scope))
 
 
-def _inside(loop: For, scope: Scope) -> Iterator[Scope]:
-    """The scope in a loop, or those of its values that are written out."""
-    if loop.kind == "unroll":
-        yield from (scope.naming(loop.index, Affine.const(value)) for value in trips(loop))
-    elif loop.kind in ("jam", "lane"):
-        yield in_tile(loop, scope)
-    else:
-        index = Affine.var(loop.index)
-        ends = tuple(scope.form(end) for end in (loop.start, loop.stop) if isinstance(end, Affine))
-        rows = facts_of(loop, index, ends if len(ends) == 2 else (), scope)
-        yield scope.naming(loop.index, index).knowing(*rows)
-
-
-def _of_block(block: Block, scope: Scope, *, in_part: bool = False) -> Iterator[Peel | Shift]:
-    """The parts of reductions in a block; in a part of a loop no loop is taken apart."""
-    for let in block.lets:
-        match let.value:
-            case Fold(body=body) as fold if fold.is_in_tile:
-                inside = scope.naming(fold.indices[0], Affine.var(lockstep_variable(fold)))
-                yield from _of_block(body, inside, in_part=in_part)
-            case Fold(body=body, rows=rows) as fold:
-                is_plain = not (fold.is_in_lockstep or _is_in_turns(fold, scope))
-                found = tuple(_of_loops(fold, scope, in_part=in_part)) if is_plain else ()
-                yield from found
-                inner = in_part or any(isinstance(step, Peel) for step in found)
-                yield from _of_block(body, scope.knowing(*scope.rows(rows)), in_part=inner)
-            case Choice(rows=rows, then=then, otherwise=otherwise):
-                yield from _of_block(then, scope.knowing(*scope.rows(rows)), in_part=in_part)
-                yield from _of_block(otherwise, scope, in_part=in_part)
-            case _:
-                pass
-
-
-def _is_in_turns(fold: Fold, scope: Scope) -> bool:
-    """Whether room is filled before turns of a reduction, whose indices are named there: it has no parts."""
-    return not scope.forms.keys().isdisjoint(fold.indices)
-
-
-def _of_loops(fold: Fold, scope: Scope, *, in_part: bool) -> Iterator[Peel | Shift]:
-    """The loops of a reduction that are shifted, and the outermost one that can be taken apart."""
-    rows, facts, tile = scope.rows(fold.rows), (*scope.facts, *scope.tile.facts), scope.tile.ranges
-    try:
-        nest = tight(loop_nest(fold.indices, rows, facts), facts)
-    except (Unbounded, EliminationLimit):
-        return
-    bound, masked = dict[str, Affine](), _moves([row.form for row in (*nest.outside, *nest.inside)], scope)
-    for number, level in enumerate(nest.levels):
-        level, *later = [_bound_level(each, bound) for each in nest.levels[number:]]
-        ends = [*(b.form for b in level.lower), *(b.form for b in level.upper)]
-        is_counted = not later and fold.loop == "unroll" and len(ends) == 2 and _span(level).is_constant
-        shift = None if is_counted and not masked else shift_of(level, {}, tile.keys())
-        if shift is not None:
-            yield Shift(level.name)
-            bound[level.name] = Affine.var(level.name) + shift.by
-            if any(shift.others) and not masked:
-                masked = shift.steps <= MOST_TERMS
-                yield from () if masked else (Peel(level.name, ()),)
-        elif not (masked or in_part or is_counted):
-            own = [row.substitute(bound) for row in rows]
-            whole = None if nest.inside else whole_blocks(levels=[level, *later], rows=own, ranges=tile)
-            if (whole is not None and later != whole_levels(later, whole.steps)) or _moves(ends, scope):
-                met = ()
-            else:
-                met = next(_equalities(fold, level.name), None) if scope.tile.width > 1 else None
-            if met is not None:
-                yield Peel(level.name, met)
-                in_part = True
-        masked = masked or (shift is None and _moves(ends, scope))
-
-
-def _bound_level(level: Level, bound: Mapping[str, Affine]) -> Level:
-    """A loop whose bounds have values of indices around it."""
-    lower, upper = (
-        tuple(Bound(b.form.substitute(bound), b.divisor) for b in ends) for ends in (level.lower, level.upper)
-    )
-    return Level(level.name, lower, upper)
+def _parts(fold: Fold, index: str, scope: Scope) -> Iterator[Peel]:
+    """How the loop over an index may be taken apart, the best first."""
+    yield Peel(index, ())
+    if scope.tile.width > 1:
+        yield from (Peel(index, met) for met in _equalities(fold, index))
 
 
 def _moves(forms: Iterable[Affine], scope: Scope) -> bool:

@@ -9,7 +9,6 @@ import pytest
 import tadc
 from tadc.backend import object_code
 from tadc.passes import catalogue
-from tadc.passes.schedule import cost, steps_of_plan
 from tests.guards.machine_code import check, unmasked
 from tests.guards.machines import MACHINES, compiling_for, has_masks
 from tests.guards.run import run
@@ -64,11 +63,10 @@ def test_fences_are_needed(machine: str, dtype: str, width: int, monkeypatch: py
     monkeypatch.setattr(object_code, "fenced", lambda text: text)
     monkeypatch.setattr(catalogue, "join_nested_sums", lambda program: program)
     monkeypatch.setattr("tadc.passes.rewrites.factor._Factoring.with_inner", lambda self, s: None)
-    for module in (cost, steps_of_plan):
-        monkeypatch.setattr(module, "FEW_TILES", 4)
-    monkeypatch.setattr(cost, "MASKED", 1)
+    two_rows = by_vectors(machine, dtype, width).replace("all\n", "room 2 all\n")
+    two_rows += "    split i 2 overlap -> i0, i1\n    jam i1\n"
     with compiling_for(machine), pytest.raises(AssertionError, match=r"vmovups\s+%fs:"):
-        check(convolution(width, dtype))
+        check(convolution(width, dtype), two_rows)
 
 
 @pytest.mark.parametrize(

@@ -160,10 +160,10 @@ class _Maker:
         rows = self.rows() if rng.random() < 0.8 else ()
         kind = rng.choice(list(REDUCTIONS))
         loop = rng.choice(["seq", "unroll", "jam", "lane", "thread"]) if indices else "seq"
-        body, (peeled, shifted) = self.block(depth - 1), (indices[: rng.randrange(3)] for _ in range(2))
+        body, parts = self.block(depth - 1), tuple(self.rows() for _ in range(rng.choice((0, 0, 2, 3))))
         return self.made(
             Fold, kind=kind, indices=indices, rows=rows, body=body, type=type, loop=loop,
-            peeled=peeled, shifted=shifted,
+            parts=parts,
         )  # fmt: skip
 
     def block(self, depth: int) -> Block:

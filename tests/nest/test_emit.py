@@ -31,10 +31,10 @@ map y
 def test_edges_of_unknown_size_have_loops_without_masks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The full part of a row has one loop over k; each edge has two, one with masks and one without."""
+    """The full part of a row has one loop over k; each edge has three, of which one is without masks."""
     (tmp_path / "f.tad").write_text(PADDED)
     (tmp_path / "f.txt").write_text(BY_ROWS)
     assert main(["emit", "loops", str(tmp_path / "f.tad"), "--schedule", str(tmp_path / "f.txt")]) == 0
     text = capsys.readouterr().out
     found = re.findall(r"scf.for %k = .* -> \((?:vector<\w+>(?:, )?)+\)", text)
-    assert len(found) == 5
+    assert len(found) == 7

@@ -21,7 +21,7 @@ CASES = {
     "copies": (BELOW, f"map y {LANES.replace('lane', 'jam')} peel k", 23),
     "shift": (BAND, f"map y {LANES} shift k", 23),
     "shift of copies": (BAND, f"map y {LANES.replace('lane', 'jam')} shift k", 23),
-    "shift and middle": (BAND, f"map y {LANES} peel k shift k", 23),
+    "shift and middle": (BAND, f"map y {LANES} shift k peel k", 23),
     "blocks": (SPLIT, "map y split k 32 clip -> k0, k1 peel k0", 0),
     "equality": (EQUAL, "map y split i 8 -> i0, i1 lane i1 peel k where k = i", 0),
     "equality of lanes of the sum": (

@@ -11,6 +11,7 @@ from tadc.passes.nest import steps as st
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives import (
     divided_ranges,
+    fold_parts,
     joined_loops,
     map_loops,
     memory_use,
@@ -38,7 +39,7 @@ from tadc.passes.nest.steps import (
 
 PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     Residues: map_loops.residues,
-    st.Shift: reductions.shift,
+    st.Shift: fold_parts.shift,
     Reorder: map_loops.reorder,
     Reverse: map_loops.reverse,
     st.Bind: map_loops.bind,

@@ -9,7 +9,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.loop_bounds import bound_forms, form_of, most_values, parts_of, value_count
 from tadc.passes.nest.nest import ON_GPU, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
-from tadc.passes.nest.primitives import reductions
+from tadc.passes.nest.primitives import fold_parts, reductions
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
@@ -213,7 +213,7 @@ def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
     once; or parts of the loops of reductions."""
     for step in steps:
         if rw.is_of_fold(nest, step.index):
-            nest = reductions.peel_fold(nest, step)
+            nest = fold_parts.peel_fold(nest, step)
     wanted = {step.index: step for step in steps if not rw.is_of_fold(nest, step.index)}
     rw.check_loops(nest, wanted)
     return replace(nest, body=_peeled(nest.body, wanted))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.frontend.terms import Domain
@@ -20,7 +20,7 @@ from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Cut, Peel, Reorder, Shift, Split
+from tadc.passes.nest.steps import Cut, Reorder, Split
 from tadc.passes.nest.tile import without
 from tadc.passes.terms.index_ranges import Range, ranges_within
 
@@ -65,9 +65,7 @@ def _split(fold: Fold, step: Split, known: frozenset[str] | None = None) -> Fold
     if step.tail == "exact" and not divides:
         raise DoesNotFit(f"{step.factor} does not divide the values of `{step.index}`")
     indices = (*fold.indices[:place], step.outer, step.inner, *fold.indices[place + 1 :])
-    tiles = tuple(step.outer if name == step.index else name for name in fold.peeled)
-    made = replace(fold, peeled=tiles, meets=value.rows(fold.meets))
-    return made.over(indices, tuple(rows), value.block(fold.body))
+    return fold.over(indices, tuple(rows), value.block(fold.body))
 
 
 def _start(fold: Fold, index: str) -> tuple[Constraint | None, Affine]:
@@ -149,46 +147,6 @@ def _has_in_order(let: Let, indices: Sequence[str]) -> bool:
     return isinstance(fold, Fold) and [i for i in fold.indices if i in indices] == [*indices]
 
 
-def peel_fold(nest: Nest, step: Peel) -> Nest:
-    """The loop over an index of a reduction in parts: what all points of a tile take in, or where one of them
-    may meet an equality, stands apart."""
-    if step != Peel(step.index, step.rows):
-        raise DoesNotFit(f"`{step.index}` is of a reduction: without groups, room and other parts")
-
-    def peeled(fold: Fold) -> Fold:
-        if any(fold.meeting(row) != step.index for row in step.rows):
-            raise DoesNotFit(f"no equality says which `{step.index}` is met")
-        own = (*fold.peeled, *(() if step.rows else (step.index,)))
-        meets = tuple(dict.fromkeys((*fold.meets, *step.rows)))
-        return replace(fold, peeled=tuple(dict.fromkeys(own)), meets=meets)
-
-    return _changed(nest, step.index, peeled)
-
-
-def shift(nest: Nest, step: Shift) -> Nest:
-    """Each point of a tile counts the steps of a loop of a reduction from where its own begin."""
-
-    def shifted(fold: Fold) -> Fold:
-        return replace(fold, shifted=tuple(dict.fromkeys((*fold.shifted, step.index))))
-
-    return _changed(nest, step.index, shifted)
-
-
-def _changed(nest: Nest, index: str, change: Callable[[Fold], Fold]) -> Nest:
-    """The nest with the reductions over an index, one value after the other, changed."""
-
-    def one(let: Let) -> Let:
-        fold = let.value
-        if not isinstance(fold, Fold) or fold.is_in_lockstep or index not in fold.indices:
-            return let
-        return replace(let, value=change(fold))
-
-    made = replace(nest, body=rw.rewrite_values(nest.body, one))
-    if made == nest:
-        raise DoesNotFit(f"no reduction goes over `{index}` one value after the other, or it is so already")
-    return made
-
-
 def unroll_fold(nest: Nest, index: str, together: int) -> Nest:
     """The steps of the innermost loop of a reduction are written out, all or so many together."""
 
@@ -250,7 +208,6 @@ def cut(nest: Nest, step: Cut) -> Nest:
         # Of one value no loop is left inside.
         fixed = Renaming(forms={step.index: outer})
         kept = tuple(name for name in found.indices if name != step.index)
-        found = replace(found, meets=fixed.rows(found.meets))
         return found.over(kept, fixed.rows(found.rows), fixed.block(found.body))
 
     def joining(store: Store) -> Store:
