@@ -26,8 +26,9 @@ ATTRIBUTES = {
     "tad.cotangent_of": ("an argument", "string", "the output that it is the cotangent of"),
     "tad.gradient_of": ("a result", "string", "the argument that it is the gradient by"),
     "tad.tangent_of": ("an argument or result", "string", "what it is the tangent of"),
-    "tad.chain": ("a map", "array of two integers",
-        "the number of its chain, and how many rows of that run at a time; 0 for points of its sum"),
+    "tad.chain": ("a map", "array of two or five integers",
+        "the number of its chain, and how many rows of that run at a time; 0 for points of its sum; on a GPU "
+        "how many indices number rows, and the threads of a row and of a block"),
     "tad.row": ("a map", "integer",
         "the number of its index that counts rows of its chain; the first without it"),
     "tad.chain_steps": ("a map", "unit", "its first index numbers the steps of the chain that it is in"),
@@ -37,8 +38,8 @@ ATTRIBUTES = {
     "tad.parts": ("a map", "unit", "its elements are long parts of a reduction, a few for each thread"),
     "tad.joined": ("a map", "unit", "nothing long is left to do: it is computed without vectors"),
     "tad.window": ("a map", "array of integers",
-        "of how many steps its tensors are kept, and the weights of subscripts whose sum is the step of an "
-        "element"),
+        "of how many steps its tensors are kept, and the weights of all subscripts, one of them 1 or -1, "
+        "whose sum is the step of an element"),
     "tad.sweep": ("a map", "array of four integers",
         "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps a"
         " value of it takes, where they begin, and whether they go down"),

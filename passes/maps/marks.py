@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 
-from tadc.dialect.locations import name_of
+from tadc.dialect.attributes import ATTRIBUTES
+from tadc.dialect.locations import UnsupportedIR, name_of
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.map import Marks, Sweep, Tape, Window
@@ -50,17 +51,17 @@ def attributes_of(marks: Marks) -> dict[str, ir.Attribute]:
 
 
 def marks_of(op: ir.Operation) -> Marks:
-    """The marks of the operation of a map."""
+    """The marks of the operation of a map. Raises UnsupportedIR for an attribute that is none."""
 
     def numbers(name: str) -> list[int] | None:
-        return list(ir.DenseI64ArrayAttr(op.attributes[name])) if name in op.attributes else None
+        return _numbers(op, name) if name in op.attributes else None
 
     steps, in_place, parts, joined, kept = (name in op.attributes for name in FLAGS)
     found = Marks(steps=steps, in_place=in_place, parts=parts, joined=joined, kept=kept)
     if last := numbers("tad.window"):
         found = replace(found, window=Window(last[0], tuple(last[1:])))
     if chain := numbers("tad.chain"):
-        row = ir.IntegerAttr(op.attributes["tad.row"]).value if "tad.row" in op.attributes else 0
+        row = _numbers(op, "tad.row")[0] if "tad.row" in op.attributes else 0
         found = replace(found, chain=chain[0], rows=chain[1], row=row, blocks=tuple(chain[2:]))
         if along := numbers("tad.sweep"):
             found = replace(found, sweep=Sweep(*along[:3], down=bool(along[3])))
@@ -69,3 +70,22 @@ def marks_of(op: ir.Operation) -> Marks:
             window = found.window and replace(found.window, saved=tape.slots * tape.depth)
             found = replace(found, tape=tape, window=window)
     return found
+
+
+def _numbers(op: ir.Operation, name: str) -> list[int]:
+    """What an attribute lists, or the number that it is."""
+    said = op.attributes[name]
+    counts = {
+        "tad.chain": (2, 5),
+        "tad.window": (1 + op.results[0].type.rank,),
+        "tad.sweep": (4,),
+        "tad.tape": (6,),
+    }
+    try:
+        found = list(ir.DenseI64ArrayAttr(said)) if name in counts else [ir.IntegerAttr(said).value]
+    except ValueError:
+        found = []
+    # A window has a dimension that memory has for steps.
+    if len(found) in counts.get(name, (1,)) and (name != "tad.window" or 1 in map(abs, found[1:])):
+        return found
+    raise UnsupportedIR(f"'{name}' must be an {ATTRIBUTES[name][1]}, got {said}", op.location)

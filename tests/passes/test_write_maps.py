@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.run_passes import run_passes
 from tadc.compiler.stages import Compilation
+from tadc.dialect.locations import UnsupportedIR, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import tad_functions
+from tadc.dialect.readable_text import parse_module
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Ask, Block, Let
@@ -52,6 +55,36 @@ def test_values_that_the_dialect_has_not() -> None:
     body = Block((asks, *item.body.lets), item.body.gives)
     with pytest.raises(TypeError, match="the dialect has no Ask"):
         write_maps(function, maps, replace(maps, maps=(replace(item, body=body),)))
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("tad.chain = 3 : i64", "'tad.chain' must be an array of two or five integers, got 3 : i64"),
+        ("tad.chain = array<i64: 1>", "'tad.chain' must be an array of two or five"),
+        ("tad.chain = array<i64: 1, 2>, tad.row = unit", "'tad.row' must be an integer, got unit"),
+        (
+            "tad.chain = array<i64: 1, 2>, tad.sweep = array<i64: 1, 2>",
+            "'tad.sweep' must be an array of four",
+        ),
+        ("tad.chain = array<i64: 1, 2>, tad.tape = array<i64: 1, 2>", "'tad.tape' must be an array of six"),
+        ("tad.window = array<i64: 1, 1, 0>", "'tad.window' must be an array of integers"),
+        ("tad.window = array<i64: 1, 2>", "'tad.window' must be an array of integers"),
+    ],
+)
+def test_marks_that_say_nothing(said: str, message: str) -> None:
+    text = f"""func.func @f(%a: tensor<4xf64>) -> tensor<4xf64> {{
+%f = tad.map (%i) attributes {{{said}}} -> tensor<4xf64> {{
+%0 = tad.read %a[%i] : tensor<4xf64>
+tad.yield %0 : f64 }}
+return %f : tensor<4xf64> }}"""
+    module = parse_module(text, ir.Context(), "f.mlir")
+    (function,) = tad_functions(module.operation)
+    with pytest.raises(UnsupportedIR, match=re.escape(message)) as caught:
+        read_maps(function)
+    place = place_of(caught.value.location)
+    assert place is not None
+    assert place.line == 2
 
 
 @pytest.mark.parametrize("name", ["attention", "stencil", "orbit"])
