@@ -8,12 +8,8 @@
       tad.yield %0 : f64
     }
 
-It stands for MLIR's generic form line by line. Operands are the names used, in order of
-first use; where that is not so, they are listed in brackets (`[%i, %j] in {…}`). Maps and
-sets may be attributes as well (`tad.read %a[%i] at affine_map<…> : …`), a map without a
-domain ranges over its tensor's shape, and `attributes {…}` stands before `->` or `:`.
-A `tad.scan` names what stands for its tensor, `%own`, and after `by` the order of its elements.
-Ops of other dialects, and `tad` ops in generic form, are as MLIR reads them.
+It stands for MLIR's generic form line by line; `docs/dialect.md` says how it is written. Ops of other
+dialects, and `tad` ops in generic form, are as MLIR reads them.
 """
 
 from __future__ import annotations
@@ -121,7 +117,8 @@ class _Places:
 
     def __init__(self, source: Source, generic: Rebuilt | None = None) -> None:
         self.source = source
-        self.generic = generic or Rebuilt(source.text, [source.text], [0], [(0, True)])
+        self.generic = generic or Rebuilt(source.text)
+        self.generic.copy_to(len(source.text))
         self.text = self.generic.text
         self.starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
 

@@ -68,14 +68,8 @@ class Tokens(list[Token]):
 
     def flat(self, start: int, end: int) -> str:
         """The text of tokens `start .. end - 1` on one line, as long as it was; without comments."""
-        parts: list[str] = []
-        for index in range(start, end):
-            token = self[index]
-            if index > start:
-                gap = self.text[self[index - 1].end : token.start]
-                parts.append(" " * len(gap) if "\n" in gap or "/" in gap else gap)
-            parts.append(token.text)
-        return "".join(parts)
+        text = self.text[self[start].start : self[end - 1].end] if end > start else ""
+        return _PATTERN.sub(lambda found: " " * len(found[0]) if found["skip"] else found[0], text)
 
     def after_angles(self, index: int) -> int:
         """The index after the type or attribute at `index`: a token and its `<…>`, if any."""
@@ -104,22 +98,23 @@ class Rebuilt:
     """A text made of pieces of a source and of new pieces, each with its place in the source."""
 
     source: str
-    parts: list[str] = field(default_factory=list[str])
+    pieces: list[Piece] = field(default_factory=list[Piece])
     starts: list[int] = field(default_factory=list[int])
-    origins: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
     length: int = 0
     read: int = 0
 
     def copy_to(self, end: int) -> None:
         """Copy the source from where it was last read up to an offset."""
         if end > self.read:
-            self._add(self.source[self.read : end], self.read, copied=True)
+            self.put(self.source[self.read : end], self.read, copied=True)
             self.read = end
 
     def put(self, text: str, origin: int, copied: bool = False) -> None:
         """Add a new piece that stands for what is at `origin` in the source, or is `copied` from there."""
         if text:
-            self._add(text, origin, copied=copied)
+            self.pieces.append(Piece(text, origin, copied))
+            self.starts.append(self.length)
+            self.length += len(text)
 
     def put_all(self, pieces: Iterable[Piece]) -> None:
         """Add new pieces with commas between."""
@@ -132,21 +127,15 @@ class Rebuilt:
         self.put("\n" * self.source.count("\n", self.read, end), self.read)
         self.read = max(self.read, end)
 
-    def _add(self, text: str, origin: int, *, copied: bool) -> None:
-        self.parts.append(text)
-        self.starts.append(self.length)
-        self.origins.append((origin, copied))
-        self.length += len(text)
-
     @property
     def text(self) -> str:
         """The text so far."""
-        return "".join(self.parts)
+        return "".join(piece.text for piece in self.pieces)
 
     def origin(self, offset: int) -> int:
         """The place in the source of an offset of the text."""
         if not self.starts:
             return 0
-        piece = bisect_right(self.starts, offset) - 1
-        origin, copied = self.origins[piece]
-        return origin + (offset - self.starts[piece]) * copied
+        number = bisect_right(self.starts, offset) - 1
+        piece = self.pieces[number]
+        return piece.origin + (offset - self.starts[number]) * piece.copied

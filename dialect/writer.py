@@ -1,9 +1,7 @@
 """Typed programs to the `tad` dialect.
 
 One function for a program: arguments and results carry their names as `tad.name`; each
-definition is a `tad.map`, a recurrence a `tad.scan`. A region holds what it always evaluates,
-operations before the regions that use them; what only a branch or a sum needs stays in
-there, so no read leaves the guard that protects it.
+definition is a `tad.map`, a recurrence a `tad.scan`. What a region holds says `evaluation_order.py`.
 """
 
 from __future__ import annotations
