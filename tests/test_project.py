@@ -253,7 +253,7 @@ LIMITS = {
     "passes/gpu": 3_691,
     "passes/maps": 6_310,
     "passes/nest": 9_341,
-    "passes/rewrites": 6_900,
+    "passes/rewrites": 6_910,
     "passes/schedule": 4_552,
     "passes/supports": 2_116,
     "passes/terms": 4_043,

@@ -35,7 +35,7 @@ from tadc.passes.rewrites.moves import MANY, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places, PlaceWalk, Test
 from tadc.passes.rewrites.stored_values import store_values
 from tadc.passes.terms.costs import ACCESS, Costs, is_candidate, points, width
-from tadc.passes.terms.element_terms import has_fibres
+from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
 from tadc.passes.terms.names import Names
 
 MODES = ("auto", "always", "never")
@@ -213,7 +213,7 @@ class _Walk(PlaceWalk):
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: what has a derivative and does not depend on all indices
         around it, so that its cotangent is summed up before it is passed on, and reductions."""
-        if not is_candidate(term):
+        if not is_candidate(term) or leaves_out_several(term):
             return False
         if isinstance(term, Reduce):
             return True

@@ -58,7 +58,7 @@ from tadc.passes.terms.costs import (
     points,
     weight,
 )
-from tadc.passes.terms.element_terms import has_fibres
+from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
@@ -184,7 +184,7 @@ class Look:
         if definition.order is not None and definition.name in tensors_read([term]):
             return False
         if not self.cheap:
-            if not is_candidate(term):
+            if not is_candidate(term) or leaves_out_several(term):
                 return False
             if self.only is not None and not (self.only(term) or self.scattered(place, term)):
                 return False

@@ -7,6 +7,7 @@ other indices tell some of these (`told_indices`), where the term is one of the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from tadc.frontend.extents import Shape, as_form, extent
@@ -20,7 +21,7 @@ from tadc.passes.rewrites.everywhere import is_everywhere
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import SPARSE, about, elements, is_candidate, points, weight
+from tadc.passes.terms.costs import SPARSE, about, elements, is_candidate, points, weight, width
 from tadc.passes.terms.element_terms import OfElement, arrays_at_once, of_fibre
 from tadc.passes.terms.inspected_arrays import Arrays
 
@@ -171,7 +172,7 @@ class Boxes:
             found = TermAt(term, place, self.program.terms, self.sizes)
             found = found.over_told_elements(self.wanted, anywhere or not self.strict)
             term, place = found.term, found.place
-        every = self.wanted(term, place)
+        every = self._with_teller(self.wanted(term, place), place)
         told = {
             i: t
             for i, t in place.told.items()
@@ -197,6 +198,15 @@ class Boxes:
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
         return Box(at, [h for _, h in own], shape, shift, plain, told=known, place=place)
+
+    def _with_teller(self, names: frozenset[str], place: Place) -> frozenset[str]:
+        """Indices with one that tells several of them, if it has fewer values than these have together."""
+        for name in (name for name in place.ranges if name not in names):
+            told = [i for i, known in place.told.items() if i in names and known.by <= self.sizes | {name}]
+            several = math.prod(width(place.ranges[i]) for i in told)
+            if len(told) > 1 and width(place.ranges[name]) < several:
+                return names | {name}
+        return names
 
     def _is_owner(self, form: Affine | None) -> bool:
         """Whether a form is the owner of a place, which may be in no range: then it is one more than any

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from tadc.frontend.terms import Reduce, Term, Terms, in_text_order, index_forms, reachable
+from tadc.frontend.terms import Guard, Reduce, Term, Terms, in_text_order, index_forms, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.fibre import fibre_of
 
@@ -99,6 +99,18 @@ def arrays_at_once(root: Term) -> frozenset[str]:
         if len(told) > 1:
             found = found.union(*told)
     return found
+
+
+def leaves_out_several(term: Term) -> bool:
+    """Whether a reduction over a fibre leaves out two elements or more, as a second derivative of a product
+    does: there is one for each two elements of a fibre."""
+    if not isinstance(term, Reduce) or not has_fibre(term):
+        return False
+    own, body, count = frozenset(term.binders), term.body, 0
+    while isinstance(body, Guard) and all(row.equality for row in body.conditions):
+        count += any(not row.form.variables.isdisjoint(own) for row in body.conditions)
+        body = body.otherwise
+    return count > 1
 
 
 def forms_of(root: Term) -> Iterable[Affine]:
