@@ -98,8 +98,8 @@ def _operations(program: Program, definition: Definition) -> int:
 def _strided(definition: Definition) -> dict[str, int]:
     """The indices that bound an index of a sum of which each step counts several times, and how many."""
     found: dict[str, int] = {}
-    for term in reachable([definition.body]):
-        for row in term.domain if isinstance(term, Reduce) else ():
+    for term in (term for term in reachable([definition.body]) if isinstance(term, Reduce)):
+        for row in term.domain:
             binders = [abs(k) for name in term.binders if (k := row.form.coefficient(name))]
             for index in definition.indices:
                 if len(binders) == 1 and binders[0] > 1 and abs(row.form.coefficient(index)) == 1:
