@@ -7,8 +7,9 @@ becomes
     let f_parts[p: (N + C - 1) // C, one: 1] = sum{k}_(C*p)^(min [N - 1; C*p + C - 1]) (x[k])
     f = sum{p} (f_parts[p, 0])
 
-C depends on sizes alone, so results have the same bits for any number of threads. On a GPU contractions of
-few elements are cut as well: a block of threads computes a part of a tile ("split K").
+C depends on sizes alone, so results have the same bits for any number of threads. On a CPU it is 1 where many
+values of the outermost of several indices share what they read: the parts are rows, of any schedule. On a GPU
+contractions of few elements are cut as well: a block of threads computes a part of a tile ("split K").
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class Cutting:
     """The least steps of a part where their number is unknown; all of them where their length is too."""
     steps: int
     """Parts of the innermost loop hold a multiple of so many steps: whole vectors, several at a time."""
+    row: int | None = None
+    """Of an outer index of more values than there may be parts, each of so many operations is a part."""
     vector: int | None = None
     """Of a CPU: of so many elements vectors run along the elements. Where there are fewer they run along the
     sum, a tile has one part, and an index is added: ranges for threads begin at multiples of many elements of
@@ -86,7 +89,7 @@ class Cutting:
 #: needs no code of its own (`splits.MOST_TERMS`).
 THREADS = Cutting(
     few=32, worth=1 << 18, part=1 << 15, most=64, together=512, short=16, rows=48, steps=256,
-    vector=8,
+    row=1 << 10, vector=8,
 )  # fmt: skip
 
 
@@ -112,6 +115,7 @@ def cut_reductions(
     `marks` are given to tensors of parts, and to those that no long reduction is left of.
     """
     names, stepwise = Names(program), long_recurrences(program, limit)
+    cutting = cutting if limit is None else replace(cutting, row=None)
     definitions: list[Definition] = []
     for definition in program.definitions:
         if all(isinstance(size, int) for size in definition.shape):
@@ -146,17 +150,14 @@ class _Cut:
         stepwise: Steps,
     ) -> None:
         self.program, self.names, self.definition, self.marks = program, names, definition, marks
-        self.cutting = cutting
-        self.costs = Costs(frozenset(program.sizes))
-        self.ranges: dict[str, Range | None] = {
-            index: Range(ZERO, Affine.const(size) - 1)
-            for index, size in zip(definition.indices, definition.shape, strict=True)
-            if isinstance(size, int)
+        self.cutting, self.costs = cutting, Costs(frozenset(program.sizes))
+        sizes = {
+            i: n for i, n in zip(definition.indices, definition.shape, strict=True) if isinstance(n, int)
         }
-        self.elements = math.prod(size for size in definition.shape if isinstance(size, int))
+        self.ranges: dict[str, Range | None] = {i: Range(ZERO, Affine.const(n - 1)) for i, n in sizes.items()}
+        self.elements = math.prod(sizes.values())
         self.along_elements = cutting.vector is not None and self.elements >= cutting.vector
-        self.new: list[Definition] = []
-        self.stepwise = stepwise
+        self.new, self.stepwise = list[Definition](), stepwise
 
     def run(self) -> list[Definition]:
         """The parts, and the definition that reads them."""
@@ -167,8 +168,6 @@ class _Cut:
             return [self.definition]
         if sum(isinstance(term, Reduce) for term in reachable([body])) == len(self.new):
             self.marks[self.definition.name] = "joined"
-        if not self.along_elements:
-            self.marks |= {d.name: "parts" for d in self.new}
         return [*self.new, replace(self.definition, body=body)]
 
     def term(self, term: Term) -> Term:
@@ -176,8 +175,7 @@ class _Cut:
         if isinstance(term, Reduce):
             return self.reduction(term) or term
         if isinstance(term, Apply):
-            below = [self.term(operand) for operand in term.operands]
-            return self.program.terms.rebuild(term, below)
+            return self.program.terms.rebuild(term, [self.term(operand) for operand in term.operands])
         return term
 
     def reduction(self, term: Reduce) -> Term | None:
@@ -187,37 +185,41 @@ class _Cut:
         if follows_steps(body, names, self.stepwise):
             return None
         own = ranges_within(names, domain, self.ranges, self.costs.sizes)
-        found = None if term.type is None else self.chosen(term, names, own)
+        found = None if term.type is None else self.chosen(term, own, body)
         if found is None or not implied(found.count + (found.steps - 1), self.program.size_facts()):
             return None
         assert term.type
         parts = extent((found.count + (found.steps - 1)).floordiv(found.steps))
         part = self.names.index("part", self.definition.indices)
         indices = (part, *self.definition.indices)
-        is_padded = self.cutting.vector is not None and not self.along_elements
-        one = (self.names.index("one", indices),) if is_padded else ()
+        on_cpu, is_row = self.cutting.vector is not None, found.steps == 1 and _share(body, found.name, names)
+        along_elements = self.along_elements or (on_cpu and is_row)
+        one = (self.names.index("one", indices),) if on_cpu and not along_elements else ()
         begin = Affine.var(part) * found.steps + found.low
-        place = Affine.var(found.name) - begin
-        rows = (Constraint(place), Constraint(found.steps - 1 - place))
-        inner = terms.reduce(names, (*rows, *domain), body, kind=term.kind, hints=term.hints, span=term.span)
+        kept = dict(zip(names, term.hints, strict=True))
+        if is_row:
+            del kept[found.name]
+            domain = tuple(Constraint(r.form.substitute({found.name: begin}), r.equality) for r in domain)
+            body = terms.substitute(body, {found.name: begin})
+        else:
+            at = Affine.var(found.name) - begin
+            domain = (Constraint(at), Constraint(found.steps - 1 - at), *domain)
+        hints, kind, span = tuple(kept.values()), term.kind, term.span
+        inner = terms.reduce(tuple(kept), domain, body, kind=kind, hints=hints, span=span)
         tensor = self.names.free(f"{self.definition.name}_parts")
-        shape = (parts, *self.definition.shape, *(1 for _ in one))
-        indices = (*indices, *one)
-        self.new.append(
-            Definition(tensor, term.type, shape, indices, inner, is_output=False, span=self.definition.span)
-        )
-        index = terms.fresh()
-        at = [Affine.var(index), *map(Affine.var, self.definition.indices), *(ZERO for _ in one)]
-        read = terms.read(tensor, at, term.type)
-        return terms.reduce(
-            (index,), box((index,), (parts,)), read, kind=term.kind, hints=(part,), span=term.span
-        )
+        self.marks |= {} if along_elements else {tensor: "parts"}
+        shape, indices = (parts, *self.definition.shape, *(1 for _ in one)), (*indices, *one)
+        index, place = terms.fresh(), self.definition.span
+        self.new.append(Definition(tensor, term.type, shape, indices, inner, is_output=False, span=place))
+        places = [Affine.var(index), *map(Affine.var, self.definition.indices), *(ZERO for _ in one)]
+        read = terms.read(tensor, places, term.type)
+        return terms.reduce((index,), box((index,), (parts,)), read, kind=kind, hints=(part,), span=span)
 
-    def chosen(self, term: Reduce, names: Sequence[str], own: Mapping[str, Range | None]) -> _Choice | None:
+    def chosen(self, term: Reduce, own: Mapping[str, Range | None], body: Term) -> _Choice | None:
         """The index to cut: the outermost with many values."""
-        cutting, work = self.cutting, self.costs.reduction(term, self.ranges)
+        cutting, work, names = self.cutting, self.costs.reduction(term, self.ranges), [*own]
         if self.elements >= cutting.few:
-            return self.of_contraction(term, names, own)
+            return self.of_contraction(term, own)
         if not self.program.sizes and work < cutting.worth:
             return None
         for name in names:
@@ -239,25 +241,31 @@ class _Cut:
                 steps = -(-steps // cutting.steps) * cutting.steps
             if count.is_constant and count.constant <= steps:
                 return None
+            is_outer = name != names[-1] and count.is_constant and count.constant > cutting.most
+            if (
+                is_outer
+                and cutting.row
+                and work >= cutting.row * count.constant
+                and _share(body, name, names)
+            ):
+                steps = 1
             return _Choice(name, found.low, count, steps)
         return None
 
-    def of_contraction(
-        self, term: Reduce, names: Sequence[str], own: Mapping[str, Range | None]
-    ) -> _Choice | None:
+    def of_contraction(self, term: Reduce, own: Mapping[str, Range | None]) -> _Choice | None:
         """The index to cut so that all blocks have tiles; None where they have, or nothing is shared.
 
         The outermost one with enough values for all parts, or the one with most.
         """
         cutting = self.cutting
         parts = cutting.blocks // -(-self.elements // cutting.tile) if cutting.tile else 1
-        boxes = {name: found for name, found in own.items() if found is not None and _is_box(found)}
+        boxes = {n: r for n, r in own.items() if r and r.low.is_constant and r.extent.is_constant}
         counts = {name: found.extent.constant for name, found in boxes.items()}
         work = self.elements * self.costs.reduction(term, self.ranges)
-        if parts < 2 or len(counts) < len(names) or work < cutting.work or not self.shares(term):
+        if parts < 2 or len(counts) < len(own) or work < cutting.work or not self.shares(term):
             return None
-        enough = [name for name in names if counts[name] >= parts]
-        name = enough[0] if enough else max(names, key=lambda name: counts[name])
+        enough = [name for name in own if counts[name] >= parts]
+        name = enough[0] if enough else max(own, key=lambda name: counts[name])
         count, points = counts[name], math.prod(counts.values())
         least = max(-(-count // parts), -(-cutting.depth * count // max(points, 1)))
         # A last part that is smaller has code of its own.
@@ -274,6 +282,8 @@ class _Cut:
         return len(wide) > 1 and len(reads) > 1 and all(wide - names for names in used)
 
 
-def _is_box(found: Range) -> bool:
-    """Whether the ends of a range are numbers."""
-    return found.low.is_constant and found.extent.is_constant
+def _share(body: Term, name: str, names: Sequence[str]) -> bool:
+    """Whether values of one index of a sum read the same where others move, or what is side by side."""
+    reads = (node.indices for node in reachable([body]) if isinstance(node, Read) and node.indices)
+    moving = ((frozenset[str]().union(*(form.variables for form in at)), at[-1].variables) for at in reads)
+    return any(name in last or (name not in used and not used.isdisjoint(names)) for used, last in moving)

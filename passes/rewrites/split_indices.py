@@ -143,8 +143,7 @@ def _split(
     """The tensor with an index in two, and the definition that reads it."""
     terms, index, size = program.terms, definition.indices[place], definition.shape[place]
     assert isinstance(size, int)
-    taken = {*definition.indices, *program.sizes}
-    group, rest = (_fresh(f"{index}_{word}", taken) for word in ("group", "rest"))
+    group, rest = (names.index(f"{index}_{word}", definition.indices) for word in ("group", "rest"))
     form = Affine.var(group) * period + Affine.var(rest)
     shape, indices = [*definition.shape], [*definition.indices]
     shape[place : place + 1], indices[place : place + 1] = [size // period, period], [group, rest]
@@ -192,13 +191,6 @@ def _rewritten(program: Program, part: Definition, forms: Mapping[str, Affine]) 
     body = Simplifier(terms).visit(terms.substitute(part.body, forms), facts)
     body = _from_zero(terms, body, frozenset(part.indices))
     return replace(part, body=Simplifier(terms).visit(body, facts))
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def _from_zero(terms: Terms, body: Term, indices: frozenset[str]) -> Term:

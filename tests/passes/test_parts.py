@@ -92,6 +92,26 @@ def test_what_is_cut() -> None:
     assert maps("x: f32[N]\ns[k: 2] = if {k = 0} then (sum{i} (x[i])) else (0)") == [(-1, 1), (), (2,)]
 
 
+def test_rows_of_a_sum() -> None:
+    """Each of many values of an outer index has a long sum: they are a tensor, which vectors may go along."""
+    text = """x: f64[N, 3]; q: f64[N]
+e = sum{i: N, j: N} (if {i != j} then (q[i]*q[j]/sqrt(sum{d} ((x[i, d] - x[j, d])**2))) else (0))"""
+    assert maps(text.replace("N", "1500")) == [(1500,), ()]
+    assert maps(text.replace("N", "1500"), gpu=True)[0] != (1500,)
+    # Rows that share nothing.
+    assert maps("x: f64[1500, 900]; s = sum{i, j} (x[i, j])") == [(63, 1), ()]
+    f = tadc.compile(tadc.value_and_grad(tadc.function(text)), sizes={"N": 700})
+    random = np.random.default_rng(3)
+    x, q = random.normal(size=(700, 3)), random.normal(size=700)
+    apart = x[:, None] - x
+    inverse = 1 / (np.linalg.norm(apart, axis=2) + np.diag(np.full(700, np.inf)))
+    e, dx, dq = f(x, q)
+    np.testing.assert_allclose(e, q @ inverse @ q, rtol=1e-10)
+    np.testing.assert_allclose(dq, 2 * inverse @ q, rtol=1e-10)
+    expected = -2 * np.einsum("i,j,ij,ijd->id", q, q, inverse**3, apart)
+    np.testing.assert_allclose(dx, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
 def test_what_is_cut_for_a_gpu() -> None:
     """Parts for all multiprocessors, as few as are worth a launch."""
     parts, one = maps("x: f32[100000000]; s = sum{i} (x[i])", gpu=True)
