@@ -80,7 +80,7 @@ from tadc.passes.term_pass import (
 )
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
-from tadc.passes.where import Decisions
+from tadc.passes.where import InParts, Separated, Skewed
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernels import KernelSteps
@@ -252,7 +252,6 @@ class Recompute(TermPass):
     bounded: bool = flag_option("tensors of more bytes alone")
 
     def __post_init__(self) -> None:
-        self.decisions = Decisions()
         #: The tensors of programs that this has seen; the second time those that are new are looked at.
         self.before: set[str] | None = None
 
@@ -378,7 +377,12 @@ class Cut(TermPass):
 
     def rewrite(self, program: Program) -> Program:
         """Cut in a program, and note the marks of its maps."""
-        return cut_reductions(program, self.marks, self.cutting, most(self.limit))
+        return self.deciding(
+            program,
+            InParts,
+            "has many elements, or no long reduction",
+            lambda takes: cut_reductions(program, self.marks, self.cutting, most(self.limit), takes),
+        )
 
     def run(self, module: Any) -> None:
         """Cut in every function, and mark its maps."""
@@ -424,7 +428,8 @@ Split = pass_of(
 Skew = pass_of(
     "tad-skew",
     "recurrences along diagonals are computed in wavefronts, whose elements are contiguous",
-    lambda program, limit: skew_recurrences(program, most(limit)),
+    lambda program, limit, takes: skew_recurrences(program, most(limit), takes),
+    (Skewed, "is no recurrence along long diagonals alone"),
     limit=number_option(-1, ROOM),
 )
 
@@ -437,7 +442,8 @@ JoinSums = pass_of(
 Separate = pass_of(
     "tad-separate",
     "no tensor adds up two contractions",
-    lambda program, limit: separate_contractions(program, most(limit)),
+    lambda program, limit, takes: separate_contractions(program, most(limit), takes),
+    (Separated, "adds up no two long contractions"),
     limit=number_option(-1, ROOM),
 )
 

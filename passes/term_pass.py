@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, make_dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from tadc.dialect.index_maps import IndexOverflow
@@ -18,6 +19,7 @@ from tadc.frontend.program import Program
 from tadc.passes.registry import Pass, register
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.renewal import renewed
+from tadc.passes.where import Decisions, InTerms, Takes
 
 
 class Refused(Exception):
@@ -31,9 +33,23 @@ class TermPass(Pass):
     suffix: ClassVar[str] = ""
     made_of: ClassVar[Callable[..., Program] | None] = None
 
+    @cached_property
+    def decisions(self) -> Decisions:
+        """Where tensors are computed; the pipeline gives its own."""
+        return Decisions()
+
     def rewrite(self, program: Program) -> Program:
         """The new program, or the same one; raises Refused, or a limit, with what stops it."""
         raise NotImplementedError
+
+    def deciding(
+        self, program: Program, kind: type[InTerms], text: str, rewrite: Callable[[Takes], Program]
+    ) -> Program:
+        """What a rewrite makes that takes steps of a kind; an error says why one that is given is none."""
+        where = self.decisions.of(program.symbol)
+        made = rewrite(lambda tensor: where.takes(kind(tensor)))
+        where.check_made(kind, {d.name for d in program.definitions}, text)
+        return made
 
     def applied(self, program: Program) -> Program:
         """What `rewrite` makes of a program and needs, as the next pass finds it."""
@@ -49,12 +65,22 @@ class TermPass(Pass):
 
 
 def pass_of(
-    argument: str, description: str, steps: Callable[..., Program], **options: Any
+    argument: str,
+    description: str,
+    steps: Callable[..., Program],
+    decides: tuple[type[InTerms], str] | None = None,
+    **options: Any,
 ) -> Callable[..., TermPass]:
-    """Register a pass that is functions of a program and of options: their modules say what it does."""
+    """Register a pass that is functions of a program and of options: their modules say what it does.
+
+    One that `decides` takes steps of a kind, and says why one does not fit.
+    """
 
     def rewrite(self: TermPass, program: Program) -> Program:
-        return steps(program, **{name: getattr(self, name) for name in options})
+        own = {name: getattr(self, name) for name in options}
+        if decides is None:
+            return steps(program, **own)
+        return self.deciding(program, *decides, lambda takes: steps(program, takes=takes, **own))
 
     name = "".join(word.capitalize() for word in argument.split("-")[1:])
     fields = [

@@ -12,7 +12,7 @@ stored, in a nest of its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
@@ -34,6 +34,30 @@ class Store:
     """A value that no definition names is a tensor, by a name that is found for it."""
 
     TEXT = "store {tensor:tensor}"
+    tensor: str
+
+
+@dataclass(frozen=True)
+class Skewed:
+    """A recurrence along diagonals is computed in wavefronts, whose elements stand side by side in memory."""
+
+    TEXT = "skew {tensor:tensor}"
+    tensor: str
+
+
+@dataclass(frozen=True)
+class InParts:
+    """Long reductions of a tensor of few elements have parts, which several threads compute."""
+
+    TEXT = "parts {tensor:tensor}"
+    tensor: str
+
+
+@dataclass(frozen=True)
+class Separated:
+    """Contractions that a tensor adds up are tensors of their own."""
+
+    TEXT = "separate {tensor:tensor}"
     tensor: str
 
 
@@ -111,10 +135,15 @@ class RowsLast:
     indices: tuple[str, ...]
 
 
-WhereStep = Inline | Store | Merge | Kept | Filled | AtRows | InWindow | OnTape | Copied | RowsLast
+InTerms = Skewed | InParts | Separated
+WhereStep = Inline | Store | InTerms | Merge | Kept | Filled | AtRows | InWindow | OnTape | Copied | RowsLast
 LEAVE_OUT = "leave the step out"
 SIZES_UNKNOWN, COMPILE_FOR_SIZES = "it needs sizes that are known", "compile for sizes, by `--size`"
 S = TypeVar("S", bound=WhereStep)
+Takes = Callable[[str], bool]
+"""Whether a step that fits is made for a tensor."""
+TAKE_ALL: Takes = bool
+"""All are made: no name is empty."""
 
 
 def _tensors(step: WhereStep) -> tuple[str, ...]:
@@ -151,6 +180,20 @@ class Where:
         """The step of a kind that is given for one of some tensors: the first that it names."""
         steps = self.wanted(kind) or ()
         return next((s for s in steps if _tensors(s)[0] in names), None)
+
+    def takes(self, step: WhereStep) -> bool:
+        """Whether a step that fits is made: one that is given, or any where all are chosen."""
+        wanted = self.wanted(type(step))
+        if wanted is None or step in wanted:
+            self.note(step)
+        return step in self.made
+
+    def check_made(self, kind: type[InTerms], known: Collection[str], text: str) -> None:
+        """Raises CompileError for a step of a kind that is given and was not made, which says why."""
+        for step in self.wanted(kind) or ():
+            self.check_known(step, [step.tensor], known)
+            if step not in self.made and step.tensor not in self.formulas:
+                self.refuse(step, f"`{step.tensor}` {text}", LEAVE_OUT)
 
     def note(self, step: WhereStep) -> None:
         """Take in a step that was made."""

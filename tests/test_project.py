@@ -251,7 +251,7 @@ LIMITS = {
     "passes/cpu": 1_536,
     "passes/derivatives": 5_000,
     "passes/gpu": 3_691,
-    "passes/maps": 6_310,
+    "passes/maps": 6_212,
     "passes/nest": 9_341,
     "passes/rewrites": 6_910,
     "passes/schedule": 4_552,

@@ -29,6 +29,7 @@ from tadc.passes.terms.costs import LANES, Costs
 from tadc.passes.terms.costs import extent as about
 from tadc.passes.terms.index_ranges import Range, ranges_within
 from tadc.passes.terms.names import Names
+from tadc.passes.where import TAKE_ALL, Takes
 
 Mark = Literal["parts", "joined"]
 """What schedules are told of a tensor, `passes/maps/marks.py` says how: it has long parts of a reduction, or
@@ -107,9 +108,13 @@ def blocks(gpu: _Threads) -> Cutting:
 
 
 def cut_reductions(
-    program: Program, marks: dict[str, Mark], cutting: Cutting, limit: int | None = None
+    program: Program,
+    marks: dict[str, Mark],
+    cutting: Cutting,
+    limit: int | None = None,
+    takes: Takes = TAKE_ALL,
 ) -> Program:
-    """The program with parts of long reductions as tensors of their own; the same if there are none.
+    """The program with parts of long reductions, of tensors that it `takes`, as tensors of their own.
 
     Sums over the steps of a recurrence that may be worth a window stay whole: with a `limit`, of all of them.
     `marks` are given to tensors of parts, and to those that no long reduction is left of.
@@ -119,7 +124,7 @@ def cut_reductions(
     definitions: list[Definition] = []
     for definition in program.definitions:
         if all(isinstance(size, int) for size in definition.shape):
-            definitions += _Cut(program, names, definition, marks, cutting, stepwise).run()
+            definitions += _Cut(program, names, definition, marks, cutting, stepwise).run(takes)
         else:
             definitions.append(definition)
     if len(definitions) == len(program.definitions):
@@ -159,12 +164,12 @@ class _Cut:
         self.along_elements = cutting.vector is not None and self.elements >= cutting.vector
         self.new, self.stepwise = list[Definition](), stepwise
 
-    def run(self) -> list[Definition]:
+    def run(self, takes: Takes) -> list[Definition]:
         """The parts, and the definition that reads them."""
         if self.elements >= self.cutting.elements or self.definition.order is not None:
             return [self.definition]
         body = self.term(self.definition.body)
-        if not self.new:
+        if not self.new or not takes(self.definition.name):
             return [self.definition]
         if sum(isinstance(term, Reduce) for term in reachable([body])) == len(self.new):
             self.marks[self.definition.name] = "joined"

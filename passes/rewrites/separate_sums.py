@@ -14,7 +14,6 @@ over many k, the sum is a tensor too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
@@ -24,6 +23,7 @@ from tadc.passes.terms.costs import BUFFER, ELEMENT, LARGE, LINE, extent
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import product_of
+from tadc.passes.where import TAKE_ALL, Takes
 
 LEAST_STEPS = 16
 """A shorter sum takes no longer than its store and load."""
@@ -33,8 +33,8 @@ LONG = BUFFER // (4 * LINE)
 as long as four vectors."""
 
 
-def separate_contractions(program: Program, limit: int | None = None) -> Program:
-    """The program with one contraction a tensor, each of at most `limit` bytes; it itself if it is so."""
+def separate_contractions(program: Program, limit: int | None = None, takes: Takes = TAKE_ALL) -> Program:
+    """The program with one contraction a tensor that it `takes`, each of at most `limit` bytes."""
     names: Names | None = None
     made: list[Definition] = []
     for definition in program.definitions:
@@ -42,7 +42,7 @@ def separate_contractions(program: Program, limit: int | None = None) -> Program
         if found and not _ends_long(found, definition, program):
             found = found[:-1]
         instead: dict[int, Term] = {}
-        for term in found:
+        for term in found if found and takes(definition.name) else ():
             names = names or Names(program)
             own = replace(definition, name=names.free(f"{definition.name}_0"), body=term, is_output=False)
             made.append(replace(own, gradient_of="", tangent_of=""))
@@ -82,19 +82,15 @@ def _contractions(program: Program, definition: Definition) -> list[Reduce]:
     """The long contractions that each element evaluates, in order."""
     if definition.order is not None:
         return []
+    # What an element evaluates under no choice, and in no reduction but its own.
     return [
         term
-        for term in _evaluated(definition.body)
+        for term in in_text_order(definition.body, lambda t: operands(t) if isinstance(t, Apply) else ())
         if isinstance(term, Reduce)
         and term.type == definition.type
         and _is_contraction(term, definition)
         and _steps(term, definition, program) >= LEAST_STEPS
     ]
-
-
-def _evaluated(root: Term) -> Iterator[Term]:
-    """What an element evaluates under no choice, and in no reduction but its own."""
-    return in_text_order(root, lambda term: operands(term) if isinstance(term, Apply) else ())
 
 
 def _is_contraction(term: Reduce, definition: Definition) -> bool:

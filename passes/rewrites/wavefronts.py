@@ -33,6 +33,7 @@ from tadc.passes.terms.costs import ELEMENT, LANES, LARGER, LINE, UNKNOWN
 from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
+from tadc.passes.where import TAKE_ALL, Takes
 
 ROW = 8 * LINE
 """Rows of a multiple of so many bytes are a line of the cache longer: elements of a column are then in more
@@ -69,15 +70,14 @@ class _Skewed:
         return (Affine.var(self.step) - self.order) * k + Affine.var(self.gone)
 
 
-def skew_recurrences(program: Program, limit: int | None = None) -> Program:
-    """The program with recurrences along diagonals computed in wavefronts; `limit` bounds bytes of one."""
+def skew_recurrences(program: Program, limit: int | None = None, takes: Takes = TAKE_ALL) -> Program:
+    """The program with recurrences that it `takes`, along diagonals, in wavefronts; `limit` bounds bytes."""
     names = Names(program)
     skewed: dict[str, _Skewed] = {}
     copied: dict[str, _Skewed] = {}
     definitions: list[Definition] = []
-    along = {
-        d.name: found for d in program.definitions if (found := _skewed(program, names, d, limit)) is not None
-    }
+    fitting = ((d.name, _skewed(program, names, d, limit)) for d in program.definitions)
+    along = {name: found for name, found in fitting if found is not None and takes(name)}
     gathered = _gathered(program, along.keys())
     for definition in program.definitions:
         found = along.get(definition.name) or _beside(program, names, skewed, definition)

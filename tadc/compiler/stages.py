@@ -231,7 +231,9 @@ def _split(state: Compilation, cut: Cut) -> None:
     if stores:
         fibres = [CutFibres(limit=most)] if state.options.long_fibres else []
         parts = [Split(most), Rows(), *fibres, cut, JoinSums(), Separate(most)]
-        state.rewrite(Skew(most), *steps, *parts, *scatter)
+        skew, cut.decisions = Skew(most), state.decisions
+        skew.decisions = parts[-1].decisions = state.decisions
+        state.rewrite(skew, *steps, *parts, *scatter)
         cut.mark(state.module.operation)
     else:
         state.rewrite(*steps, JoinSums(), *scatter)
