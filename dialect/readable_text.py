@@ -59,14 +59,6 @@ def to_text(operation: Any, *, debug_info: bool = False, generic: bool = False) 
     return text_writer.write(text, operation, debug_info=debug_info)
 
 
-def to_generic(text: str, filename: str = _BUFFER) -> str:
-    """The generic form of a readable text, one line a line.
-
-    Names become name locations, so that printing keeps them. Raises CompileError (TAD0601).
-    """
-    return text_reader.read(Source(text, filename)).text
-
-
 def parse_module(text: str, context: ir.Context, filename: str = "<stdin>") -> Any:
     """Read a module in readable or generic form, and verify it.
 

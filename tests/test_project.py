@@ -246,7 +246,7 @@ def test_a_cloth_comes_to_rest() -> None:
 LIMITS = {
     "lattice": 4_060,
     "frontend": 10_478,
-    "dialect": 3_430,
+    "dialect": 3_422,
     "passes": 45_330,
     "passes/cpu": 1_536,
     "passes/derivatives": 5_000,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tadc.dialect import text_reader
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import read_program, tad_functions
 from tadc.dialect.readable_text import parse_module
@@ -43,6 +44,11 @@ def read_back(module: Any) -> Program:
 def generic(module: Any) -> str:
     """What MLIR itself prints: ops and attributes, without names and places."""
     return module.operation.get_asm(print_generic_op_form=True, use_local_scope=True)
+
+
+def to_generic(text: str, filename: str = "-") -> str:
+    """The generic form of a readable text, one line a line."""
+    return text_reader.read(Source(text, filename)).text
 
 
 def operations(module: Any, name: str) -> list[Any]:

@@ -10,7 +10,7 @@ import pytest
 from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR, tad_functions
-from tadc.dialect.readable_text import parse_module, to_generic, to_text
+from tadc.dialect.readable_text import parse_module, to_text
 from tadc.frontend.program import Argument, Definition, Inspected, Pattern, Program
 from tadc.frontend.terms import Terms
 from tadc.lattice.affine import Affine, Constraint, box
@@ -18,7 +18,7 @@ from tadc.passes.maps.blocks import forms_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps
 from tests.dialect.random_programs import random_program
-from tests.dialect.support import generic, operations, problem, read_back, written
+from tests.dialect.support import generic, operations, problem, read_back, to_generic, written
 
 E, N, i, k = (Affine.var(name) for name in "ENik")
 SRC, PTR = (

@@ -4,11 +4,11 @@ import pytest
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
-from tadc.dialect.readable_text import parse_module, to_generic, to_text
+from tadc.dialect.readable_text import parse_module, to_text
 from tadc.dialect.text_spelling import Speller
 from tadc.dialect.text_tokens import Tokens
 from tests.dialect.random_programs import random_program
-from tests.dialect.support import generic, operations, read_back, written
+from tests.dialect.support import generic, operations, read_back, to_generic, written
 
 EVERY_OP = """\
 module {
