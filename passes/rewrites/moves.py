@@ -109,6 +109,8 @@ class Mover(Boxes):
         it.
         """
         type = term.type or self.literal
+        if known := self._known_of_fibre(term, place):
+            return known
         box = self.box(term, place, anywhere)
         if box is None or not self.fits(box, term, place, uses):
             return None
@@ -142,6 +144,18 @@ class Mover(Boxes):
         self.made[key] = Moved(definition, order)
         new.append(definition)
         return self._read(self.made[key], box.at, order)
+
+    def _known_of_fibre(self, term: Term, place: Place) -> Term | None:
+        """The element of a tensor that has a value for each of the fibres of an index array."""
+        found = self.of_fibre(term)
+        box = None if found is None else self._fibre(found, place)
+        if box is None:
+            return None
+        order = _appearing(box.term, len(box.shape))
+        known = self.made.get(self._key(box.term, order, box.shape)) if len(order) == len(box.shape) else None
+        if known is None or known.definition.name == self.inside:
+            return None
+        return self._read(known, box.at, order)
 
     def key(self, term: Term, place: Place) -> Key | None:
         """Equal for terms whose tensors are one up to the order of their dimensions."""

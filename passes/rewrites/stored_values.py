@@ -18,7 +18,7 @@ tensors, and a value of the fibres of an index array, one of which may have near
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape
@@ -66,9 +66,6 @@ from tadc.passes.terms.names import Names
 #: Bytes of a tensor that stays in the nearest cache.
 NEAR = FIRST // 2
 
-#: Whether a term may move.
-Only = Callable[[Term], bool]
-
 
 def store_values(
     program: Program,
@@ -77,7 +74,7 @@ def store_values(
     cheap: bool = False,
     always: bool = False,
     keeps: bool = False,
-    only: Only | None = None,
+    only: Callable[[Term], bool] | None = None,
 ) -> Program:
     """The program with tensors for values, expensive or `cheap` ones; it itself where none is worth one.
 
@@ -134,7 +131,7 @@ class Look:
     cheap: bool
     always: bool
     keeps: bool
-    only: Only | None
+    only: Callable[[Term], bool] | None
     values: dict[Key, Value] = field(default_factory=dict[Key, Value])
     all: int = 0
 
@@ -184,14 +181,10 @@ class Look:
         if definition.order is not None and definition.name in tensors_read([term]):
             return False
         if not self.cheap:
-            if not is_candidate(term) or leaves_out_several(term):
-                return False
-            if self.only is not None and not (self.only(term) or self.scattered(place, term)):
-                return False
-            return True
-        if not isinstance(term, Apply | Select) or not weight(term):
-            return False
-        if all(t.type is None for t in operands(term)):
+            wanted = self.only is None or self.only(term) or self.scattered(place, term) > 0
+            return is_candidate(term) and not leaves_out_several(term) and wanted
+        is_arithmetic = isinstance(term, Apply | Select) and weight(term)
+        if not is_arithmetic or all(t.type is None for t in operands(term)):
             return False
         if self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices):
             return True
@@ -249,27 +242,20 @@ class Look:
         )
 
     def survey(self) -> None:
-        """Find out how often each value is evaluated."""
-        for number, at, term in self.evaluated():
-            place, definition = self.places[number].places[at], self.program.definitions[number]
-            self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
-            key = self.key(number, at, term)
-            if key is not None:
-                self.note(key, term, definition, place)
-
-    def evaluated(self) -> Iterator[tuple[int, int, Term]]:
-        """The terms of each definition, by number, once a place."""
+        """Find out how often each value is evaluated, once a place."""
         for number, definition in enumerate(self.program.definitions):
-            places, seen = self.places[number], set[tuple[int, int]]()
-            stack = [(0, definition.body)]
+            places, seen, stack = self.places[number], set[tuple[int, int]](), [(0, definition.body)]
             while stack:
                 at, term = stack.pop()
-                if (at, term.number) not in seen and not isinstance(term, Const) and self.holds(term):
-                    seen.add((at, term.number))
-                    stack += places.below(at, term)
-                    yield number, at, term
-                    if inverse := self.inverse(number, at, term):
-                        yield number, at, inverse
+                if (at, term.number) in seen or isinstance(term, Const) or not self.holds(term):
+                    continue
+                seen.add((at, term.number))
+                stack += places.below(at, term)
+                place = places.places[at]
+                self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
+                for each in filter(None, (term, self.inverse(number, at, term))):
+                    if key := self.key(number, at, each):
+                        self.note(key, each, definition, place)
 
     def inverse(self, number: int, at: int, term: Term) -> Term | None:
         """The reciprocal of a divisor of fewer indices, in derivatives alone.
@@ -362,9 +348,8 @@ class Look:
             walk = _Walk(self.places[number], self, number, definition, worth)
             body = walk.visit(0, definition.body)
             made += [*walk.new, definition if body is definition.body else replace(definition, body=body)]
-            if not self.cheap:
-                for found in (*walk.new, made[-1]):
-                    self.known.add(found)
+            for found in () if self.cheap else (*walk.new, made[-1]):
+                self.known.add(found)
         if all(new is old for new, old in zip(made, self.program.definitions, strict=False)):
             return self.program
         return self.arrays.in_program(replace(self.program, definitions=tuple(in_order(made))))
