@@ -81,7 +81,11 @@ class FoldLoops:
 
         self.rows, self.parts = own_rows(fold.rows), [own_rows(part) for part in fold.parts]
         self.parted = bound_name(fold.parted)
-        self.nest = tight(self.loops_over(self.names, self.rows, self.facts), self.facts)
+        if [self.parted] == self.names[:1]:
+            # All loops are those of parts.
+            self.nest = LoopNest((), tuple(Level(name, (), ()) for name in self.names), ())
+        else:
+            self.nest = tight(self.loops_over(self.names, self.rows, self.facts), self.facts)
         self.elements = fold.body.gives
         self.left_out: tuple[str, ...] = ()
         """Values of the block that are made where an element joins a result."""
@@ -194,7 +198,9 @@ class FoldLoops:
         bounds = (row for level in outer for row in rows_of(level))
         known = (row for row in bounds if not (here.masked and self.moves([row.form])))
         made = self.changed(rows=[*self.rows, *part], parts=[])
-        own = [*(row for level in levels for row in rows_of(level)), *self.nest.inside, *part]
+        own = made.rows
+        if outer:
+            own = [*(row for level in levels for row in rows_of(level)), *self.nest.inside, *part]
         found = made.loops_over([level.name for level in levels], own, (*self.facts, *known))
         made.nest = replace(found, levels=(*outer, *found.levels))
         return made.entered(found.levels, carried, here)

@@ -16,8 +16,9 @@ from tadc.passes.maps.map import Choice, Fold, Map
 from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.fold_loops import rows_of
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.primitives.fold_parts import moved_by, peeled, shifted
+from tadc.passes.nest.primitives.fold_parts import moved_by, peel_fold, peeled, shift, shifted
 from tadc.passes.nest.primitives.folds_in_tiles import Place, loops_of, with_folds
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Join, Peel, Shift, Split, Steps
 from tadc.passes.schedule.splits import MOST_TERMS
 
@@ -34,8 +35,20 @@ def with_parts(maps: Iterable[Map], steps: Steps, made: Callable[[Steps], Nest])
             found.append(step)
         return fold
 
-    with_folds(made(steps), rule)
-    return (*steps, *sorted(dict.fromkeys(found), key=lambda step: isinstance(step, Peel)))
+    nest = made(steps)
+    with_folds(nest, rule)
+    wanted = sorted(dict.fromkeys(found), key=lambda step: isinstance(step, Peel))
+    return (*steps, *(_that_fit(nest, wanted) if len(wanted) > 1 else wanted))
+
+
+def _that_fit(nest: Nest, steps: Iterable[Peel | Shift]) -> Iterator[Peel | Shift]:
+    """The steps but those for which others before them, of other reductions, leave nothing to change."""
+    for step in steps:
+        try:
+            nest = shift(nest, step) if isinstance(step, Shift) else peel_fold(nest, step)
+        except DoesNotFit:
+            continue
+        yield step
 
 
 def _may_have(item: Map, steps: Steps) -> bool:

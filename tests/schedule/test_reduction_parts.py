@@ -56,6 +56,18 @@ def test_a_part_changes_loops_and_no_bits(name: str) -> None:
     assert len(texts - {None}) == 2
 
 
+def test_what_runs_stands_in_the_nest() -> None:
+    """The parts over all lanes, and the index counted from where each lane's own begins."""
+    cases = ((BELOW, "peel k"), (BAND, "shift k peel k"))
+    first, second = (
+        loops(tadc.function(program).lower(), f"map y {LANES} {steps}", "scheduled-nest") or ""
+        for program, steps in cases
+    )
+    assert "where 0 <= k <= i parts k <= i0_at then k >= i0_at + 1 {" in first
+    assert "where k >= -i1 and i0_at - 9 <= k <= i0_at parts k <= -1 then k >= 0 {" in second
+    assert "= x[i1 + k]" in second
+
+
 REFUSED = ("peel nowhere", "peel k by 2", "peel k where k >= 2", "peel k peel k", "shift nowhere", "shift i")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Unbounded
-from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.effort import EliminationLimit, apart, spend
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.maps.map import Block, Choice, Fold, Let
@@ -56,11 +58,19 @@ def with_folds(nest: Nest, rule: Rule) -> Nest:
 
 def loops_of(fold: Fold, scope: Scope) -> LoopNest | None:
     """The loops of a reduction in a place; None where they are not known."""
-    facts = (*scope.facts, *scope.tile.facts)
-    try:
-        return tight(loop_nest(fold.indices, scope.rows(fold.rows), facts), facts)
-    except (Unbounded, EliminationLimit):
-        return None
+    made, entries = _loops(fold.indices, scope.rows(fold.rows), (*scope.facts, *scope.tile.facts))
+    spend(entries)
+    return made
+
+
+@lru_cache(maxsize=1 << 8)
+def _loops(indices: tuple[str, ...], rows: Domain, facts: Domain) -> tuple[LoopNest | None, int]:
+    """The loops over a set, with the work that they take: each step asks for those of the same reductions."""
+    with apart() as meter:
+        before, made = meter.left, None
+        with suppress(Unbounded, EliminationLimit):
+            made = tight(loop_nest(indices, rows, facts), facts)
+        return made, before - meter.left
 
 
 def _body(body: Body, place: Place, rule: Rule) -> Body:
