@@ -116,6 +116,8 @@ class _Optimiser:
 
         What that does to loops would take longer for functions of little work than they ever run.
         """
+        if self.level and not loops_for_speed(text):
+            return self._inline(complete(text, self.find))
         rest, names, small = set_apart(text)
         self.beside = len(text) - len(rest)
         module = self._for_speed(rest)
@@ -130,8 +132,7 @@ class _Optimiser:
         deferred = None if is_huge or self.level < 2 else defer(text, self.find)
         if deferred is None:
             whole = complete(text, self.find)
-            enough = MOST_LEVEL if loops_for_speed(text) else 1
-            return self._run(not_inlined(whole) if is_huge else whole, min(self.level, enough))
+            return self._run(not_inlined(whole) if is_huge else whole, min(self.level, MOST_LEVEL))
         return self._inline(undefer(str(self._run(deferred, min(self.level, MOST_LEVEL))), self.find))
 
     def _inline(self, text: str) -> Any:
