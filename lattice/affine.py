@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 
 Atom = "str | Floor | Lookup"
@@ -151,6 +151,7 @@ class Affine:
         return Affine(tuple(kept), constant)
 
     @staticmethod
+    @lru_cache(1 << 10)
     def var(name: str) -> Affine:
         """Build the form that is one variable."""
         return Affine(((name, 1),), 0)
@@ -208,7 +209,7 @@ class Affine:
         return Affine.of(total, self.constant - other.constant)
 
     def __rsub__(self, other: int) -> Affine:
-        return -self + other
+        return Affine(tuple((atom, -k) for atom, k in self.terms), other - self.constant)
 
     def floordiv(self, divisor: int) -> Affine:
         """Divide and round down, for `divisor >= 1`; exact parts leave the floor.
@@ -411,8 +412,10 @@ class Constraint:
         """Of an equality the one of its two forms in which the first element of an index array, one at a
         place if there is such, is not taken less than never.
         """
+        if not self.equality:
+            return self
         found = [(not atom.at, k) for atom, k in self.form.terms if isinstance(atom, Lookup)]
-        if not self.equality or not found or min(found, key=lambda one: one[0])[1] > 0:
+        if not found or min(found, key=lambda one: one[0])[1] > 0:
             return self
         return Constraint(-self.form, equality=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
@@ -27,7 +28,7 @@ class Range:
     shared: Affine | None = None
     by: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def extent(self) -> Affine:
         """How many values that are; below 1 where there are none."""
         return self.high - self.low + 1
@@ -86,7 +87,7 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
     high: Affine | None = None
     for form in forms:
         k = form.coefficient(name)
-        rest = form - Affine.var(name) * k
+        rest = form - Affine.var(name) * k if k else form
         if not k or name in rest.variables:
             continue
         most = _greatest(rest, known, sizes)
