@@ -376,9 +376,7 @@ class Affine:
             if self.constant or not parts:
                 parts.append(f"+ {self.constant}" if self.constant >= 0 else f"- {-self.constant}")
         text = " ".join(parts)
-        if text.startswith("+ "):
-            return text[2:]
-        return "-" + text[2:] if text.startswith("- ") else text
+        return text[2:] if text.startswith("+ ") else "-" + text[2:] if text.startswith("- ") else text
 
     __repr__ = __str__
 
@@ -412,9 +410,8 @@ class Constraint:
         """Of an equality the one of its two forms in which the first element of an index array, one at a
         place if there is such, is not taken less than never.
         """
-        if not self.equality:
-            return self
-        found = [(not atom.at, k) for atom, k in self.form.terms if isinstance(atom, Lookup)]
+        terms = self.form.terms if self.equality else ()
+        found = [(not atom.at, k) for atom, k in terms if isinstance(atom, Lookup)]
         if not found or min(found, key=lambda one: one[0])[1] > 0:
             return self
         return Constraint(-self.form, equality=True)
