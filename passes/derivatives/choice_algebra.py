@@ -10,8 +10,9 @@ from collections.abc import Callable
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, IndexValue, Read, Select, Term, Terms, bottom_up, reachable
-from tadc.passes.derivatives.parting import addends, without
+from tadc.passes.derivatives.parting import without
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_safe
+from tadc.passes.terms.collect import addends
 from tadc.passes.terms.products import Product, product_of
 from tadc.passes.terms.value_intervals import Values
 from tadc.passes.terms.value_ranges import ValueRanges
@@ -93,8 +94,8 @@ class ChoiceAlgebra(Algebra):
         return self._summed(term, change) if is_spread else None
 
     def _summed(self, term: Term, change: Callable[[Term], Term]) -> Term:
-        parts = [(sign, change(addend)) for sign, addend in addends(term)]
-        return reduce(self.add, (self.neg(part) if sign < 0 else part for sign, part in parts))
+        parts = [(negative, change(addend)) for negative, addend in addends(term, signs=True)]
+        return reduce(self.add, (self.neg(part) if negative else part for negative, part in parts))
 
     def multiplied_out(self, g: Term) -> Term:
         """The product over the summands of a factor that is a sum of choices by values."""

@@ -36,6 +36,14 @@ def are_near(x: Number, y: Number) -> bool:
     return math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
 
 
+def fraction(value: float) -> Fraction:
+    """A small quotient where its float is this one, else the number itself."""
+    if not math.isfinite(value):
+        return Fraction(0)
+    near = Fraction(value).limit_denominator(12)
+    return near if float(near) == value else Fraction(value)
+
+
 class TooLong(Exception):
     """More operations than a series is worth."""
 

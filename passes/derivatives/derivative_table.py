@@ -16,7 +16,7 @@ from typing import Any
 from tadc.frontend.functions import APPLIED, complete
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
 from tadc.passes.derivatives import slope_ends
-from tadc.passes.derivatives.series import fraction
+from tadc.passes.derivatives.coefficients import fraction
 from tadc.passes.terms.algebra import Algebra
 
 Unary = Callable[[Any, Term, Apply, Term], tuple[Term, ...]]

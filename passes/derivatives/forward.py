@@ -18,16 +18,14 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, outside_reductions
 from tadc.lattice.affine import Affine
 from tadc.passes.derivatives.activity import active_tensors
-from tadc.passes.derivatives.derivative_table import STEEP, cotangents, partials
+from tadc.passes.derivatives.derivative_table import STEEP, cotangents
 from tadc.passes.derivatives.formula_slopes import formula_slopes, leaves
 from tadc.passes.derivatives.open_roots import with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
-from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slopes import CotangentAlgebra
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.value_ranges import ValueRanges
 
 T = TypeVar("T")
 
@@ -88,8 +86,8 @@ class Forward:
     def start(self, names: Names) -> None:
         """Look at the program; new tensors get names that are free in `names`."""
         program, self.names = self.program, names
-        self.sharing = Sharing.of(program, self.wrt)
-        self.algebra = CotangentAlgebra(program.terms, ValueRanges(program), partials, self.sharing)
+        self.algebra = CotangentAlgebra(program, self.wrt)
+        self.sharing = self.algebra.shares
         self.types, self.active = program.types(), active_tensors(program, self.wrt)
 
     def moving(self) -> list[str]:

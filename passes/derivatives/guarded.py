@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from tadc.frontend.terms import Select, Term
 from tadc.passes.derivatives.coefficients import are_near, number
-from tadc.passes.derivatives.series import Apart, Expansion, Partials, Series
+from tadc.passes.derivatives.series import Apart, Expansion, Series
 from tadc.passes.derivatives.slope_ends import ORDERS
 from tadc.passes.terms.algebra import Algebra, is_const
 
 
-def continued(a: Algebra, partials: Partials, node: Select, is_bent: bool) -> tuple[Term, Term]:
+def continued(a: Algebra, node: Select, is_bent: bool) -> tuple[Term, Term]:
     """The branches of a choice that depends on what is differentiated by, for their derivatives.
 
     If what is compared `is_bent`, as a square root is, there are twice as many terms.
@@ -25,7 +25,7 @@ def continued(a: Algebra, partials: Partials, node: Select, is_bent: bool) -> tu
         return node.then, node.otherwise
     point, beside = (node.then, node.otherwise) if there else (node.otherwise, node.then)
     last = 2 * ORDERS if is_bent else ORDERS
-    point = next((p for q in (1, 2) if (p := _expanded(a, partials, node, point, beside, q, last))), point)
+    point = next((p for q in (1, 2) if (p := _expanded(a, node, point, beside, q, last))), point)
     return (point, beside) if there else (beside, point)
 
 
@@ -42,14 +42,12 @@ def _at_a_point(a: Algebra, node: Select) -> bool | None:
     return None
 
 
-def _expanded(
-    a: Algebra, partials: Partials, node: Select, point: Term, beside: Term, q: int, last: int
-) -> Term | None:
+def _expanded(a: Algebra, node: Select, point: Term, beside: Term, q: int, last: int) -> Term | None:
     """The first terms of the branch beside a point in the q-th root t of what is 0 there; None if it does not
     tend to the value at the point, or has other powers than those of t**q."""
     t = a.sub(node.lhs, node.rhs)
     signed = q == 1 and not a.values.of(t).is_nonnegative
-    expansion = Expansion(a, partials, q * (last + 1) + 4, signed)
+    expansion = Expansion(a, q * (last + 1) + 4, signed)
     small = expansion.made(q, [a.one])
     there = expansion.counted(lambda: expansion.added(expansion.constant(node.rhs), small))
     expansion.known[node.lhs.number] = there

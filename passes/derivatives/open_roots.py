@@ -35,13 +35,11 @@ from tadc.passes.derivatives.derivative_table import STEEP, partials
 from tadc.passes.derivatives.formula_slopes import leaves
 from tadc.passes.derivatives.powers_of_roots import PowersOfRoots
 from tadc.passes.derivatives.series import Expansion, Series
-from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import ORDERS
 from tadc.passes.derivatives.slopes import CotangentAlgebra
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.value_ranges import ValueRanges
 
 POWERS = ORDERS + 1
 """So many powers of what is read tell whether a formula is linear in it."""
@@ -137,10 +135,8 @@ class _Opened:
 
     def __post_init__(self) -> None:
         self.names, self.active = Names(self.program), active_tensors(self.program, self.wrt)
-        self.shares = Sharing.of(self.program, self.wrt)
-        values = ValueRanges(self.program)
-        self.algebra = CotangentAlgebra(self.program.terms, values, partials, self.shares)
-        self.plain = PowersOfRoots(self.program.terms, values)
+        self.algebra = CotangentAlgebra(self.program, self.wrt)
+        self.plain = PowersOfRoots(self.program.terms, self.algebra.values)
 
     def definition(self, definition: Definition) -> list[Definition]:
         """The definition over formulas, and before it what it is a formula of."""
@@ -193,7 +189,7 @@ class _Opened:
         ):
             self.unseen.add(read.tensor)
             return False
-        expansion = Expansion(self.algebra, partials, POWERS)
+        expansion = Expansion(self.algebra, POWERS)
         expansion.known[read.number] = expansion.made(1, [self.algebra.one])
         found = expansion.of(formula)
         if not isinstance(found, Series):
@@ -207,7 +203,7 @@ class _Opened:
         is_linear = all(is_const(c, 0) for c in others)
         if is_const(first, 0):
             return found.lead > 0 or not is_linear
-        told = is_linear and not self.shares(first, read)
+        told = is_linear and not self.algebra.shares(first, read)
         if told or (isinstance(first, Const) and read.tensor not in self.zeros):
             return False
         if formula.free <= read.free:

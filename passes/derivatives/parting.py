@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from tadc.frontend.terms import Apply, Term
+from tadc.frontend.terms import Term
 from tadc.passes.terms.algebra import Algebra, is_product, is_safe
+from tadc.passes.terms.collect import addends
 from tadc.passes.terms.products import LONGEST, Product, product_of
 
 
@@ -44,10 +45,10 @@ class Parting:
 
     def _common(self, term: Term) -> tuple[Term, Term]:
         """The factors that all summands have and that are not shared, and the sum without them."""
-        parts = addends(term)
+        parts = addends(term, signs=True)
         if not 1 < len(parts) <= LONGEST:
             return self.algebra.one, term
-        products = [(sign, without_masks(addend, self.vanishing)) for sign, addend in parts]
+        products = [(negative, without_masks(addend, self.vanishing)) for negative, addend in parts]
         first, *others = (product for _, product in products)
         common = [t for t in first.over if not self.is_shared(t)]
         for product in others:
@@ -55,8 +56,9 @@ class Parting:
         if not common:
             return self.algebra.one, term
         total: Term = self.algebra.zero
-        for sign, product in products:
-            part = Product(sign * product.scale, without(product.over, common), product.under)
+        for negative, product in products:
+            scale = -product.scale if negative else product.scale
+            part = Product(scale, without(product.over, common), product.under)
             total = self.algebra.add(total, part.term(self.algebra))
         return reduce(self.algebra.mul, common), total
 
@@ -76,24 +78,6 @@ def without_masks(term: Term, vanishing: Collection[int]) -> Product:
             over += part.over
             under += part.under
     return Product(scale, tuple(over), tuple(under))
-
-
-def addends(term: Term) -> list[tuple[int, Term]]:
-    """What sums and differences add up, with signs."""
-    found: list[tuple[int, Term]] = []
-    stack = [(1, term)]
-    while stack:
-        sign, node = stack.pop()
-        match node:
-            case Apply(function="add", operands=(x, y)):
-                stack += [(sign, y), (sign, x)]
-            case Apply(function="sub", operands=(x, y)):
-                stack += [(-sign, y), (sign, x)]
-            case Apply(function="neg", operands=(x,)):
-                stack.append((-sign, x))
-            case _:
-                found.append((sign, node))
-    return found
 
 
 def _in_both(terms: Sequence[Term], others: Sequence[Term]) -> list[Term]:

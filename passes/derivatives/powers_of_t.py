@@ -11,11 +11,11 @@ from functools import reduce
 from typing import NamedTuple
 
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
-from tadc.passes.derivatives.parting import addends
-from tadc.passes.derivatives.series import fraction
+from tadc.passes.derivatives.coefficients import fraction
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import Slope
 from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.collect import addends
 from tadc.passes.terms.products import product_of
 
 
@@ -92,15 +92,15 @@ def _out_of_exponential(a: Algebra, term: Term, slope: Slope) -> tuple[int, Term
     if slope.q != 1 or not (isinstance(term, Apply) and term.function == "exp"):
         return 0, term
     count, total = 0, a.zero
-    for sign, addend in addends(term.operands[0]):
+    for negative, addend in addends(term.operands[0], signs=True):
         product = product_of(addend)
         match product.over:
             case (Apply(function="log", operands=(u,)),) if u is slope.u and isinstance(product.scale, int):
-                count += 0 if product.under else sign * product.scale
+                count += 0 if product.under else -product.scale if negative else product.scale
                 addend = addend if product.under else a.zero
             case _:
                 pass
-        total = a.add(total, addend) if sign > 0 else a.sub(total, addend)
+        total = a.sub(total, addend) if negative else a.add(total, addend)
     if not count:
         return 0, term
     return count, a.one if is_const(total, 0) else a.apply("exp", total)

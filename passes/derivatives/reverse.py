@@ -34,19 +34,17 @@ from tadc.lattice.affine import Affine, box, equals_zero
 from tadc.lattice.polyhedron import negation
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried_cotangents import Carried
-from tadc.passes.derivatives.derivative_table import STEEP, cotangents, partials
+from tadc.passes.derivatives.derivative_table import STEEP, cotangents
 from tadc.passes.derivatives.formula_slopes import is_short
 from tadc.passes.derivatives.kept_values import Kept, Values, with_kept_values
 from tadc.passes.derivatives.open_roots import OpenRoots, with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
-from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slopes import CotangentAlgebra
 from tadc.passes.derivatives.together import groups
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.collect import collected
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names, gradient_indices
-from tadc.passes.terms.value_ranges import ValueRanges
 
 
 def reverse_program(
@@ -126,8 +124,8 @@ class Reverse:
         """Look at the program; new tensors get names that are free in `names`."""
         program = self.program
         self.names = names
-        self.sharing = Sharing.of(program, self.wrt)
-        self.algebra = CotangentAlgebra(program.terms, ValueRanges(program), partials, self.sharing)
+        self.algebra = CotangentAlgebra(program, self.wrt)
+        self.sharing = self.algebra.shares
         self.types, self.shapes = program.types(), program.shapes()
         self.patterns = {a.name: a.pattern for a in program.arguments}
         self.activity = Activity(active_tensors(program, self.wrt))

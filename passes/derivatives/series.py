@@ -34,7 +34,8 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
-from tadc.passes.derivatives.coefficients import Coefficients, Number, TooLong, are_near, number
+from tadc.passes.derivatives.coefficients import Coefficients, Number, TooLong, are_near, fraction, number
+from tadc.passes.derivatives.derivative_table import partials
 from tadc.passes.derivatives.literal_values import literal_value
 from tadc.passes.derivatives.series_rewrites import WITH_STEPS, Near, rewritten
 from tadc.passes.terms.algebra import Algebra, is_const
@@ -83,9 +84,6 @@ FAR: Mapping[str, tuple[int | None, int | None]] = {
     "erfc": (0, 2),
 }
 
-#: The derivatives of a function of one operand, by its rule: (algebra, node) -> partial.
-Partials = Callable[[Algebra, Apply], tuple[Term, ...]]
-
 
 @dataclass
 class Expansion:
@@ -96,7 +94,6 @@ class Expansion:
     """
 
     algebra: Algebra
-    partials: Partials
     length: int
     signed: bool = False
     #: Reads and reductions that may depend on t in a way that is not seen.
@@ -378,7 +375,7 @@ class Expansion:
             total: Term = algebra.zero
             if all(is_const(operand, 0) for operand in below):
                 return total
-            for partial, tangent in zip(self.partials(algebra, node), below, strict=True):
+            for partial, tangent in zip(partials(algebra, node), below, strict=True):
                 total = algebra.add(total, algebra.mul(tangent, partial))
             return total
 
@@ -428,14 +425,6 @@ def _exponent(node: Apply) -> Fraction:
     exponent = node.operands[1]
     assert isinstance(exponent, Const)
     return Fraction(n) if n is not None else fraction(float(exponent.value))
-
-
-def fraction(value: float) -> Fraction:
-    """A small quotient where its float is this one, else the number itself."""
-    if not math.isfinite(value):
-        return Fraction(0)
-    near = Fraction(value).limit_denominator(12)
-    return near if float(near) == value else Fraction(value)
 
 
 _HOLDS: dict[str, Callable[[float, float], bool]] = {

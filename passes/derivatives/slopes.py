@@ -22,53 +22,48 @@ Of what is proven to be no less than 0, such as a sum of squares, 0 is the least
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.terms import (
     Apply,
     Const,
     Select,
     Term,
-    Terms,
     operands,
     reachable,
 )
 from tadc.passes.derivatives.bends import Bends
 from tadc.passes.derivatives.choice_algebra import ChoiceAlgebra
+from tadc.passes.derivatives.derivative_table import partials
 from tadc.passes.derivatives.guarded import continued
-from tadc.passes.derivatives.parting import Parting, addends, without, without_masks
+from tadc.passes.derivatives.parting import Parting, without, without_masks
 from tadc.passes.derivatives.powers_of_t import powers
-from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Partials, Series, is_large
+from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Series, is_large
 from tadc.passes.derivatives.sharing import Sharing
 from tadc.passes.derivatives.slope_ends import LENGTH, Slope, step
 from tadc.passes.derivatives.spoiled import is_spoiled
 from tadc.passes.derivatives.steep_doubts import steep_doubts
 from tadc.passes.terms.algebra import choice_of, chooses_zero, is_const, is_safe
+from tadc.passes.terms.collect import addends
 from tadc.passes.terms.products import LONGEST, Product, product_of
 from tadc.passes.terms.value_ranges import ValueRanges
 
 
 class CotangentAlgebra(ChoiceAlgebra):
     """The algebra of one derivative: `shares` tells whether two terms may depend on the same element of what
-    is differentiated by, `partials` are the rules of derivatives. `asked` is whether a cotangent has hung on
-    it. `at` is the function whose operands get cotangents, `unresolved` those that pass on what may be 0 *
-    inf. What is `vanishing` is 0 where a slope is infinite, and so is the product, whatever else stands in
-    it. Where `is_hidden`, what a root passes on is multiplied by something that may be 0 later on.
+    is differentiated by, `asked` whether a cotangent has hung on it. `at` is the function whose operands get
+    cotangents, `unresolved` those that pass on what may be 0 * inf. What is `vanishing` is 0 where a slope is
+    infinite, and so is the product, whatever else stands in it. Where `is_hidden`, what a root passes on is
+    multiplied by something that may be 0 later on.
     """
 
-    def __init__(
-        self,
-        terms: Terms,
-        values: ValueRanges,
-        partials: Partials,
-        shares: Sharing,
-    ) -> None:
-        super().__init__(terms, values)
-        self.partials = partials
-        self.shares = shares
+    def __init__(self, program: Program, wrt: Iterable[str]) -> None:
+        super().__init__(program.terms, ValueRanges(program))
+        self.shares = Sharing.of(program, wrt)
         self.asked = False
         self.at: Apply | None = None
         self.is_hidden = False
@@ -77,7 +72,7 @@ class CotangentAlgebra(ChoiceAlgebra):
         self.vanishing: set[int] = set()
         self.heights: dict[int, int] = {}
         self.bends = Bends()
-        for definition in values.program.definitions if values.program else ():
+        for definition in program.definitions:
             if definition.cotangent_of:
                 self.define(definition.name, definition.body)
             else:
@@ -133,7 +128,7 @@ class CotangentAlgebra(ChoiceAlgebra):
 
     def _over_choices(self, g: Term, change: Callable[[Term], Term]) -> Term | None:
         """What a change of each part of a sum adds up to, within choices; None where it has no choices."""
-        if not any(chooses_zero(addend) for _, addend in addends(g)):
+        if not any(chooses_zero(addend) for _, addend in addends(g, signs=True)):
             return None
         parts = self._by_choice(g)
         return reduce(self.add, (self.inside(p, change) if chooses_zero(p) else change(p) for p in parts))
@@ -141,8 +136,8 @@ class CotangentAlgebra(ChoiceAlgebra):
     def _by_choice(self, g: Term) -> list[Term]:
         """A sum in parts: what stands in one branch of a choice that is 0 in the other, and the rest."""
         parts: dict[tuple[object, ...], Term] = {}
-        for sign, addend in addends(g):
-            addend = self.neg(addend) if sign < 0 else addend
+        for negative, addend in addends(g, signs=True):
+            addend = self.neg(addend) if negative else addend
             if not chooses_zero(addend):
                 parts[()] = self.add(parts.get((), self.zero), addend)
                 continue
@@ -170,7 +165,7 @@ class CotangentAlgebra(ChoiceAlgebra):
         """Whether a derivative of a function by an operand may be infinite or have a step."""
         if node.function == "abs":
             return True
-        slopes = self.partials(self, node)
+        slopes = partials(self, node)
         return any(
             not self.values.of(slope).finite or any(map(is_pinv, product_of(slope).over)) for slope in slopes
         )
@@ -180,7 +175,7 @@ class CotangentAlgebra(ChoiceAlgebra):
         active = [self.shares(t, t) for t in operands(node)]
         if not any(active[:2]) or all(active[2:]):
             return node.then, node.otherwise
-        return continued(self, self.partials, node, self.is_bent(node.lhs) or self.is_bent(node.rhs))
+        return continued(self, node, self.is_bent(node.lhs) or self.is_bent(node.rhs))
 
     def is_bent(self, term: Term) -> bool:
         """Whether a term has a root or a kink in it, through definitions."""
@@ -435,7 +430,7 @@ class CotangentAlgebra(ChoiceAlgebra):
             def is_hidden(term: Term) -> bool:
                 return self.is_bent(term) and self.shares(term, slope.u)
 
-            self.expansions[key] = Expansion(self, self.partials, length, slope.signed, is_hidden)
+            self.expansions[key] = Expansion(self, length, slope.signed, is_hidden)
         return self.expansions[key]
 
     def _limit(self, series: Series, exponent: int, slope: Slope, beside: Term) -> Term | None:

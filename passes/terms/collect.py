@@ -34,8 +34,8 @@ class Part:
     term: Term
 
 
-def addends(term: Term) -> list[Signed]:
-    """What a chain of additions adds up, in order, each with whether it is taken away."""
+def addends(term: Term, signs: bool = False) -> list[Signed]:
+    """What a chain of additions adds up, in order, each with whether it is taken away; without `signs`."""
     found: list[Signed] = []
     stack = [(False, term)]
     while stack:
@@ -43,6 +43,8 @@ def addends(term: Term) -> list[Signed]:
         match node:
             case Apply(function="add" | "sub", operands=(x, y)):
                 stack += [(negative != (node.function == "sub"), y), (negative, x)]
+            case Apply(function="neg", operands=(x,)) if signs:
+                stack.append((not negative, x))
             case _:
                 found.append((negative, node))
     return found

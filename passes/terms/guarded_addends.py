@@ -17,7 +17,7 @@ from dataclasses import replace
 from tadc.frontend.terms import Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import implied, is_empty
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const
 from tadc.passes.terms.collect import Part, Signed, added, addends
 from tadc.passes.terms.costs import COMPARED
 
@@ -31,7 +31,8 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
             return term
         return algebra.guard(term.conditions, then, otherwise, term.span)
     parts = addends(term)
-    if sum(isinstance(part, Guard) for _, part in parts) < 2 or not any(_is_partial(p) for _, p in parts):
+    choices = [part for _, part in parts if isinstance(part, Guard)]
+    if len(choices) < 2 or not any(map(chooses_zero, choices)):
         return term
     plain: list[Signed] = []
     guards: list[Part] = []
@@ -79,11 +80,6 @@ def is_idle(rows: Domain, then: Term, otherwise: Term, facts: Domain) -> bool:
             return is_empty((*known, *then.domain))
         case _:
             return False
-
-
-def _is_partial(term: Term) -> bool:
-    """Whether a guard adds nothing in one of its branches."""
-    return isinstance(term, Guard) and (is_const(term.then, 0) or is_const(term.otherwise, 0))
 
 
 def merged_elses(algebra: Algebra, parts: Sequence[Signed]) -> list[Signed]:
