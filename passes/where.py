@@ -188,7 +188,7 @@ class Where:
             self.note(step)
         return step in self.made
 
-    def check_made(self, kind: type[InTerms], known: Collection[str], text: str) -> None:
+    def check_made(self, kind: type[InTerms | Filled], known: Collection[str], text: str) -> None:
         """Raises CompileError for a step of a kind that is given and was not made, which says why."""
         for step in self.wanted(kind) or ():
             self.check_known(step, [step.tensor], known)

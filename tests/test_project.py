@@ -251,7 +251,7 @@ LIMITS = {
     "passes/cpu": 1_536,
     "passes/derivatives": 4_967,
     "passes/gpu": 3_691,
-    "passes/maps": 6_212,
+    "passes/maps": 6_180,
     "passes/nest": 9_341,
     "passes/rewrites": 6_910,
     "passes/schedule": 4_552,

@@ -26,7 +26,7 @@ from tadc.passes.maps.blocks import Names, numbered
 from tadc.passes.maps.map import Apply, Block, Choice, Let, Map, MapFunction, Marks, Number
 from tadc.passes.maps.thin_sets import is_on_thin_set, stored_on_set
 from tadc.passes.terms.costs import FEW_ELEMENTS
-from tadc.passes.where import LEAVE_OUT, Filled, Where
+from tadc.passes.where import Filled, Where
 
 LEAST = FEW_ELEMENTS
 """Of fewer elements, vectors under masks take less time than more loops."""
@@ -52,10 +52,7 @@ def filled(function: MapFunction, where: Where) -> MapFunction:
         maps += _in_steps(item, pieces, names) if is_filled else (item,)
         if is_filled:
             where.note(step)
-    for step in steps or ():
-        where.check_known(step, [step.tensor], function.tensors())
-        if step not in where.made and step.tensor not in where.formulas:
-            where.refuse(step, f"`{step.tensor}` is not 0 but on thin sets", LEAVE_OUT)
+    where.check_made(Filled, function.tensors(), "is not 0 but on thin sets")
     return replace(function, maps=tuple(maps)) if len(maps) > len(function.maps) else function
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tadc.lattice.affine import Affine
@@ -24,9 +24,10 @@ from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
+from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.maps.step_sums import sums_by_step
-from tadc.passes.maps.windows import MOST_STEPS, weights_of, window_of
-from tadc.passes.terms.costs import ELEMENT, SECOND
+from tadc.passes.maps.windows import MOST_STEPS, steps_along, window_of
+from tadc.passes.terms.costs import SECOND
 from tadc.passes.terms.long_steps import is_worth_running_along
 from tadc.passes.where import LEAVE_OUT, AtRows, InWindow, Where
 
@@ -110,7 +111,7 @@ def _given_sweep(step: AtRows, seed: Map, function: MapFunction, number: int, wh
     followers = followers_of(seed, function, any_size=True, wanted=frozenset(step.tensors))
     if followers is None:
         where.refuse(step, f"`{step.tensors[0]}` does not go along one index", LEAVE_OUT)
-    index = seed.indices[followers.axis]
+    index = seed.indices[followers.sweep.index]
     if step.indices != (index,):
         where.refuse(step, f"the steps of `{step.tensors[0]}` go along `{index}`", f"write `at {index}`")
     function, members = followers.function, followers.members
@@ -181,7 +182,7 @@ def _sweep(
     if maps is None:
         return None
     names = where.with_merged(followers.named(members))
-    where.note(AtRows((seed.indices[followers.axis],), rows, names))
+    where.note(AtRows((seed.indices[followers.sweep.index],), rows, names))
     return replace(function, maps=maps)
 
 
@@ -202,18 +203,17 @@ def followers_of(
     with `any_size`. Recurrences that compute those `along` are read by others that run along. What reads a
     tensor that is computed `later` does not.
     """
-    weights = weights_of(seed)
-    if weights is None or sum(map(abs, weights)) != 1:
-        return None
-    axis = next(n for n, weight in enumerate(weights) if weight)
-    first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
-    followers = Followers(first, function, whole, along, later, any_size, wanted)
-    if more := followers.read_along() - along:
+    sweep = steps_along(seed)
+    while sweep is not None:
+        first = replace(seed, marks=Marks(sweep=sweep))
+        followers = Followers(first, sweep, function, whole, along, set(later), any_size, wanted)
+        if not (more := followers.read_along() - along):
+            return followers
         along |= more
-        return followers_of(seed, function, whole, along, later=later, any_size=any_size, wanted=wanted)
-    return followers
+    return None
 
 
+@dataclass(eq=False)
 class Followers:
     """A recurrence and the maps after it that may run along with it, `members` with marks of how they do.
 
@@ -221,33 +221,24 @@ class Followers:
     computes.
     """
 
-    def __init__(
-        self,
-        first: Map,
-        function: MapFunction,
-        whole: frozenset[str],
-        along: frozenset[str],
-        later: frozenset[str],
-        any_size: bool,
-        wanted: frozenset[str] | None,
-    ) -> None:
-        self.wanted = wanted
-        self.before, self.first, self.whole, self.along = function, first, whole, along
-        self.any_size = any_size
-        self.members, self.sums = [first], dict[str, list[str]]()
-        self.made, self.later = {tensor.name: first for tensor in first.tensors}, set(later)
-        self.names = Names(set(function.tensors()) | set(function.sizes))
-        place = next(n for n, item in enumerate(function.maps) if item.tensors == first.tensors)
-        maps = [*function.maps[: place + 1]]
-        for item in function.maps[place + 1 :]:
-            maps += self.taken(item)
-        self.function = replace(function, maps=tuple(maps)) if self.sums else function
+    first: Map
+    sweep: Sweep
+    before: MapFunction
+    whole: frozenset[str]
+    along: frozenset[str]
+    later: set[str]
+    any_size: bool
+    wanted: frozenset[str] | None
 
-    @property
-    def axis(self) -> int:
-        """Which index of the recurrence counts steps."""
-        assert self.first.marks.sweep is not None
-        return self.first.marks.sweep.index
+    def __post_init__(self) -> None:
+        self.members, self.sums = [self.first], dict[str, list[str]]()
+        self.made = {tensor.name: self.sweep for tensor in self.first.tensors}
+        self.names = Names(set(self.before.tensors()) | set(self.before.sizes))
+        place = next(n for n, item in enumerate(self.before.maps) if item.tensors == self.first.tensors)
+        maps = [*self.before.maps[: place + 1]]
+        for item in self.before.maps[place + 1 :]:
+            maps += self.taken(item)
+        self.function = replace(self.before, maps=tuple(maps)) if self.sums else self.before
 
     def named(self, members: Iterable[Map]) -> tuple[str, ...]:
         """The tensors of members, by their names before sums were recurrences."""
@@ -275,32 +266,27 @@ class Followers:
         return {
             item.tensors[0].name
             for item in others
-            if item.tensors[0].name in read and _follower(item, self.first, {}, self.before) is not None
+            if item.tensors[0].name in read and self.follows(item, {}) is not None
         }
 
     def joins(self, item: Map) -> bool:
         """Take a map as a member, if it can be one."""
-        member = _follower(item, self.first, self.made, self.before)
-        if member is not None:
-            self.members.append(member)
-            self.made |= {tensor.name: member for tensor in item.tensors}
-        return member is not None
+        sweep = self.follows(item, self.made)
+        if sweep is not None:
+            self.members.append(replace(item, marks=Marks(sweep=sweep)))
+            self.made |= {tensor.name: sweep for tensor in item.tensors}
+        return sweep is not None
 
     def summed(self, item: Map) -> list[Map]:
         """A map as recurrences of its sums over steps, which are members, and what reads the last of them."""
-        sweep = self.first.marks.sweep
-        assert sweep is not None
+        sweep = self.sweep
         if item.marks != Marks() or item.order is not None or item.tensors[0].name in self.whole:
             return [item]
         row = [extent for n, extent in enumerate(self.first.extents) if n != sweep.index]
         if not self.any_size and not _is_no_larger(item.extents, row):
             # Each step would be added to more than it has.
             return [item]
-        steps = {
-            name: (member.marks.sweep.index, member.marks.sweep.offset)
-            for name, member in self.made.items()
-            if member.marks.sweep is not None and member.marks.sweep.scale == 1
-        }
+        steps = {name: (own.index, own.offset) for name, own in self.made.items() if own.scale == 1}
         count, members, made = self.first.extents[sweep.index], list(self.members), dict(self.made)
         known = self.before.known
         found = sums_by_step(item, steps, count, sweep.down, self.names, known, self.later)
@@ -313,51 +299,37 @@ class Followers:
         self.sums[item.tensors[0].name] = [each.tensors[0].name for each in sums]
         return [*sums, rest]
 
-
-def _follower(item: Map, first: Map, made: Mapping[str, Map], function: MapFunction) -> Map | None:
-    """A map that runs along with others, each with the last step that it reads; None where there is none."""
-    assert first.marks.sweep is not None
-    if item.marks != Marks():
+    def follows(self, item: Map, made: Mapping[str, Sweep]) -> Sweep | None:
+        """How a map runs along with others, each with the last step that it reads; None where it cannot."""
+        if item.marks != Marks():
+            return None
+        sign = -1 if self.sweep.down else 1
+        for sweep in self.ways(item, made):
+            here = sweep.step([Affine.var(name) for name in item.indices])
+            if all(
+                implied((here - other.step(at)) * sign, facts + self.before.known)
+                for name, other in made.items()
+                for at, facts in reads_of(item, name)
+            ):
+                return sweep
         return None
-    down = first.marks.sweep.down
-    for sweep in _sweeps(item, first, made, down):
-        here = sweep.step([Affine.var(name) for name in item.indices])
-        sign = -1 if down else 1
-        if all(
-            implied((here - _step(member, at)) * sign, facts + function.known)
-            for name, member in made.items()
-            for at, facts in reads_of(item, name)
-        ):
-            return replace(item, marks=Marks(sweep=sweep))
-    return None
 
-
-def _step(member: Map, at: Sequence[Affine]) -> Affine:
-    assert member.marks.sweep is not None
-    return member.marks.sweep.step(at)
-
-
-def _sweeps(item: Map, first: Map, made: Mapping[str, Map], down: bool) -> Iterator[Sweep]:
-    """How a map may follow the steps: a recurrence by its own, another map by an index of what it reads."""
-    if item.order is not None:
-        weights = weights_of(item)
-        assert first.marks.sweep is not None
-        steps = first.extents[first.marks.sweep.index]
-        if weights is not None and sum(map(abs, weights)) == 1:
-            axis = next(n for n, weight in enumerate(weights) if weight)
-            if (weights[axis] < 0) == down and item.extents[axis] == steps:
-                yield Sweep(axis, down=down)
-        return
-    found: dict[Sweep, None] = {}
-    for load in item.loads():
-        if load.tensor not in made:
-            continue
-        form = _step(made[load.tensor], load.at)
-        if form.is_linear and len(form.terms) == 1:
-            ((name, scale),) = form.terms
-            if name in item.indices and scale > 0:
-                found[Sweep(item.indices.index(str(name)), scale, form.constant, down)] = None
-    yield from found
+    def ways(self, item: Map, made: Mapping[str, Sweep]) -> Iterator[Sweep]:
+        """How a map may follow the steps: a recurrence by its own, others by an index of what they read."""
+        down = self.sweep.down
+        if item.order is not None:
+            own, steps = steps_along(item), self.first.extents[self.sweep.index]
+            if own is not None and own.down == down and item.extents[own.index] == steps:
+                yield own
+            return
+        found: dict[Sweep, None] = {}
+        for load in item.loads():
+            form = made[load.tensor].step(load.at) if load.tensor in made else Affine.const(0)
+            if form.is_linear and len(form.terms) == 1:
+                ((name, scale),) = form.terms
+                if name in item.indices and scale > 0:
+                    found[Sweep(item.indices.index(str(name)), scale, form.constant, down)] = None
+        yield from found
 
 
 def _needed(members: Sequence[Map], windowed: set[str]) -> list[Map]:
@@ -375,18 +347,14 @@ def _needed(members: Sequence[Map], windowed: set[str]) -> list[Map]:
 
 def _row_bytes(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int | None:
     """The bytes of one step of the tensors that have windows; None where sizes are not known."""
-    total = 0
-    for member in members:
-        if (window := windows[member.tensors[0].name]) is None:
-            continue
-        for tensor in member.tensors:
-            row = 1
-            for extent in (*tensor.shape[: window.axis], *tensor.shape[window.axis + 1 :]):
-                if not extent.is_constant:
-                    return None
-                row *= extent.constant
-            total += row * ELEMENT[tensor.type]
-    return total
+    found = [(m, window) for m in members if (window := windows[m.tensors[0].name]) is not None]
+    rows = [
+        replace(tensor, shape=(*tensor.shape[: window.axis], *tensor.shape[window.axis + 1 :]))
+        for member, window in found
+        for tensor in member.tensors
+    ]
+    is_known = all(extent.is_constant for tensor in rows for extent in tensor.shape)
+    return sum(map(bytes_of, rows)) if is_known else None
 
 
 def _is_no_larger(shape: Sequence[Affine], other: Sequence[Affine]) -> bool:

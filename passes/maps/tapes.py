@@ -29,7 +29,7 @@ from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
 from tadc.passes.maps.taped_pairs import MOST_SLOTS, Pair, all_kept, bytes_in_lines
-from tadc.passes.maps.windows import MOST_STEPS, most_of, steps_of, weights_of, window_of
+from tadc.passes.maps.windows import MOST_STEPS, most_of, steps_along, steps_of, window_of
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, OnTape, Where
 
 _FIRST = 1 << 20
@@ -143,14 +143,10 @@ def _pair(seed: Map, function: MapFunction, number: int) -> Pair | None:
 
 def _goes_back(item: Map, seed: Map) -> bool:
     """Whether a recurrence is over the steps of another one, in the other direction."""
-    found: list[tuple[int, Affine]] = []
-    for each in (item, seed):
-        weights = weights_of(each)
-        if weights is None or sum(map(abs, weights)) != 1:
-            return False
-        found += [(weight, extent) for weight, extent in zip(weights, each.extents, strict=True) if weight]
-    (one, steps), (other, others) = found
-    return one == -other and steps == others
+    one, other = steps_along(item), steps_along(seed)
+    if one is None or other is None:
+        return False
+    return one.down != other.down and item.extents[one.index] == seed.extents[other.index]
 
 
 class _Sides:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.map import Map, MapFunction, Tensor, Window
+from tadc.passes.maps.map import Map, MapFunction, Sweep, Tensor, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.row_reads import bytes_of
@@ -139,6 +139,15 @@ def weights_of(item: Map) -> tuple[int, ...] | None:
     first = recurrence.ordered[0]
     sign = -1 if first in recurrence.down else 1
     return tuple(sign if name == first else 0 for name in item.indices)
+
+
+def steps_along(item: Map) -> Sweep | None:
+    """How a recurrence goes along the index that counts its steps; None where none does."""
+    weights = weights_of(item)
+    if weights is None or sum(map(abs, weights)) != 1:
+        return None
+    axis = next(n for n, weight in enumerate(weights) if weight)
+    return Sweep(axis, down=weights[axis] < 0)
 
 
 def steps_of(item: Map) -> Affine:
