@@ -122,15 +122,18 @@ class _Cost(BodyCost[CpuMachine]):
         step += 2 * around
         if loop.binders[-1] in candidate.leaps:
             return self.leaping(loop, step)
+        runs = 1
         if loop is candidate.fold:
-            steps = math.ceil(loop.trips[-1] / (candidate.width * candidate.parts))
+            runs, vectors = math.prod(loop.trips[:-1]), candidate.width * candidate.parts
             # Between elements of an index array a last step is under masks, which others are not.
-            steps += self.accesses.has_unlike_bounds(loop)
-            trips = math.prod(loop.trips[:-1]) * steps
+            trips = runs * (math.ceil(loop.trips[-1] / vectors) + self.accesses.has_unlike_bounds(loop))
             ending = machine.join_lanes * math.log2(candidate.width) * self.results(loop) * loop.results
+            if loop.trips[-1] % vectors:
+                # Each run of the innermost loop ends with a step under masks.
+                ending += runs * sum(self.copies(read.names) for read in loop.reads)
         if candidate.lane in loop.bounds and candidate.fold is None:
             trips = trips + candidate.width / 2
-        return trips * max(step, machine.latency) + ending + 4 * around
+        return trips * max(step, machine.latency) + ending + 4 * around * runs
 
     def leaping(self, loop: Loop, step: float) -> float:
         """The cost of a loop that takes several steps at once, where a single one costs so much."""

@@ -97,6 +97,18 @@ def test_what_tiles_share_stays_in_the_cache() -> None:
     assert 1 < tiling.blocks["b"] <= (32 << 10) // (40 * (64 + 32))
 
 
+@pytest.mark.parametrize(("rows", "folds"), [(28, False), (1024, True)])
+def test_lanes_along_sums_end_often_in_short_rows(rows: int, folds: bool) -> None:
+    """Each row of 28 ends with a step under masks: lanes go along elements, and what they read is copied."""
+    tiling = plan(
+        f"d: f32[8, 8, 28, {rows}]; x: f32[8, 8, 30, {rows + 2}]\n"
+        f"w[o, c, p: 3, q: 3] = sum{{n, i: 28, j: {rows}}} (d[n, o, i, j]*x[n, c, i + p, j + q])"
+    ).tiling
+    assert tiling is not None
+    assert (tiling.fold is not None) == folds
+    assert (tiling.packed is None) == folds
+
+
 def test_small_maps_are_plain() -> None:
     """No copies, no vectors, no threads, and little code."""
     found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))")
