@@ -349,7 +349,9 @@ SWITCHES = [
         {"schedule.steps_of_plan:_Steps.short": _always(None)},
         "unroll",
     ),
-    Switch("shifts", "lanes begin a sum each at its place", {"nest.fold_loops:shift_of": _always(None)}),
+    Switch(
+        "shifts", "lanes begin a sum each at its place", {"schedule.reduction_parts:moved_by": _always(None)}
+    ),
     Switch(
         "middle parts",
         "the part of a sum that all lanes have has no masks",

@@ -69,6 +69,8 @@ def test_what_runs_stands_in_the_nest() -> None:
 
 
 REFUSED = ("peel nowhere", "peel k by 2", "peel k where k >= 2", "peel k peel k", "shift nowhere", "shift i")
+AFTER = ("split k 4 clip -> ka, kb", "cut %1 k 8 -> kc", "peel k", "shift k")
+REFUSED += tuple(f"{LANES} peel k {step}" for step in AFTER)
 
 
 @pytest.mark.parametrize("step", REFUSED)

@@ -48,11 +48,8 @@ def peel_fold(nest: Nest, step: Peel) -> Nest:
 
 def shift(nest: Nest, step: Shift) -> Nest:
     """Each point of a tile counts the steps of a loop of a reduction from where its own begin."""
-
-    def one(fold: Fold, place: Place) -> Fold:
-        return shifted(fold, step, place)
-
-    return _changed(nest, with_folds(nest, one), f"no bounds of `{step.index}` move with a tile")
+    made = with_folds(nest, lambda fold, place: shifted(fold, step, place))
+    return _changed(nest, made, f"no bounds of `{step.index}` move with a tile")
 
 
 def _changed(nest: Nest, made: Nest, why: str) -> Nest:
@@ -176,10 +173,10 @@ def whole_steps(
     where it is no loop over blocks of known numbers of steps of the others."""
     index, later = levels[0].name, frozenset(level.name for level in levels[1:])
     steps = {name: steps_of(name, rows) for name in later}
-    mixed = tuple(row for row in rows if row.form.variables & {index, *later} and not _is_of_one(row, later))
-    if not later or not all(steps.values()) or any(row.equality for row in mixed):
-        return None
-    if all(row.form.variables.isdisjoint(later) for row in mixed):
+    about = ((row, row.form.variables) for row in rows)
+    mixed = tuple(row for row, own in about if own & {index, *later} and not (len(own) == 1 and own <= later))
+    is_counted = all(steps.values()) and not any(row.equality for row in mixed)
+    if not is_counted or all(row.form.variables.isdisjoint(later) for row in mixed):
         return None
     for row in mixed:
         k = row.form.coefficient(index)
@@ -190,8 +187,3 @@ def whole_steps(
         if not span.is_constant or span.constant >= abs(k):
             return None
     return steps, mixed
-
-
-def _is_of_one(row: Constraint, names: frozenset[str]) -> bool:
-    """Whether a row bounds one of some indices by a number."""
-    return len(row.form.variables) == 1 and row.form.variables <= names

@@ -37,9 +37,16 @@ def split_fold(nest: Nest, step: Split) -> Nest:
         fold = let.value
         if not isinstance(fold, Fold) or step.index not in fold.indices:
             return let
-        return replace(let, value=_split(fold, step, known))
+        return replace(let, value=_split(whole(fold), step, known))
 
     return replace(nest, body=rw.rewrite_values(nest.body, one))
+
+
+def whole(fold: Fold) -> Fold:
+    """A reduction whose loops stand in no parts. Raises DoesNotFit."""
+    if fold.parts:
+        raise DoesNotFit(f"the loop over `{fold.parted}` stands in parts: this step is before `peel`")
+    return fold
 
 
 def _split(fold: Fold, step: Split, known: frozenset[str] | None = None) -> Fold:
@@ -95,7 +102,7 @@ def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) ->
     fold = let.value
     if not isinstance(fold, Fold) or not {*indices} <= {*fold.indices}:
         return (let,)
-    if fold.kind == "logsumexp":
+    if whole(fold).kind == "logsumexp":
         return tuple(made for each in exponentials(let, fold) for made in _bound(each, indices, kind, warp))
     known = {frozenset([index]) for index in indices}
     own = tuple(row for row in fold.rows if row.form.variables in known)
@@ -133,7 +140,7 @@ def reorder_fold(nest: Nest, step: Reorder) -> Nest:
             return let
         wanted = iter(step.indices)
         order = (next(wanted) if index in step.indices else index for index in fold.indices)
-        return replace(let, value=replace(fold, indices=tuple(order)))
+        return replace(let, value=replace(whole(fold), indices=tuple(order)))
 
     made = replace(nest, body=rw.rewrite_values(nest.body, one))
     if not any(_has_in_order(let, step.indices) for let in rw.lets_in(made.body)):
@@ -203,7 +210,7 @@ def cut(nest: Nest, step: Cut) -> Nest:
     moves = any(step.index in row.form.variables and not row.form.variables <= own for row in fold.rows)
 
     def narrowed(found: Fold) -> Fold:
-        if step.steps > 1 or len(found.indices) == 1 or moves:
+        if step.steps > 1 or len(whole(found).indices) == 1 or moves:
             return replace(found, rows=(*rows, *found.rows))
         # Of one value no loop is left inside.
         fixed = Renaming(forms={step.index: outer})

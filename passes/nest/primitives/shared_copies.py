@@ -30,6 +30,7 @@ from tadc.passes.nest.loop_bounds import form_of, turns_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Know, Nest, Stage, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.boxes import padded, row_major, spans_inside, spans_of, within
+from tadc.passes.nest.primitives.reductions import whole
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Stage as Step
 from tadc.passes.nest.vector_lanes import extreme
@@ -59,7 +60,7 @@ def _fold_around(nest: Nest, step: Step) -> Fold:
     own = [fold for fold in around if any(step.read in let.names for let in fold.body.all_lets())]
     if not own:
         raise DoesNotFit(f"`{step.inside}` is no index of a reduction that reads `{step.read}`")
-    fold, stages = own[0], (s for s in rw.statements_in(nest.body) if isinstance(s, Stage))
+    fold, stages = whole(own[0]), (s for s in rw.statements_in(nest.body) if isinstance(s, Stage))
     turns = {stage.tensor.name: stage.turns for stage in stages}
     inner = fold.indices[fold.indices.index(step.inside) + 1 :]
     others = {turns[load.tensor][-1] for load in rw.loads_in(fold.body) if turns.get(load.tensor)}
