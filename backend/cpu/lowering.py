@@ -10,7 +10,7 @@ from tadc.dialect.mlir import ir
 _CANONICALIZE = "canonicalize{top-down=0}"
 
 #: Before scalar functions become calls, which upstream passes cannot merge or move.
-CLEAN_UP = f"builtin.module({_CANONICALIZE},cse,lower-affine,{_CANONICALIZE},cse,loop-invariant-code-motion)"
+CLEAN_UP = f"builtin.module(lower-affine,{_CANONICALIZE},cse,loop-invariant-code-motion)"
 
 #: What runs after `math_calls`.
 PIPELINE = (
