@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
+from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.map import Load
+from tadc.passes.nest.nest import Nest, Stage
+from tadc.passes.nest.primitives.carried import ranges_inside
+from tadc.passes.nest.primitives.rewriting import lets_in, named_values, statements_in
+from tadc.passes.nest.vector_lanes import extreme
 
 
 def shared_buffer(function: ir.Operation, shape: Sequence[int], element: ir.Type) -> ir.Value:
@@ -21,6 +27,19 @@ def shared_buffer(function: ir.Operation, shape: Sequence[int], element: ir.Type
     aligned = ir.DictAttr.get({"llvm.align": ir.IntegerAttr.get(whole, 16)})
     attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get([aligned] * (count + 1))
     return function.regions[0].blocks[0].add_argument(type, unnamed(function.location))
+
+
+def held_rooms(nest: Nest) -> frozenset[str]:
+    """The rooms that are read where they have an element, whatever conditions around say."""
+    rooms = {s.tensor.name: s.tensor.shape for s in statements_in(nest.body) if isinstance(s, Stage)}
+    values, (moved, ranges) = named_values(nest.body), ranges_inside(nest.body)
+    for load in (let.value for let in lets_in(nest.body) if isinstance(let.value, Load)):
+        for form, extent in zip(load.at, rooms.get(load.tensor, ()), strict=False):
+            here = form.substitute(values).substitute(moved)
+            ends = extreme(here, ranges, -1), extent - 1 - extreme(here, ranges, 1)
+            if not all(implied(end, ()) for end in ends):
+                rooms.pop(load.tensor, ())
+    return frozenset(rooms)
 
 
 def registers(function: ir.Operation, shape: Sequence[int], element: ir.Type, low: BodyLowering) -> ir.Value:

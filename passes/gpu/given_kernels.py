@@ -192,15 +192,16 @@ def _of_nest(steps: Steps, nest: Nest, gpu: Gpu, divided: Divided) -> Iterator[P
 
 def _of_threads(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
     """What of the nest of a map cannot be divided among threads."""
-    inside, threads = nest.body, list[For]()
+    inside, threads, before = nest.body, list[For](), Body()
     bound = partial(_problem, last_of(steps, Bind))
     outer = nest.body[0] if len(nest.body) == 1 and isinstance(nest.body[0], For) else None
     if outer is not None and outer.kind in ("grid", "block"):
         inside = nested(outer)[-1].body
         if outer.kind == "block" and isinstance(loop := inside[-1], For) and loop.kind == "thread":
-            threads = nested(loop)
+            threads, before = nested(loop), inside[:-1]
             inside = threads[-1].body
-    for loop in loops_in(inside):
+    others = (nested(loop)[-1].body for loop in loops_in(before) if loop.kind in DIVIDED)
+    for loop in (each for body in (inside, *others) for each in loops_in(body)):
         if loop.kind in DIVIDED:
             help = "let loops of `grid`, or of `block` and then of `thread`, be the outermost: `reorder`"
             yield bound(f"the loop `{loop.index}` is divided where it stands in another", help)
@@ -213,7 +214,7 @@ def _of_threads(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
             text = f"a block has {nest.block} threads, and its loops over threads have {points} points"
             yield last_of(steps, InBlocks), text, f"write `in_blocks {points}`, or other tiles"
     kind = "" if outer is None else outer.kind
-    yield from _of_meeting(steps, nest, inside, threads, kind)
+    yield from _of_meeting(steps, nest, inside, kind)
 
 
 def _of_total(steps: Steps, kernel: Kernel) -> Iterator[Problem]:
@@ -227,29 +228,16 @@ def _of_total(steps: Steps, kernel: Kernel) -> Iterator[Problem]:
             yield last_of(steps, Bind), f"`{outer.index}` and loops in it are divided together", help
 
 
-def _of_meeting(
-    steps: Steps, nest: Nest, inside: Body, threads: Sequence[For], kind: str
-) -> Iterator[Problem]:
+def _of_meeting(steps: Steps, nest: Nest, inside: Body, kind: str) -> Iterator[Problem]:
     """What keeps threads that wait for each other from coming to the same place."""
-    shares = [n for n, step in enumerate(steps) if isinstance(step, Stage)]
     folds = [(sharing_of(steps, fold), fold) for fold in shared_folds(inside)]
-    for number in (*shares, *(number for number, _ in folds)):
+    for number, _ in folds:
         refused = partial(_problem, number)
         if not all(map(_is_met, inside)):
             yield refused("not all threads come here equally often", "tiles end by `guard`, if at all")
         if any(loop.kind == "lane" for loop in loops_in(inside)):
             yield refused("threads that share have no vectors", "leave `lane` out")
-    top = [let for compute in computes_in(inside) for let in compute.block.lets]
-    own = [let.value for let in top]
-    reduced = {index for let in top if isinstance(let.value, Fold) for index in let.value.indices}
-    for number in shares:
-        step = steps[number]
-        assert isinstance(step, Stage)
-        if not threads:
-            help = "divide loops by `block` and, inside, by `thread`"
-            yield number, "no loop is divided among the threads of a block", help
-        if step.inside and step.inside not in reduced:
-            yield number, "not all threads come to this reduction", "stage what an outer one reads"
+    own = [let.value for compute in computes_in(inside) for let in compute.block.lets]
     for number, fold in folds:
         if kind not in ("", "grid"):
             yield number, "loops are divided among the threads of a block already", "divide them by `grid`"

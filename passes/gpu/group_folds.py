@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint, equals_zero
@@ -17,6 +18,7 @@ from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import JOIN, Join
 from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.primitives.boxes import row_major
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,11 @@ class Group:
 
     def reduce(self, body: Lockstep, let: Let, context: Context) -> None:
         """Give the names of the reduction their values: that of the point of this thread, joined."""
-        fold, point, number = self.fold, context.point, self.number
-        forms, rows = dict[str, Affine](), list[Constraint]()
-        for index, count in reversed([*zip(fold.indices, fold.counts, strict=True)]):
-            place = number if index == fold.indices[0] else number.mod(count)
+        fold, point, forms, rows = self.fold, context.point, dict[str, Affine](), list[Constraint]()
+        places = row_major(self.number, fold.counts)
+        for index, count, place in zip(fold.indices, fold.counts, places, strict=True):
             forms[index] = self.low.variable(self.low.affine([place], point))
             rows += [Constraint(forms[index]), Constraint(count - 1 - forms[index])]
-            number = number.floordiv(count)
         body.block(fold.body, context.with_forms(forms).moved(point, *rows))
         copies = list(body.tile.points(body.names(let.names[0], context)))
         values = [body.value(name, copy) for name in fold.body.gives for copy in copies]
@@ -122,17 +122,13 @@ class Group:
         point: ir.InsertionPoint,
     ) -> list[ir.Value]:
         """For each value the `count` stored ones in one, first to last."""
-        low = self.low
+        low, totals = self.low, list[ir.Value]()
         low.create("gpu.barrier", [], [], point)
-        totals: list[ir.Value] = []
         for number, value in enumerate(values):
-            part = low.index(number, point)
-            found: list[ir.Value] = []
-            for step in range(count):
-                operands = [buffer, part, low.index(step, point), *place]
-                one = low.create("memref.load", [value.type], operands, point).results[0]
-                found = [join(Scalars(low, point, value.type), found[0], one) if found else one]
-            totals += found
+            part, scalars = low.index(number, point), Scalars(low, point, value.type)
+            places = ([buffer, part, low.index(step, point), *place] for step in range(count))
+            ones = (low.create("memref.load", [value.type], at, point).results[0] for at in places)
+            totals.append(reduce(partial(join, scalars), ones))
         # The buffer may be written again, in a loop around this.
         low.create("gpu.barrier", [], [], point)
         return totals

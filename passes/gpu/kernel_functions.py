@@ -9,6 +9,7 @@ from functools import cached_property
 from tadc.dialect.locations import Places, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.passes.gpu.block_memory import held_rooms
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.occupancy import VECTOR_BYTES
@@ -158,7 +159,7 @@ class _Function:
             for t in self.nest.tensors
             if t.type == "i32" and t.name in buffers
         }
-        target = Thread(self.of.gpu, low, function, self.nest.block)
+        target = Thread(self.of.gpu, low, function, self.nest.block, held=held_rooms(self.nest))
         indices = self.kernel.made.item.indices
         target.kernel(self.nest, Scope(point, sizes, low.known, buffers, Tile(), indices, target, shapes))
         return grid_of(self.nest, products)

@@ -16,7 +16,6 @@ from tadc.passes.gpu.group_folds import Group
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.run_stores import RunStores
-from tadc.passes.gpu.staged_folds import Filled, StagedFold, filled_for
 from tadc.passes.gpu.teams import TeamLoop, Together
 from tadc.passes.gpu.thread_lanes import ThreadLanes
 from tadc.passes.maps.buffers import product
@@ -24,7 +23,6 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
-from tadc.passes.nest.fold_kinds import put_results
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.loop_bounds import bound_forms
 from tadc.passes.nest.nest import (
@@ -52,10 +50,10 @@ class Thread(Target):
     block.
 
     `together` are the threads that run a statement together; with `columns` they are apart, and compute the
-    element that `column` numbers. `unseen` are tensors that others may have written since all threads met;
-    those that are `private` have other elements for each thread. `threads` are the places of those of the
-    block in loops that are divided among them, with their numbers of values, `filled` is room that
-    they fill in turns of a reduction; `launches` are loops of which a launch has one point.
+    element that `column` numbers. `unseen` are tensors that others may have written since all threads met,
+    `used` are rooms that others may still read; those that are `private` have other elements for each thread,
+    and `rooms` are those of stages. `held` have an element for each point of a tile, active or not;
+    `launches` are loops of which a launch has one point.
     """
 
     gpu: Gpu
@@ -66,35 +64,30 @@ class Thread(Target):
     column: Affine | None = None
     columns: int = 1
     unseen: set[str] = field(default_factory=set[str])
+    used: set[str] = field(default_factory=set[str])
     private: set[str] = field(default_factory=set[str])
-    threads: Mapping[str, int] | None = None
-    filled: dict[str, Filled] = field(default_factory=dict[str, Filled])
+    rooms: dict[Stage, ir.Value] = field(default_factory=dict[Stage, ir.Value])
+    held: frozenset[str] = frozenset()
     launches: Sequence[For] = ()
-
-    @property
-    def held(self) -> frozenset[str]:
-        """What all threads fill for each other."""
-        return frozenset(self.filled)
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """What makes vectors of a width."""
         return ThreadLanes(low, width)
 
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
-        """A reduction that a group shares, whose operands a block copies, or that a thread runs alone."""
+        """A reduction that a group shares, or that a thread runs alone."""
         if self.together is not None and fold.loop == "thread":
             number = self.together.number
             group = Group(self.low, self.function, fold, number, self.column, self.columns)
             group.reduce(body, let, context)
-        elif self.threads is not None and (filled := filled_for(fold, self.filled)):
-            put_results(StagedFold(body, let, fold, context, filled, self.threads))
         else:
             super().fold(body, let, fold, context)
 
     def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
         """What stores the values of a computation: the first of the threads that have them does."""
         made = super().stores(compute, low, places, scope)
-        within = made.within
+        # What is no one else's is stored beyond all elements too: no thread has to ask.
+        within = () if {store.tensor for store in compute.stores} <= self.private else made.within
         if self.together is not None and self.together.count > 1:
             within = (*within, Constraint(self.together.number, equality=True))
         return RunStores(made.lanes, made.tile, places, made.context, within=within)
@@ -103,28 +96,27 @@ class Thread(Target):
         """Memory of a block, or of a thread: of a tensor in registers each thread has every so many."""
         shape = [extent.constant for extent in stage.tensor.shape]
         element = low.scalar_type(stage.tensor.type)
-        if stage.space == "shared":
-            room = shared_buffer(self.function, shape, element)
-            if stage.turns:
-                there = replace(scope, buffers={**scope.buffers, stage.tensor.name: (room,)})
-                self.filled[stage.tensor.name] = stage, there
-            return room
-        self.private.add(stage.tensor.name)
-        return registers(self.function, shape, element, low)
+        if stage.space != "shared":
+            self.private.add(stage.tensor.name)
+            return registers(self.function, shape, element, low)
+        if stage not in self.rooms:
+            self.rooms[stage] = shared_buffer(self.function, shape, element)
+        return self.rooms[stage]
 
     def before(self, statement: Statement, scope: Scope) -> None:
         """All threads of a block meet where some read what others wrote."""
         if self.together is None or self.together.count < self.block:
             return
-        if not (
-            isinstance(statement, Compute) or (isinstance(statement, For) and statement.kind == "thread")
-        ):
+        if not isinstance(statement, Compute | If) and getattr(statement, "kind", "") != "thread":
             return
         computes = list(computes_in((statement,)))
         reads = {load.tensor for one in computes for load in loads_in(one.block)}
-        if not reads.isdisjoint(self.unseen):
+        writes = {store.tensor for one in computes for store in one.stores} - self.private
+        if not (reads.isdisjoint(self.unseen) and writes.isdisjoint(self.used)):
             self.meet(scope)
-        self.unseen.update({store.tensor for one in computes for store in one.stores} - self.private)
+        self.used.update(reads & {stage.tensor.name for stage in self.rooms})
+        if not isinstance(statement, If):
+            self.unseen.update(writes)
 
     def after_turn(self, loop: For, scope: Scope) -> None:
         """All threads meet before what they read is written again."""
@@ -137,6 +129,7 @@ class Thread(Target):
         """All threads of a block meet."""
         self.low.create("gpu.barrier", [], [], scope.point)
         self.unseen.clear()
+        self.used.clear()
 
     @cached_property
     def registers(self) -> tuple[Affine, Affine]:
@@ -204,10 +197,7 @@ class Thread(Target):
 
         def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
             places = unravel(number, counts, self.low, inside)
-            threads = None if rows or kind != "thread" else _ranges(places, counts)
-            target = replace(
-                self, together=own.together, column=own.column, columns=own.each, threads=threads
-            )
+            target = replace(self, together=own.together, column=own.column, columns=own.each)
             inner = replace(scope, point=inside, target=target, only=only)
             for one, place, count, (start, stop) in zip(loops, places, counts, ends, strict=True):
                 index = start + place * one.step
@@ -253,11 +243,6 @@ class Thread(Target):
     def named(self, form: Affine, point: ir.InsertionPoint) -> Affine:
         """A variable that stands for a form."""
         return self.low.variable(self.low.affine([form], point))
-
-
-def _ranges(places: Sequence[Affine], counts: Sequence[Affine]) -> dict[str, int]:
-    """How many values the variables of places in loops have."""
-    return {name: n.constant for p, n in zip(places, counts, strict=True) for name in p.variables}
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,8 @@ class Renaming:
             case Fold(indices=indices, rows=rows, body=body):
                 names = tuple(map(self.index, indices))
                 made = replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
-                return replace(made, parts=tuple(map(self.rows, value.parts)))
+                made = replace(made, parts=tuple(map(self.rows, value.parts)))
+                return replace(made, first=tuple(map(self.name, value.first)))
 
 
 def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:
@@ -146,8 +147,8 @@ def used_by(value: Value) -> Iterator[str]:
         case Choice(then=then, otherwise=otherwise):
             yield from uses(then)
             yield from uses(otherwise)
-        case Fold(body=body):
-            yield from uses(body)
+        case Fold(body=body, first=first):
+            yield from (*first, *uses(body))
         case _:
             pass
 

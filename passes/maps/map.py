@@ -98,6 +98,8 @@ class Fold:
 
     With `parts`, the loop over the last index that is in one of them, with those inside, runs for the points
     in the first part, then for those in the second, …, and the results carry on.
+
+    It goes on from the values `first`, one for each result, else from that of the reduction over no point.
     """
 
     kind: str
@@ -109,6 +111,7 @@ class Fold:
     warp: int = 1
     together: int = 0
     parts: tuple[Domain, ...] = ()
+    first: tuple[str, ...] = ()
 
     def over(self, indices: tuple[str, ...], rows: Domain, body: Block) -> Fold:
         """The fold over other indices."""
@@ -136,11 +139,6 @@ class Fold:
     def is_in_tile(self) -> bool:
         """Whether the values of its index are copies or lanes."""
         return self.loop in ("jam", "lane")
-
-    def is_counted(self, index: str) -> bool:
-        """Whether an index has a known number of values from 0 on, whatever other rows say."""
-        own = {row.form for row in self.rows if [*row.form.variables] == [index] and not row.equality}
-        return Affine.var(index) in own and any(form.coefficient(index) == -1 for form in own)
 
     @property
     def counts(self) -> tuple[int, ...]:

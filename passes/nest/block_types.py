@@ -70,8 +70,12 @@ class _Walk:
                 for block in (then, otherwise):
                     inside = yield from self.block(block, types, let)
                     yield from self.given(let, block, inside, 1)
-            case Fold(body=body):
+            case Fold(body=body, first=first, type=type):
                 count = len(body.gives)
+                is_plain = not (value.is_in_lockstep or value.kind == "logsumexp")
+                if first and not (is_plain and [types.get(name) for name in first] == [type] * count):
+                    label = f"it goes on from other than {count} values of type {type}, or in lockstep"
+                    yield Mistake(let, label, "write `from` and a value above for each result of a plain one")
                 inside = yield from self.block(body, types, let)
                 yield from self.given(let, body, inside, max(len(let.names), 1))
             case _:

@@ -46,10 +46,7 @@ class Target:
     """The machine that code of nests is made for: here one thread of a CPU. Tensors that are `held` have an
     element for each point of a tile, active or not."""
 
-    @property
-    def held(self) -> frozenset[str]:
-        """Those tensors."""
-        return frozenset()
+    held: frozenset[str] = frozenset()
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """The maker of vectors of a width."""

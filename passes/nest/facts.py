@@ -54,6 +54,11 @@ def elsewhere(rows: Domain) -> Facts:
     return (tuple(negations(rows)),)
 
 
+def certain(facts: Facts) -> Domain:
+    """The rows that hold whatever alternatives do."""
+    return tuple(row for fact in facts if len(fact) == 1 for row in fact[0])
+
+
 def named(at: At) -> Facts:
     """The facts of a name for a value."""
     index = Affine.var(at.index)

@@ -9,11 +9,11 @@ what they share is read once: V copies and A steps take V + A - 1 vectors of x, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.lattice.bounds import Bound, Level
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import Level
 from tadc.passes.maps.map import Choice, Fold, Load
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.fold_loops import FoldLoops, Inside
@@ -30,12 +30,6 @@ def steps_of(name: str, rows: Sequence[Constraint]) -> int:
     if Affine.var(name) not in own or not ends or len(own) != len(ends) + 1:
         return 0
     return min(form.constant for form in ends) + 1
-
-
-def whole_levels(levels: Sequence[Level], steps: Mapping[str, int]) -> list[Level]:
-    """Loops that run so many steps each."""
-    ends = ((level, Bound(Affine.const(steps[level.name] - 1), 1)) for level in levels)
-    return [Level(level.name, (Bound(ZERO, 1),), (end,)) for level, end in ends]
 
 
 class FoldInBlocks(FoldLoops):

@@ -26,7 +26,7 @@ from tadc.lattice.polyhedron import NEVER, irredundant
 from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.joins import Emit, Join, Made, Point
+from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
@@ -144,17 +144,16 @@ class FoldLoops:
 
     # -- loops -----------------------------------------------------------------------------------
 
-    def fold(self, combine: Combine, join: Join, start: float) -> Made:
-        """The results after every element, from `start` on, for each copy along `kept`, result by result."""
+    def fold(self, combine: Combine, start: float) -> Made:
+        """The results after every element, from `start` or a result so far on, for each copy by result."""
         low, context = self.body.low, self.context
         self.body.low.locate(self.let.place)
-        self.combine, self.join, self.start = combine, join, start
+        self.combine = combine
         copies = list(self.body.tile.points(self.kept))
         first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
-        return self.all_steps(first, context)
-
-    def all_steps(self, first: Made, context: Context) -> Made:
-        """The results after every element, from `first` on."""
+        if given := [(name, copy) for name in self.value.first for copy in copies]:
+            s = Scalars(low, context.point, self.type)
+            first = [self.joining(s, name, copy) for name, copy in given]
         outside = {each.name: getattr(context, each.name) for each in fields(Context)}
         return self.entered(self.nest.levels, first, Inside(**outside))
 

@@ -101,17 +101,10 @@ class Know:
 
 @dataclass(frozen=True)
 class Stage:
-    """Room for a tensor of numbers for extents, for the statements that follow, which fill and read it.
-
-    With `turns`, indices of a reduction, the outermost ones, it is filled before each turn of the last one,
-    for which `rows` hold: what reads it is in there. Nothing that follows may write what `fill` reads.
-    """
+    """Room for a tensor of numbers for extents, for the statements that follow, which fill and read it."""
 
     tensor: Tensor
     space: Space
-    turns: tuple[str, ...] = ()
-    rows: Domain = ()
-    fill: Body = ()
 
 
 @dataclass(frozen=True)

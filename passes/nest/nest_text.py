@@ -77,7 +77,7 @@ PATTERNS: dict[type, str] = {
     If: "if {rows} {then}[[ else {otherwise}]]",
     At: "at {index} = {value}",
     Know: "know {rows}",
-    Stage: "stage {tensor} in {space}[[ before each {turns:turns} where {rows} {fill}]]",
+    Stage: "stage {tensor} in {space}",
     Call: "call {nest}({tensors:known tensors})[[ for {ranges}]][[ sizes {sizes}]][[ by threads{threads}]]"
     "[[ once{once}]]",
     Compute: "compute[[ interleaved {interleaved}]][[ within {within}]]",
@@ -89,7 +89,7 @@ PATTERNS: dict[type, str] = {
     Load: "{tensor:tensor}[{at}][[ along {along}]]",
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ by {together}]][[ warp {warp}]]"
-    "[[ where {rows@indices=}]][[ parts {parts@indices}]] {body}",
+    "[[ where {rows@indices=}]][[ parts {parts@indices}]][[ from {first:all used}]] {body}",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]]",
 }
 
@@ -101,12 +101,12 @@ NESTS = Grammar(
         "sizes": listed(lambda reader: reader.name("a size")),
         "ranges": listed(lambda reader: reader.name("an index argument")),
         "bound": listed(lambda reader: reader.name("an index"), lambda reader: reader.has_indices()),
-        "turns": listed(lambda reader: reader.name("an index of a reduction")),
         "tensor": plain(str, lambda reader: reader.known_tensor()),
         "new tensor": plain(str, lambda reader: reader.name("a tensor such as `a: f32[N]`")),
         "known tensors": listed(lambda reader: reader.known_tensor()),
         "elements": listed(lambda reader: reader.integer()),
         "used": plain(str, lambda reader: reader.used()),
+        "all used": listed(lambda reader: reader.used()),
         "Type": one_of(TYPES, "element type"),
         "Kind": one_of(get_args(LoopKind), "kind of loop"),
         "in lockstep": Kind(

@@ -40,7 +40,6 @@ from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import At, Body, Bound, Call, Compute, For, If, Know, Nest, Stage, Statement, Store
 from tadc.passes.nest.nest_reader import ReadNest, read_nests
 from tadc.passes.nest.nest_text import nest_text
-from tadc.passes.nest.primitives.rewriting import lets_in
 from tadc.passes.terms.costs import NODES
 
 MOST_ACCESSES = 50 * NODES
@@ -100,7 +99,6 @@ class _Scope:
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
-    reduced: tuple[tuple[str, ...], ...] = ()
     lanes: tuple[str, ...] = ()
     lockstep: tuple[str, ...] = ()
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
@@ -118,7 +116,6 @@ class _Walk:
     called: Mapping[str, Nest]
     found: list[Mistake] = field(default_factory=list[Mistake])
     loops: Loops = field(default_factory=Loops)
-    filled_rooms: dict[str, Stage] = field(default_factory=dict[str, Stage])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """How many lanes, and copies along each index, the reductions of a computation are."""
 
@@ -216,11 +213,7 @@ class _Walk:
                 self.known(statement, tensor.shape, scope.indices)
                 if tensor.name in scope.tensors or tensor.name in scope.indices:
                     self.wrong(statement, f"`{tensor.name}` has a meaning here", "give the room another name")
-                scope = replace(scope, tensors={**scope.tensors, tensor.name: tensor})
-                if statement.turns:
-                    self.filled_rooms[tensor.name] = statement
-                    self.filled(statement, scope)
-                return scope
+                return replace(scope, tensors={**scope.tensors, tensor.name: tensor})
             case Compute(within=rows):
                 used = [row.form for row in rows]
                 self.forms(statement, used, scope, rows)
@@ -311,8 +304,6 @@ class _Walk:
             case Load():
                 self.forms(let, let.value.at, scope)
                 self.access(let, let.value, scope)
-                if stage := self.filled_rooms.get(let.value.tensor):
-                    self.turn(let, stage, scope)
             case Ask():
                 self.known(let, let.value.at, scope.indices)
                 self.access(let, let.value, scope)
@@ -346,8 +337,7 @@ class _Walk:
             loop_nest(fold.indices, fold.rows, ())
         except (Unbounded, EliminationLimit) as error:
             self.wrong(let, f"the loops of this reduction are not known: {error}", "write `where 0 <= k < N`")
-        reduced = (*scope.reduced, fold.indices)
-        inside = replace(scope.with_facts(where(fold.rows)), indices=indices, reduced=reduced)
+        inside = replace(scope.with_facts(where(fold.rows)), indices=indices)
         if fold.loop == "lane":
             inside = replace(inside, lanes=(*scope.lanes, fold.indices[0]))
         self.block(fold.body, inside)
@@ -376,26 +366,6 @@ class _Walk:
             label = f"a reduction in lanes, inside of the lanes `{scope.lanes[-1]}`"
             self.wrong(let, label, "one of them is enough: leave the other's lanes out")
         return True
-
-    def filled(self, stage: Stage, scope: _Scope) -> None:
-        """What fills room before turns, which reads nothing that is written in them."""
-        for let in lets_in(stage.fill):
-            if isinstance(let.value, Load) and let.value.tensor in self.nest.computed:
-                label = f"`{let.value.tensor}` is written here after its copy"
-                self.wrong(let, label, "read the tensor itself")
-        scope = replace(scope, indices=self.new(stage, stage.turns, scope))
-        self.forms(stage, [row.form for row in stage.rows], scope)
-        self.body(stage.fill, scope.with_facts(where(stage.rows)))
-
-    def turn(self, let: Let, stage: Stage, scope: _Scope) -> None:
-        """What is filled before turns of a reduction is read in these, and rows of the turns hold."""
-        if all(indices[: len(stage.turns)] != stage.turns for indices in scope.reduced):
-            label = f"`{stage.tensor.name}` is filled in turns of another reduction"
-            self.wrong(let, label, "read it in there")
-            return
-        for side in (side for row in stage.rows for side in row.inequalities):
-            what = f"`{rows_text((Constraint(side),))}`"
-            self.holds(let, side, what, "to be so where this is filled", scope)
 
     # -- accesses ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from itertools import product
 from types import MappingProxyType
 
 from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
 
@@ -24,6 +25,14 @@ Copy = Mapping[str, int]
 NONE: Copy = MappingProxyType({})
 
 NOTHING: frozenset[str] = frozenset()
+
+
+def within(ranges: Mapping[str, int]) -> Domain:
+    """The rows that hold of variables from 0 to a number less one."""
+    rows: list[Constraint] = []
+    for name, size in ranges.items():
+        rows += [Constraint(Affine.var(name)), Constraint(size - 1 - Affine.var(name))]
+    return tuple(rows)
 
 
 @dataclass(frozen=True)
@@ -42,10 +51,7 @@ class Tile:
     @property
     def facts(self) -> tuple[Constraint, ...]:
         """The rows that hold of the variables."""
-        rows: list[Constraint] = []
-        for name, size in self.ranges.items():
-            rows += [Constraint(Affine.var(name)), Constraint(size - 1 - Affine.var(name))]
-        return tuple(rows)
+        return within(self.ranges)
 
     def along(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names whose values are copies, in order."""
@@ -168,7 +174,7 @@ class Dependence:
             variable = lockstep_variable(fold)
             return self._block(fold.body, {**forms, fold.indices[0]: Affine.var(variable)}) - {variable}
         inner = {**forms, **{index: Affine.var(bound_name(index)) for index in fold.indices}}
-        names = self.of_forms(fold.mentioned(), forms)
+        names = self.of_forms(fold.mentioned(), forms).union(*(self.known[name] for name in fold.first))
         return names | self._block(fold.body, inner)
 
 

@@ -62,7 +62,6 @@ class Source:
         self.fresh = itertools.count()
         self.shapes: dict[str, tuple[Affine, ...]] = {}
         self.recorded: set[str] = set()
-        self.turns: dict[str, tuple[str, ...]] = {}
 
     # -- names and forms -----------------------------------------------------------------------
 
@@ -208,7 +207,6 @@ class Source:
                     self.put(f"{self.called(index)} = {self.bound(value)}")
                 case Stage(tensor=tensor):
                     self.tensor(tensor, False)
-                    self.filled(statement)
                 case Compute(block=block, stores=stores, within=rows):
                     with self.block(f"if {self.holds(rows)}:"):
                         self.values_of(block)
@@ -216,20 +214,6 @@ class Source:
                             self.store(store)
                 case Call():
                     self.call(statement)
-
-    def filled(self, stage: Stage) -> None:
-        """A function that fills room before a turn, `x_fill(k)`, and keeps what was filled for each."""
-        if not stage.turns:
-            return
-        own, turns = self.called(stage.tensor.name), ", ".join(map(self.called, stage.turns))
-        self.turns[stage.tensor.name] = stage.turns
-        self.put(f"{own}_made = {{}}")
-        with self.block(f"def {own}_fill({turns}):"):
-            with self.block(f"if ({turns},) not in {own}_made:"):
-                self.put(f"{own}_data[:] = [None] * len({own}_data)")
-                self.body(stage.fill)
-                self.put(f"{own}_made[{turns},] = list({own}_data)")
-            self.put(f"{own}_data[:] = {own}_made[{turns},]")
 
     def call(self, call: Call) -> None:
         """The statements of another nest, whose names mean what stands in their place."""
@@ -322,7 +306,7 @@ class _Folds:
         results = [f"r{next(source.fresh)}" for _ in fold.body.gives]
         if fold.is_in_lockstep:
             return self.in_lockstep(results, join)
-        source.assign(results, [start] * len(results))
+        source.assign(results, map(source.called, fold.first) if fold.first else [start] * len(results))
 
         def fill() -> None:
             source.values_of(fold.body)
@@ -365,10 +349,6 @@ class _Folds:
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
             index = source.called(level.name)
             source.open(f"for {index} in range({first}, {last} + 1):")
-            loads = (let.value for let in fold.body.all_lets() if isinstance(let.value, Load))
-            for tensor in dict.fromkeys(load.tensor for load in loads):
-                if (turns := source.turns.get(tensor, ("",)))[-1] == level.name:
-                    source.put(f"{source.called(tensor)}_fill({', '.join(map(source.called, turns))})")
         if nest.inside:
             source.open(f"if {source.holds(nest.inside)}:")
         fill()

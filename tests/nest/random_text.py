@@ -160,10 +160,11 @@ class _Maker:
         rows = self.rows() if rng.random() < 0.8 else ()
         kind = rng.choice(list(REDUCTIONS))
         loop = rng.choice(["seq", "unroll", "jam", "lane", "thread"]) if indices else "seq"
+        first = self.several(lambda: rng.choice(list(self.above)), 2) if self.above else ()
         body, parts = self.block(depth - 1), tuple(self.rows() for _ in range(rng.choice((0, 0, 2, 3))))
         return self.made(
             Fold, kind=kind, indices=indices, rows=rows, body=body, type=type, loop=loop,
-            parts=parts,
+            parts=parts, first=first,
         )  # fmt: skip
 
     def block(self, depth: int) -> Block:

@@ -5,19 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.affine import ZERO, Affine, Floor
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold
 from tadc.passes.nest.vector_lanes import extreme
-
-
-def within(ranges: Mapping[str, int]) -> Domain:
-    """The rows that hold of variables from 0 to a number less one."""
-    rows: list[Constraint] = []
-    for name, size in ranges.items():
-        rows += [Constraint(Affine.var(name)), Constraint(size - 1 - Affine.var(name))]
-    return tuple(rows)
 
 
 def spans_of(

@@ -15,7 +15,7 @@ from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.maps.map import Block, Choice, Fold, Let
 from tadc.passes.nest.emit import Scope, facts_of, named_as, trips
-from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Stage, Statement
+from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Statement
 from tadc.passes.nest.tile import Tile
 
 
@@ -88,9 +88,6 @@ def _body(body: Body, place: Place, rule: Rule) -> Body:
                 place = replace(place, scope=named_as(index, value, form, scope))
             case Know(rows=rows):
                 place = place.knowing(rows)
-            case Stage(turns=turns):
-                for index in turns:
-                    place = place.naming(index, Affine.var(index))
             case Compute(block=block):
                 statement = replace(statement, block=_block(block, place, rule))
             case _:
@@ -124,9 +121,8 @@ def _let(let: Let, place: Place, rule: Rule) -> Let:
             inside = place.in_tile(indices[0], fold.loop, fold.count, fold.count)
             return replace(let, value=replace(fold, body=_block(body, inside, rule)))
         case Fold() as fold:
-            # Indices of a reduction whose turns are filled are named around it: it has no parts.
-            is_plain = not fold.is_in_lockstep and place.scope.forms.keys().isdisjoint(fold.indices)
-            made = rule(fold, place) if is_plain else fold
+            # What goes on from turn to turn is taken apart around it.
+            made = fold if fold.is_in_lockstep or fold.first else rule(fold, place)
             inside = replace(place.knowing(made.rows), around=(*place.around, made))
             return replace(let, value=replace(made, body=_block(made.body, inside, rule)))
         case Choice(rows=rows, then=then, otherwise=otherwise) as choice:

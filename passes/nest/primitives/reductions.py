@@ -15,7 +15,7 @@ from tadc.passes.maps.blocks import Renaming, values_of
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.map import Block, Fold, FoldLoop, Let
 from tadc.passes.nest.exponentials import exponentials
-from tadc.passes.nest.facts import Loops, named
+from tadc.passes.nest.facts import Loops, certain, named
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
@@ -102,6 +102,8 @@ def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) ->
     fold = let.value
     if not isinstance(fold, Fold) or not {*indices} <= {*fold.indices}:
         return (let,)
+    if fold.first:
+        raise DoesNotFit(f"the reduction over `{', '.join(indices)}` goes on from turn to turn")
     if whole(fold).kind == "logsumexp":
         return tuple(made for each in exponentials(let, fold) for made in _bound(each, indices, kind, warp))
     known = {frozenset([index]) for index in indices}
@@ -260,8 +262,8 @@ def _the_value(nest: Nest, name: str) -> Fold:
     for compute in rw.computes_in(nest.body):
         for let in compute.block.lets:
             if name in let.names and compute.block.gives == let.names and isinstance(let.value, Fold):
-                if let.value.kind == "logsumexp":
-                    raise DoesNotFit("two results by `logsumexp` do not join")
+                if let.value.kind == "logsumexp" or let.value.first:
+                    raise DoesNotFit("two results by `logsumexp`, or of turns, do not join")
                 return let.value
     raise DoesNotFit(f"`{name}` is not the one reduction that is stored")
 
@@ -291,8 +293,7 @@ def _ranges_around(nest: Nest, known: frozenset[str]) -> dict[str, Range | None]
     for statement in rw.statements_in(nest.body):
         if isinstance(statement, For | At):
             facts = Loops().inside(statement) if isinstance(statement, For) else named(statement)
-            whole = tuple(row for fact in facts if len(fact) == 1 for row in fact[0])
-            rows[statement.index] = () if statement.index in rows else whole
+            rows[statement.index] = () if statement.index in rows else certain(facts)
     found = [row for each in rows.values() for row in each]
     names = {name for row in found for name in row.form.variables} - known
     return ranges_within(sorted(names), found, {}, known)

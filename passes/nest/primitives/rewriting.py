@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
@@ -29,8 +30,6 @@ def rewritten(body: Body, rule: Callable[[Statement], Body | None]) -> Body:
         elif isinstance(statement, If):
             then, otherwise = (rewritten(b, rule) for b in (statement.then, statement.otherwise))
             made.append(replace(statement, then=then, otherwise=otherwise))
-        elif isinstance(statement, Stage) and statement.fill:
-            made.append(replace(statement, fill=rewritten(statement.fill, rule)))
         else:
             made.append(statement)
     return tuple(made)
@@ -65,8 +64,6 @@ def statements_in(body: Body) -> Iterator[Statement]:
             yield from statements_in(statement.body)
         elif isinstance(statement, If):
             yield from statements_in((*statement.then, *statement.otherwise))
-        elif isinstance(statement, Stage):
-            yield from statements_in(statement.fill)
 
 
 def loops_in(body: Body) -> Iterator[For]:
@@ -193,6 +190,12 @@ def names_taken(nest: Nest) -> set[str]:
 def all_named(body: Body) -> Iterator[tuple[str, Bound]]:
     """The indices that are named anywhere in a body."""
     return ((item.index, item.value) for item in statements_in(body) if isinstance(item, At))
+
+
+def room_name(nest: Nest, tensor: str) -> str:
+    """A name for room for what is read of a tensor."""
+    taken = {s.tensor.name for s in statements_in(nest.body) if isinstance(s, Stage)}
+    return next(name for n in itertools.count() if (name := f"{tensor}.{n}") not in taken)
 
 
 def named_values(body: Body) -> dict[str, Affine]:

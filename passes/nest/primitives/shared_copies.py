@@ -1,14 +1,13 @@
 """The primitive that lets the threads of a block of a GPU copy what all read to memory that they share.
 
     for j0 = 0 to 64 step 32 block {             split k 8 -> k0, k1
-        stage b.0: f32[8, 32] in shared          stage %0 inside k0 by threads
-        before each k0 {
+        for k0 = 0 to 16 {                       stage %0 inside k0 by threads
+            stage b.0: f32[8, 32] in shared
             for t = 0 to 128 thread {…}
-        }
-        for j1 = 0 to 32 thread {
-            %3 = sum k0, k1 …: %0 = b.0[k1, j1]
+            for j1 = 0 to 32 thread {
+                k0.3[j1] = sum k1 … from k0.3[j1]: %0 = b.0[k1, j1]
 
-What is copied is a box around all that the loops in it read, and the indices of the reduction after `k0`: so
+What is copied is a box around all that threads read in a turn, for all values of the indices after `k0`: so
 many elements along each dimension of a tensor. Each thread copies every so many, in the order of memory, in
 vectors where these are aligned; places of the box beyond the tensor have zeros.
 """
@@ -22,22 +21,22 @@ from dataclasses import replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.machine import TYPICAL
-from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Number, Tensor
-from tadc.passes.nest.facts import Loops, named
-from tadc.passes.nest.fold_blocks import steps_of
-from tadc.passes.nest.loop_bounds import form_of, turns_of
-from tadc.passes.nest.nest import At, Body, Compute, For, Know, Nest, Stage, Store
+from tadc.passes.maps.map import Block, Choice, Let, Load, Number, Tensor
+from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
 from tadc.passes.nest.primitives import rewriting as rw
-from tadc.passes.nest.primitives.boxes import padded, row_major, spans_inside, spans_of, within
-from tadc.passes.nest.primitives.reductions import whole
+from tadc.passes.nest.primitives.boxes import padded, row_major, spans_of
+from tadc.passes.nest.primitives.carried import ranges_inside
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
+from tadc.passes.nest.primitives.turns import at_threads, with_turns
 from tadc.passes.nest.steps import Stage as Step
+from tadc.passes.nest.tile import within
 from tadc.passes.nest.vector_lanes import extreme
 from tadc.passes.terms.costs import ELEMENT
 
 
-def share(nest: Nest, step: Step, name: str) -> Nest:
+def share(nest: Nest, step: Step) -> Nest:
     """Room for what a read reads in a turn of an index of a reduction, or at all, with loops that fill it."""
     if step.over:
         raise DoesNotFit("it is over all loops that threads divide, and those inside: leave `over` out")
@@ -46,83 +45,32 @@ def share(nest: Nest, step: Step, name: str) -> Nest:
         raise DoesNotFit(f"`{step.read}` is no read there")
     if found.tensor in nest.computed:
         raise DoesNotFit(f"`{found.tensor}` is written here after its copy")
-    fold = _fold_around(nest, step) if step.inside else None
-    made = _with_copies(nest.body, nest.known, _Box(nest, step, found, fold, name), {})
-    if made is None:
-        raise DoesNotFit("no loop is divided among the threads of a block")
-    return replace(nest, body=made)
+    if step.inside:
+        nest = with_turns(nest, step.inside, step.read)
 
+    def made(body: Body, facts: Domain, outer: Mapping[str, Affine]) -> Body:
+        if step.inside and step.inside not in outer:
+            raise DoesNotFit(f"`{step.inside}` is no loop around threads that read `{step.read}`")
+        thread = next(loop for loop in rw.loops_in(body) if loop.kind == "thread")
+        box = _Box(nest, step, found, thread)
+        return (*box.copied(facts, outer), *box.reading(body))
 
-def _fold_around(nest: Nest, step: Step) -> Fold:
-    """The reduction in whose turns of an index a read is copied."""
-    folds = [let.value for let in rw.lets_in(nest.body) if isinstance(let.value, Fold)]
-    around = [fold for fold in folds if step.inside in fold.indices]
-    own = [fold for fold in around if any(step.read in let.names for let in fold.body.all_lets())]
-    if not own:
-        raise DoesNotFit(f"`{step.inside}` is no index of a reduction that reads `{step.read}`")
-    fold, stages = whole(own[0]), (s for s in rw.statements_in(nest.body) if isinstance(s, Stage))
-    turns = {stage.tensor.name: stage.turns for stage in stages}
-    inner = fold.indices[fold.indices.index(step.inside) + 1 :]
-    others = {turns[load.tensor][-1] for load in rw.loads_in(fold.body) if turns.get(load.tensor)}
-    if others - {step.inside}:
-        raise DoesNotFit("what a reduction reads is copied in the turns of one index")
-    if fold.loop not in ("seq", "unroll") or not all(map(fold.is_counted, inner)):
-        raise DoesNotFit(f"the indices after `{step.inside}` have no known numbers of values from 0 on")
-    return fold
-
-
-def _with_copies(body: Body, facts: Domain, box: _Box, outer: Mapping[str, Affine]) -> Body | None:
-    """A body with a box before the first loop that threads divide, at whatever depth, and in which the read
-    is; None without one."""
-    for number, statement in enumerate(body):
-        if isinstance(statement, At):
-            facts += tuple(row for fact in named(statement) if len(fact) == 1 for row in fact[0])
-        elif isinstance(statement, Know):
-            facts += statement.rows
-        elif isinstance(statement, For) and box.is_read_in(statement):
-            rest = body[number + 1 :]
-            if statement.kind == "thread":
-                copies = box.copied(statement, facts, outer)
-                return (*body[:number], *copies, *box.reading((statement, *rest)))
-            own = tuple(row for fact in Loops().inside(statement) if len(fact) == 1 for row in fact[0])
-            turn = {statement.index: Affine.var(statement.index) * statement.step}
-            inside = _with_copies(statement.body, (*facts, *own), box, {**outer, **turn})
-            if inside is not None:
-                return (*body[:number], replace(statement, body=inside), *box.reading(rest))
-    return None
+    return replace(nest, body=at_threads(nest.body, step.read, nest.known, {}, made))
 
 
 class _Box:
     """What is copied of the tensor of a read."""
 
-    def __init__(self, nest: Nest, step: Step, load: Load, fold: Fold | None, name: str) -> None:
-        self.load, self.fold, self.read, self.name = load, fold, step.read, name
-        self.turns = fold.indices[: fold.indices.index(step.inside) + 1] if fold else ()
-        """The indices of the reduction before each of whose turns it is filled."""
-        self.values = rw.named_values(nest.body)
-        self.forms = [form.substitute(self.values) for form in load.at]
+    def __init__(self, nest: Nest, step: Step, load: Load, thread: For) -> None:
+        self.load, self.read, self.thread, self.again = load, step.read, thread, bool(step.inside)
+        self.name, values = rw.room_name(nest, load.tensor), rw.named_values(nest.body)
+        self.forms = [form.substitute(values) for form in load.at]
         (self.shape,) = (tensor.shape for tensor in nest.tensors if tensor.name == load.tensor)
 
-    def is_read_in(self, loop: For) -> bool:
-        """Whether the read is in a loop: it is in none that fills another room."""
-        return any(self.read in let.names for let in rw.lets_in((loop,)))
-
-    def copied(self, thread: For, facts: Domain, outer: Mapping[str, Affine]) -> Body:
+    def copied(self, facts: Domain, outer: Mapping[str, Affine]) -> Body:
         """The room and what fills it, before loops that threads divide."""
-        loops, moved, ranges = list(rw.loops_in((thread,))), dict[str, Affine](), dict[str, int]()
-        for loop in loops:
-            start, count = form_of(loop.start), turns_of(loop)
-            if start is not None and start.is_constant and count is not None:
-                moved[loop.index], ranges[loop.index] = start + Affine.var(loop.index) * loop.step, count
-        apart, rows = set(ranges), ()
-        threads = math.prod(ranges.get(loop.index, 1) for loop in loops if loop.kind == "thread")
-        if self.fold:
-            inner = spans_inside(self.fold.body)
-            moved |= {name: first + Affine.var(name) for name, (first, _) in inner.items()}
-            ranges |= {name: count for name, (_, count) in inner.items()}
-            ranges |= {name: steps_of(name, self.fold.rows) for name in self.fold.indices[len(self.turns) :]}
-            rows = self.known(self.fold, moved, ranges)
-        self.check(thread, ranges)
+        loops, (moved, ranges) = list(rw.loops_in((self.thread,))), ranges_inside((self.thread,))
+        self.check(ranges)
         forms = [form.substitute(moved) for form in self.forms]
         spans = spans_of(TYPICAL, forms, ranges, ELEMENT[self.load.type])
         if spans is None:
@@ -130,17 +78,16 @@ class _Box:
         self.extents, self.strides = [count for count, _ in spans], [step for _, step in spans]
         self.bases = [extreme(form, ranges, -1) for form in forms]
         self.order = list(range(len(forms)))
-        moving = [d for d, form in enumerate(forms) if form.variables & apart]
-        if self.fold and moving:
+        moving = [d for d, form in enumerate(forms) if form.variables & {loop.index for loop in loops}]
+        if self.again and moving:
             # Threads or copies run along the last dimension of the room.
             last = max(moving, key=lambda d: (self.extents[d], d))
             self.order = [*(d for d in self.order if d != last), last]
-        turned, least = self.order != sorted(self.order), 4 if self.fold else 1
+        turned, least = self.order != sorted(self.order), 4 if self.again else 1
         shape = padded(TYPICAL, [self.extents[d] for d in self.order], turned, least)
         room = Tensor(self.name, self.load.type, tuple(map(Affine.const, shape)))
-        fill = self.loops(threads, (*facts, *rows), outer)
-        inside = Stage(room, "shared", self.turns, rows, fill)
-        return (inside,) if self.fold else (Stage(room, "shared"), *fill)
+        count = math.prod(ranges.get(loop.index, 1) for loop in loops if loop.kind == "thread")
+        return (Stage(room, "shared"), *self.loops(count, facts, outer))
 
     def reading(self, body: Body) -> Body:
         """A body that reads the room."""
@@ -149,18 +96,11 @@ class _Box:
         own, read = self.read, Load(self.name, tuple(places[d] for d in self.order), self.load.type)
         return rw.rewrite_values(body, lambda let: replace(let, value=read) if own in let.names else let)
 
-    def known(self, fold: Fold, moved: Mapping[str, Affine], ranges: Mapping[str, int]) -> Domain:
-        """What holds in a turn of the reduction where one of the threads has an element."""
-        rows = (row.form for row in fold.rows if not row.equality)
-        forms = [form.substitute(self.values).substitute(moved) for form in rows]
-        own = frozenset(self.turns)
-        return tuple(Constraint(extreme(form, ranges, 1)) for form in forms if form.variables & own)
-
-    def check(self, thread: For, ranges: Mapping[str, int]) -> None:
+    def check(self, ranges: Mapping[str, int]) -> None:
         """Raise DoesNotFit where it is not known how far a read moves in the loops."""
-        moving = {loop.index for loop in rw.loops_in((thread,))} | {n for n, _ in rw.all_named((thread,))}
-        folds = (let.value for let in rw.lets_in((thread,)) if isinstance(let.value, Fold))
-        reduced = {index for fold in folds for index in fold.indices} - {*self.turns}
+        loops, names = rw.loops_in((self.thread,)), rw.all_named((self.thread,))
+        moving = {loop.index for loop in loops} | {name for name, _ in names}
+        reduced = {index for one in rw.computes_in((self.thread,)) for index in indices_bound(one.block)}
         used = {name for form in self.forms for name in form.variables} - ranges.keys()
         if used & reduced:
             raise DoesNotFit(f"`{self.read}` moves with a reduction: stage it inside of an index of that")
@@ -202,7 +142,7 @@ class _Box:
     def width(self, outer: Mapping[str, Affine]) -> int:
         """How many consecutive elements are copied at once: each such vector is aligned, and whole."""
         width = TYPICAL.vector // ELEMENT[self.load.type]
-        if not self.fold or not self.shape or self.strides[-1] != 1 or not self.shape[-1].is_constant:
+        if not self.again or not self.shape or self.strides[-1] != 1 or not self.shape[-1].is_constant:
             return 1
         base = self.bases[-1].substitute(outer)
         ends = (self.extents[-1], self.shape[-1].constant, base.constant, *(k for _, k in base.terms))

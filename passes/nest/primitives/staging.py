@@ -74,15 +74,14 @@ def stage(nest: Nest, step: Step) -> Nest:
     """A panel of what a read reads inside of a loop, filled where the loop's body begins, and read from then
     on."""
     if step.fill == "threads":
-        load = next((let.value for let in rw.lets_in(nest.body) if step.read in let.names), None)
-        return share(nest, step, _panel_name(nest, load.tensor if isinstance(load, Load) else ""))
+        return share(nest, step)
     if not step.over:
         raise DoesNotFit("the loops that the buffer is over are missing: `over k, j1`")
     found = _fold_around(nest, step.read)
     if found is None:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
     fold, load = found
-    name, done = _panel_name(nest, load.tensor), False
+    name, done = rw.room_name(nest, load.tensor), False
 
     def staged(body: Body) -> Body:
         nonlocal done
@@ -119,11 +118,6 @@ def _fold_around(nest: Nest, read: str) -> tuple[Fold, Load] | None:
     """The reduction whose block reads a value by a name, and the read."""
     folds = (let.value for let in rw.lets_in(nest.body) if isinstance(let.value, Fold))
     return next(((fold, load) for fold in folds if (load := rw.load_of(fold, read))), None)
-
-
-def _panel_name(nest: Nest, tensor: str) -> str:
-    taken = {s.tensor.name for s in rw.statements_in(nest.body) if isinstance(s, Stage)}
-    return next(name for n in itertools.count() if (name := f"{tensor}.{n}") not in taken)
 
 
 class _Staging:
