@@ -64,6 +64,14 @@ def test_a_function_that_branches_waits_for_vectors_of_loops_for_speed_alone() -
     assert not CALL.search(optimised(small))
 
 
+def test_what_is_invariant_stands_outside_of_loops() -> None:
+    """Passes for functions of little work move nothing out."""
+    blocks = llvm("a: f64[3, 9]\nf[i] = sum{k: 4} (a[i, k + 2*i])").split("\n\n")
+    (inner,) = [block for block in blocks if " = load double" in block]
+    assert " = fadd double" in inner
+    assert " = mul nsw " not in inner
+
+
 def test_both_kinds_compute_the_same() -> None:
     x, y = np.linspace(-3, 3, 40), np.linspace(-2, 2, 100000)
     few, many = tadc.compile(tadc.function(BOTH))(x=x, y=y)
