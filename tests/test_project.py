@@ -254,7 +254,7 @@ LIMITS = {
     "passes/maps": 6_180,
     "passes/nest": 9_480,
     "passes/rewrites": 6_910,
-    "passes/schedule": 4_485,
+    "passes/schedule": 4_465,
     "passes/supports": 2_116,
     "passes/terms": 4_041,
     "backend": 16_070,

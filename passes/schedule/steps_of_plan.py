@@ -45,7 +45,7 @@ from tadc.passes.schedule.reduction_parts import with_parts
 from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import Division
-from tadc.passes.schedule.tile_loops import Within, divided
+from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
 
 FEW_COPIES, FEW_STEPS = 4, 5
 """So many copies of a body may stand before and after a full part too; so many steps of a loop may be written
@@ -107,8 +107,7 @@ class _Steps:
         self.reductions()
         self.split()
         self.cut()
-        self.steps.append(Reorder(tuple(self.order())))
-        self.kinds()
+        self.steps += in_order(self.order())
         self.stage()
         self.registers()
         self.memory()
@@ -266,50 +265,30 @@ class _Steps:
             self.steps.append(Cut(packed.loop.fold, binder, steps, outer))
             self.cuts.append(outer)
 
-    def order(self) -> list[str]:
+    def order(self) -> Loops:
         """Loops over tiles, chunks and blocks, then those of a tile: what all lanes read is used up at
         once."""
         tiling, packed = self.tiling, self.tiling.packed
-        found: list[str] = []
+        found: Loops = []
         around = len(packed.around) if packed and packed.rows else len(packed.names) if packed else 0
-        for number, index in enumerate(tiling.order):
+        for number, index in enumerate((*tiling.order, "")):
             if packed and number == around:
-                found += self.chunks(packed)
-            loops = self.loops[index]
-            found += [loops.tile, *([loops.edges.tile] if loops.edges else [])]
-            if loops.residue and index != tiling.lanes:
-                found.append(loops.residue)
-        if packed and around == len(tiling.order):
-            found += self.chunks(packed)
-        if tiling.lanes is not None and self.loops[tiling.lanes].residue:
-            found.append(self.loops[tiling.lanes].residue)
-        return [*found, *self.jammed(), *self.lane()]
+                rows = [self.loops[packed.rows.name].chunk] if packed.rows else []
+                found.extend(("", name) for name in (*rows, *self.cuts))
+            if index:
+                found.extend(("", loops.tile) for loops in self.with_edges(index))
+                found.extend([("", self.loops[index].residue)] if index != tiling.lanes else [])
+        last = [] if tiling.lanes is None else [tiling.lanes]
+        found.extend(("", self.loops[index].residue) for index in last)
+        names = [*(name for name in tiling.blocks if name not in last), *last]
+        found.extend(("jam", loops.copies) for index in names for loops in self.with_edges(index))
+        found.extend(("lane", loops.lane) for index in last for loops in self.with_edges(index))
+        return [(kind, name) for kind, name in found if name]
 
-    def chunks(self, packed: Panels) -> list[str]:
-        """The loops over chunks of rows and over blocks of the reduction."""
-        rows = [self.loops[packed.rows.name].chunk] if packed.rows else []
-        return [*rows, *self.cuts]
-
-    def jammed(self) -> list[str]:
-        """The loops over copies, of vectors last."""
-        names = sorted(self.tiling.blocks, key=lambda name: name == self.tiling.lanes)
-        own = [found for name in names for found in (self.loops[name], self.loops[name].edges) if found]
-        return [loops.copies for loops in own if loops.copies]
-
-    def lane(self) -> list[str]:
-        """The loop over the lanes."""
-        lanes = self.tiling.lanes
-        if lanes is None:
-            return []
-        loops = self.loops[lanes]
-        return [loops.lane, *([loops.edges.lane] if loops.edges else [])]
-
-    def kinds(self) -> None:
-        """The loops of a tile in lockstep."""
-        if self.jammed():
-            self.steps.append(Bind("jam", tuple(self.jammed())))
-        if self.lane():
-            self.steps.append(Bind("lane", tuple(self.lane())))
+    def with_edges(self, index: str) -> list[_Loops]:
+        """The loops that an index has become, and those outside of its groups."""
+        loops = self.loops[index]
+        return [loops, loops.edges] if loops.edges else [loops]
 
     # -- memory ----------------------------------------------------------------------------------
 

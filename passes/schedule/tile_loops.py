@@ -17,7 +17,7 @@ Within = Sequence[tuple[Kind, int]]
 #: Loops with their kinds.
 Loops = list[tuple[Kind, str]]
 
-OUTWARD: tuple[BoundKind, ...] = ("grid", "block", "thread", "jam", "lane")
+OUTWARD: tuple[Kind, ...] = ("", "grid", "block", "thread", "jam", "lane")
 """In this order loops stand, outermost first."""
 
 
@@ -44,9 +44,9 @@ def divided(
 
 def in_order(loops: Loops) -> tuple[Step, ...]:
     """Loops in the order of their kinds, which they get."""
-    by_kind: list[tuple[BoundKind, tuple[str, ...]]] = [
+    by_kind: list[tuple[Kind, tuple[str, ...]]] = [
         (kind, tuple(name for one, name in loops if one == kind)) for kind in OUTWARD
     ]
     order = tuple(name for _, names in by_kind for name in names)
-    bound = (Bind(kind, names) for kind, names in by_kind if names)
+    bound = (Bind(kind, names) for kind, names in by_kind if kind and names)
     return (*([Reorder(order)] if order else []), *bound)
