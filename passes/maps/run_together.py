@@ -303,7 +303,8 @@ class RunTogether:
     @property
     def saved(self) -> int:
         """The bytes that are not read again because maps run together."""
-        return sum(bytes_of(self.tensors[name]) for name in self.again)
+        tensors = {**self.tensors, **{n: t for member in self.sums for n, t in member.gathered.items()}}
+        return sum(bytes_of(tensors[name]) for name in self.again)
 
     def problem(self, name: str, reads: RowReads) -> str:
         """Why the map of a tensor does not run with the others."""

@@ -29,7 +29,7 @@ def test_each_is_there_to_be_switched_off(switch: mechanisms.Switch) -> None:
 NEEDED = {
     "active_tensors", "forward_program", "reverse_program", "jacobian_program", "by_tangents",
     "cancel_program", "with_fibres", "simplify_program", "renewed", "factor_program", "stored_for_values",
-    "mark_maps", "blocks", "chained_in_blocks", "is_of_elements", "lower_to_loops",
+    "mark_maps", "blocks", "with_gathered_rows", "is_of_elements", "lower_to_loops",
     "operations_of", "gpu_of", "with_stored_values", "store_compared", "store_compared_of_recurrences",
     "stored_for_derivative", "store_values",
 }  # fmt: skip

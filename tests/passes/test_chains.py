@@ -7,7 +7,9 @@ import pytest
 from scipy.special import softmax
 
 import tadc
+from bench.sparse import SPARSE
 from tadc.passes.maps import chains
+from tadc.passes.rewrites.stored_values import Look
 from tadc.passes.schedule import plans
 
 ROWS = """x: f64[N, M]
@@ -181,6 +183,14 @@ def test_what_index_arrays_say_that_a_row_reads(monkeypatch: pytest.MonkeyPatch)
     y, dw = tadc.compile(both, sizes=sizes)(words, w, t, dy)
     np.testing.assert_allclose(y, np.einsum("bk,bkc->bc", w, t[words]), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(dw, np.einsum("bc,bkc->bk", dy, t[words]), rtol=1e-12, atol=1e-12)
+
+
+def test_what_index_arrays_say_that_sums_over_rows_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sums that run with a map read elements that the map does not."""
+    monkeypatch.undo()
+    monkeypatch.setattr(Look, "gathered", lambda *_: [])
+    (workload,) = (workload for workload in SPARSE if workload.name == "edge-convolution")
+    assert ".rows" in workload.derivative("f32", workload.sizes).lower().as_text("loops")
 
 
 def test_an_index_array_of_one_element_says_nothing_of_rows() -> None:
