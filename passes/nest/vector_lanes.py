@@ -75,11 +75,18 @@ class Lanes(LaneIndices):
         self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """One element; where no lane reads it, the first of the buffer, which then has some."""
-        indices = self._place(forms, point, checked=mask is not None)
+        indices, asked = self._place(forms, point, checked=mask is not None), None
         if mask is not None and indices:
-            wanted, zero = self.any([mask], point), self.low.index(0, point)
-            indices = [self.make("arith.select", zero.type, [wanted, i, zero], point) for i in indices]
+            asked = self.any([mask], point)
+        indices = self._wanted(indices, asked, point)
         return self.make("memref.load", buffer.type.element_type, [buffer, *indices], point)
+
+    def _wanted(self, indices: Made, asked: ir.Value | None, point: Point) -> Made:
+        """Subscripts of what is read where this holds, if it is not None; of the first element elsewhere."""
+        if asked is None or not indices:
+            return indices
+        zero = self.low.index(0, point)
+        return [self.make("arith.select", zero.type, [asked, i, zero], point) for i in indices]
 
     def _run(
         self, buffer: ir.Value, forms: Sequence[Affine], stride: int, mask: ir.Value | None, point: Point
@@ -89,6 +96,10 @@ class Lanes(LaneIndices):
         first = 0 if stride == 1 else self.width - 1
         indices = self._place(forms, point, first, checked=mask is not None)
         if mask is not None:
+            # A load whose lanes are all masked reads nothing, but where its page is not mapped, as before an
+            # array and after it, a processor takes hundreds of cycles to find out. Few rows are next to one.
+            rows = slice(max(len(indices) - 2, 0), max(len(indices) - 1, 1))
+            indices[rows] = self._wanted(indices[rows], shared(mask), point)
             zero = self.low.constant(vector, 0.0, point)
             operands = [buffer, *indices, self._along(self.spread(mask, point), stride, point), zero]
             made = self.make("vector.maskedload", vector, operands, point)
@@ -225,6 +236,17 @@ class Lanes(LaneIndices):
         made = getattr(made, "operation", made)
         values = iter(list(made.operands)[-sum(s == dynamic for s in strides) :])
         return [next(values) if s == dynamic else s for s in strides]
+
+
+def shared(mask: ir.Value) -> ir.Value | None:
+    """The condition that all lanes share without which a mask holds in none, if it was made of one."""
+    if not is_vector(mask):
+        return mask
+    made = mask.owner
+    made = getattr(made, "operation", made)
+    if getattr(made, "name", "") not in ("arith.andi", "vector.broadcast"):
+        return None
+    return next((found for operand in made.operands if (found := shared(operand)) is not None), None)
 
 
 def last_stride(forms: Sequence[Affine]) -> int:

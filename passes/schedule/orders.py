@@ -12,12 +12,19 @@ def with_needed_orders(loops: Sequence[str], steps: Sequence[Step]) -> tuple[Ste
     """Steps for a nest of these loops, outermost first, without orders that it has anyway.
 
     Loops in lockstep, copies and lanes, are computed inside of all others wherever they stand, but where
-    loops are divided on a GPU, or what is read in one is copied. An order is for nothing if all loops have
-    another one before parts or blocks are made.
+    loops are divided on a GPU, or where a loop inside of which something is copied would stand in others.
+    An order is for nothing if all loops have another one before parts or blocks are made.
     """
     bound = [step for step in steps if isinstance(step, Bind)]
-    is_strict = any(isinstance(step, Stage) for step in steps) or any(step.kind in ON_GPU for step in bound)
+    is_strict = any(step.kind in ON_GPU for step in bound)
     tile = {i for step in bound if step.kind in ("jam", "lane") and not is_strict for i in step.indices}
+    copied = [step.inside for step in steps if isinstance(step, Stage) and step.inside]
+
+    def as_seen(order: Sequence[str]) -> tuple[list[str], list[set[str]]]:
+        """The loops around others, and those around each in which something is copied."""
+        around = [set(order[: order.index(name)] if name in order else order) for name in copied]
+        return [name for name in order if name not in tile], around
+
     natural, kept = list(loops), list[Step]()
     for number, step in enumerate(steps):
         match step:
@@ -26,8 +33,7 @@ def with_needed_orders(loops: Sequence[str], steps: Sequence[Step]) -> tuple[Ste
             case Cut(outer=outer):
                 natural.insert(0, outer)
             case Reorder(indices=indices) if set(indices) <= set(natural):
-                is_own = [n for n in natural if n not in tile] == [n for n in indices if n not in tile]
-                if is_own or _is_soon_another(natural, steps[number + 1 :]):
+                if as_seen(natural) == as_seen(indices) or _is_soon_another(natural, steps[number + 1 :]):
                     continue
                 natural = list(indices)
             case _:

@@ -19,7 +19,7 @@ func.func @f(%dy: tensor<64x2047xf32> {tad.name = "dy"}, %w: tensor<64x3xf32> {t
 // CHECK:      func.func private @tad_f.0
 // CHECK:        scf.for %e = %{{.*}} to %{{.*}} step %c16 {
 // CHECK-NEXT:     scf.for %o = %c0 to %c64
-// CHECK-NEXT:       %[[FIRST:.*]] = affine.apply affine_map<(d0) -> (d0 - 1)>(%e)
+// CHECK:            %[[FIRST:.*]] = affine.apply affine_map<(d0) -> (d0 - 1)>(%e)
 // CHECK-NOT:        scf.for
 // CHECK:            vector.maskedload %dy[%o, %[[FIRST]]]
 // CHECK-NOT:        scf.for
