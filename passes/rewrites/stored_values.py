@@ -274,9 +274,10 @@ class Look:
 
     def note(self, key: Key, term: Term, definition: Definition, place: Place) -> None:
         """Count the evaluations of a term at a place."""
+        cost = self.cost(term, place)
         if key not in self.values:
-            below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
-            self.values[key] = Value(self.cost(term, place), sum(map(weight, below)), about(key[1]))
+            below = (t for t in reachable([term] if self.cheap else ()) if not isinstance(t, Read | Const))
+            self.values[key] = Value(cost, sum(map(weight, below)), about(key[1]))
         value = self.values[key]
         value.stored = value.stored or self.is_stored(key, term, place)
         scattered = 0 if self.cheap else self.scattered(place, term)
@@ -284,7 +285,7 @@ class Look:
             return
         count = points(place.ranges if self.cheap else place.ranges_of(place.indices))
         value.times += count
-        value.spent += count * (self.cost(term, place) + SCATTERED * scattered)
+        value.spent += count * (cost + SCATTERED * scattered)
         value.loads += count * (SCATTERED if scattered else ACCESS)
 
     def is_new(self, value: Value, term: Term, definition: Definition, place: Place) -> bool:

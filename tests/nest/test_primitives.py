@@ -89,17 +89,19 @@ def _peel(sample: Sample, rng: random.Random) -> list[Step]:
 
 
 def _peel_folds(sample: Sample, rng: random.Random) -> list[Step]:
-    """Parts of the loops of reductions: under masks or not, split or not, and where an equality is met."""
+    """Parts of the loops of reductions: under masks or not, split or not, and where an equality is met. Few
+    reductions have any."""
     indices = [index for _, fold in _folds(sample) for index in fold.indices]
-    if not indices:
-        return []
-    index, made = rng.choice(indices), _lockstep(sample, rng)
-    if rng.random() < 0.4:
-        made.append(Split(index, rng.randint(1, 4), "clip", "turn", "step"))
-        index = "turn"
-    rows = (Constraint(Affine.var(index) - rng.randint(0, 3), True),)
-    parts = [Peel(index, ()), Peel(index, rows), Shift(index)]
-    return [*made, *rng.sample(parts, rng.randint(1, 3))]
+    for _ in range(12 if indices else 0):
+        index, made = rng.choice(indices), _lockstep(sample, rng)
+        if rng.random() < 0.4:
+            made.append(Split(index, rng.randint(1, 4), "clip", "turn", "step"))
+            index = "turn"
+        rows = (Constraint(Affine.var(index) - rng.randint(0, 3), True),)
+        parts = rng.sample([Peel(index, ()), Peel(index, rows), Shift(index)], rng.randint(1, 3))
+        if _applied(sample, [*made, *parts]) is not None:
+            return [*made, *parts]
+    return []
 
 
 def _residues(sample: Sample, rng: random.Random) -> list[Step]:
@@ -169,7 +171,7 @@ def _applied(sample: Sample, steps: list[Step]) -> Nest | None:
 def test_same_bits_and_accesses(name: str) -> None:
     """Each is taken on several nests: one that never fits would test nothing."""
     tried = 0
-    for seed in SEEDS:
+    for seed in range(60) if name == "peel folds" else SEEDS:
         sample = random_sample(seed)
         steps = EXACT[name](sample, random.Random(seed))
         made = _applied(sample, steps) if steps else None
