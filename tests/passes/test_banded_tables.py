@@ -98,7 +98,7 @@ LINES = {1: 2_600, 2: 6_600}
 """The most lines of loops, by the order of the derivative. They were up to 5,000 and 24,000 when long bodies
 stood once for each part of a loop, and several times in each."""
 
-MORE = {"a domain": 1.3, "divisions": 1.05}
+MORE = {"a domain": 1.3, "divisions": 1.06}
 
 TEXT = {1: 70, 2: 360}
 """The most lines of the derivative: up to 1,000 when each neighbour of a cell had a divisor of its own."""
