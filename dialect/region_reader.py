@@ -86,6 +86,8 @@ class RegionReader(IndexReader):
                 raise UnsupportedIR(f"'{name}' cannot stand inside another op", operation.location)
             case _ if name not in _SCALAR:
                 raise UnsupportedIR(f"'{name}' has no place in a tensor program", operation.location)
+            case _:
+                pass
         below = list(map(self.term, operands))
         if type not in ("f32", "f64"):
             what = f"'{name}' of type {type}: only f32 and f64 are read"

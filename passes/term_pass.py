@@ -64,10 +64,20 @@ class TermPass(Pass):
             raise UnsupportedIR(str(problem), module.location) from None
 
 
+Rewriting = (
+    Callable[[Program], Program]
+    | Callable[[Program, int], Program]
+    | Callable[[Program, bool], Program]
+    | Callable[[Program, int, int], Program]
+    | Callable[[Program, int, Takes], Program]
+)
+"""What makes a program of one, by options, which it names as they are named."""
+
+
 def pass_of(
     argument: str,
     description: str,
-    steps: Callable[..., Program],
+    steps: Rewriting,
     decides: tuple[type[InTerms], str] | None = None,
     **options: Any,
 ) -> Callable[..., TermPass]:
@@ -76,19 +86,22 @@ def pass_of(
     One that `decides` takes steps of a kind, and says why one does not fit.
     """
 
+    by_name: Callable[..., Program] = steps
+
     def rewrite(self: TermPass, program: Program) -> Program:
         own = {name: getattr(self, name) for name in options}
         if decides is None:
-            return steps(program, **own)
-        return self.deciding(program, *decides, lambda takes: steps(program, takes=takes, **own))
+            return by_name(program, **own)
+        return self.deciding(program, *decides, lambda takes: by_name(program, takes=takes, **own))
 
     name = "".join(word.capitalize() for word in argument.split("-")[1:])
-    fields = [
+    fields: list[tuple[str, type, object]] = [
         (name, list[str] if option.default is MISSING else type(option.default), option)
         for name, option in options.items()
     ]
     members = {"rewrite": rewrite, "made_of": steps, "__module__": __name__}
-    return register(argument, description)(make_dataclass(name, fields, bases=(TermPass,), namespace=members))
+    made: type[TermPass] = make_dataclass(name, fields, bases=(TermPass,), namespace=members)
+    return register(argument, description)(made)
 
 
 def most(limit: int) -> int | None:

@@ -81,10 +81,11 @@ def _numbers(op: ir.Operation, name: str) -> list[int]:
         "tad.sweep": (4,),
         "tad.tape": (6,),
     }
+    found: list[int] = []
     try:
         found = list(ir.DenseI64ArrayAttr(said)) if name in counts else [ir.IntegerAttr(said).value]
     except ValueError:
-        found = []
+        pass
     # A window has a dimension that memory has for steps.
     if len(found) in counts.get(name, (1,)) and (name != "tad.window" or 1 in map(abs, found[1:])):
         return found
