@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, make_dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 from tadc.dialect.index_maps import IndexOverflow
 from tadc.dialect.mlir import ir
@@ -66,10 +66,8 @@ class TermPass(Pass):
 
 Rewriting = (
     Callable[[Program], Program]
-    | Callable[[Program, int], Program]
-    | Callable[[Program, bool], Program]
-    | Callable[[Program, int, int], Program]
-    | Callable[[Program, int, Takes], Program]
+    | Callable[[Program, Never], Program]
+    | Callable[[Program, Never, Never], Program]
 )
 """What makes a program of one, by options, which it names as they are named."""
 
