@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tadc.dialect.index_reader import maker
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 from tadc.passes.maps.scalar_lowering import Scalars
@@ -75,16 +76,13 @@ class Lanes(LaneIndices):
         self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """One element; where no lane reads it, the first of the buffer, which then has some."""
-        indices, asked = self._place(forms, point, checked=mask is not None), None
+        indices = self._place(forms, point, checked=mask is not None)
         if mask is not None and indices:
-            asked = self.any([mask], point)
-        indices = self._wanted(indices, asked, point)
+            indices = self._wanted(indices, self.any([mask], point), point)
         return self.make("memref.load", buffer.type.element_type, [buffer, *indices], point)
 
-    def _wanted(self, indices: Made, asked: ir.Value | None, point: Point) -> Made:
-        """Subscripts of what is read where this holds, if it is not None; of the first element elsewhere."""
-        if asked is None or not indices:
-            return indices
+    def _wanted(self, indices: Made, asked: ir.Value, point: Point) -> Made:
+        """Subscripts of what is read where this holds; of the first element elsewhere."""
         zero = self.low.index(0, point)
         return [self.make("arith.select", zero.type, [asked, i, zero], point) for i in indices]
 
@@ -98,8 +96,9 @@ class Lanes(LaneIndices):
         if mask is not None:
             # A load whose lanes are all masked reads nothing, but where its page is not mapped, as before an
             # array and after it, a processor takes hundreds of cycles to find out. Few rows are next to one.
-            rows = slice(max(len(indices) - 2, 0), max(len(indices) - 1, 1))
-            indices[rows] = self._wanted(indices[rows], shared(mask), point)
+            rows, asked = slice(max(len(indices) - 2, 0), max(len(indices) - 1, 1)), shared(mask)
+            if asked is not None:
+                indices[rows] = self._wanted(indices[rows], asked, point)
             zero = self.low.constant(vector, 0.0, point)
             operands = [buffer, *indices, self._along(self.spread(mask, point), stride, point), zero]
             made = self.make("vector.maskedload", vector, operands, point)
@@ -242,11 +241,9 @@ def shared(mask: ir.Value) -> ir.Value | None:
     """The condition that all lanes share without which a mask holds in none, if it was made of one."""
     if not is_vector(mask):
         return mask
-    made = mask.owner
-    made = getattr(made, "operation", made)
-    if getattr(made, "name", "") not in ("arith.andi", "vector.broadcast"):
-        return None
-    return next((found for operand in made.operands if (found := shared(operand)) is not None), None)
+    made = maker(mask, "arith.andi") or maker(mask, "vector.broadcast")
+    operands = () if made is None else made.operands
+    return next((found for each in operands if (found := shared(each)) is not None), None)
 
 
 def last_stride(forms: Sequence[Affine]) -> int:

@@ -17,7 +17,7 @@ from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.fold_loops import rows_of
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.fold_parts import moved_by, peel_fold, peeled, shift, shifted
-from tadc.passes.nest.primitives.folds_in_tiles import Place, loops_of, with_folds
+from tadc.passes.nest.primitives.folds_in_tiles import FoldPlace, loops_of, with_folds
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Join, Peel, Shift, Split, Steps
 from tadc.passes.schedule.splits import MOST_TERMS
@@ -30,7 +30,7 @@ def with_parts(maps: Iterable[Map], steps: Steps, made: Callable[[Steps], Nest])
         return steps
     found = list[Peel | Shift]()
 
-    def rule(fold: Fold, place: Place) -> Fold:
+    def rule(fold: Fold, place: FoldPlace) -> Fold:
         for step, fold in _of_loops(fold, place):
             found.append(step)
         return fold
@@ -68,7 +68,7 @@ def _may_have(item: Map, steps: Steps) -> bool:
     return False
 
 
-def _of_loops(fold: Fold, place: Place) -> Iterator[tuple[Peel | Shift, Fold]]:
+def _of_loops(fold: Fold, place: FoldPlace) -> Iterator[tuple[Peel | Shift, Fold]]:
     """The loops of a reduction that are shifted, and the outermost one that can be taken apart, with what
     each step makes of it."""
     masked, in_part, scope = False, any(other.parts for other in place.around), place.scope

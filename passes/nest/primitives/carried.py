@@ -46,7 +46,7 @@ def ranges_inside(body: Body) -> tuple[dict[str, Affine], dict[str, int]]:
 
 
 @dataclass(frozen=True)
-class Carried:
+class CarriedReduction:
     """Loops that threads divide, with one computation, and the reduction `let` in it that runs by turns."""
 
     thread: For

@@ -24,7 +24,7 @@ from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.fold_blocks import steps_of
 from tadc.passes.nest.fold_loops import rows_of
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.primitives.folds_in_tiles import Place, loops_of, with_folds
+from tadc.passes.nest.primitives.folds_in_tiles import FoldPlace, loops_of, with_folds
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Peel, Shift
 from tadc.passes.nest.vector_lanes import extreme
@@ -36,7 +36,7 @@ def peel_fold(nest: Nest, step: Peel) -> Nest:
     if step != Peel(step.index, step.rows):
         raise DoesNotFit(f"`{step.index}` is of a reduction: without groups, room and other parts")
 
-    def one(fold: Fold, place: Place) -> Fold:
+    def one(fold: Fold, place: FoldPlace) -> Fold:
         if step.index not in fold.indices or fold.parts:
             return fold
         if any(fold.meeting(row) != step.index for row in step.rows):
@@ -62,7 +62,7 @@ def _changed(nest: Nest, made: Nest, why: str) -> Nest:
 
 
 @dataclass(frozen=True)
-class Moved:
+class TileShift:
     """The closest bounds of a loop move `by` the same with a tile, a number of `steps` apart; `alone` says
     whether there are no others."""
 
@@ -71,7 +71,7 @@ class Moved:
     alone: bool
 
 
-def shifted(fold: Fold, step: Shift, place: Place) -> Fold:
+def shifted(fold: Fold, step: Shift, place: FoldPlace) -> Fold:
     """A reduction with an index counted from where the bounds of each point are; as it is where they do not
     move."""
     scope = place.scope
@@ -88,7 +88,7 @@ def shifted(fold: Fold, step: Shift, place: Place) -> Fold:
     return replace(fold, rows=there.rows(rows), body=there.block(fold.body))
 
 
-def moved_by(level: Level, place: Place) -> Moved | None:
+def moved_by(level: Level, place: FoldPlace) -> TileShift | None:
     """How the closest bounds of a level move with variables of a tile; None if they do not."""
     moving, written = place.scope.tile.ranges.keys(), {n: last + 1 for n, last in place.written.items()}
     lower = [b.ceil() for b in level.lower]
@@ -99,7 +99,7 @@ def moved_by(level: Level, place: Place) -> Moved | None:
         return None
     steps, by = min(known, key=lambda pair: pair[0])
     alone = all(_move(form, moving) == by for form in (*lower, *upper))
-    return Moved(by, steps, alone) if by.terms else None
+    return TileShift(by, steps, alone) if by.terms else None
 
 
 def _move(form: Affine, moving: Set[str]) -> Affine | None:

@@ -20,7 +20,7 @@ from tadc.passes.nest.tile import Tile
 
 
 @dataclass(frozen=True)
-class Place:
+class FoldPlace:
     """Where a reduction stands: in the scope of statements, in others, the outermost first, and in loops that
     are `written` out, by the last values of these."""
 
@@ -28,22 +28,22 @@ class Place:
     around: tuple[Fold, ...] = ()
     written: Mapping[str, int] = field(default_factory=dict[str, int])
 
-    def knowing(self, rows: Domain) -> Place:
+    def knowing(self, rows: Domain) -> FoldPlace:
         """The place where more holds."""
         return replace(self, scope=self.scope.knowing(*self.scope.rows(rows)))
 
-    def naming(self, index: str, form: Affine) -> Place:
+    def naming(self, index: str, form: Affine) -> FoldPlace:
         """The place where an index has a value."""
         return replace(self, scope=self.scope.naming(index, form))
 
-    def in_tile(self, index: str, kind: str, count: int, stop: int) -> Place:
+    def in_tile(self, index: str, kind: str, count: int, stop: int) -> FoldPlace:
         """The place where an index in lockstep has so many values, which are below a number."""
         scope, tile = self.scope.naming(index, Affine.var(index)), self.scope.tile
         tile = Tile(count if kind == "lane" else tile.width, {**tile.copies, index: stop})
         return replace(self, scope=replace(scope, tile=tile))
 
 
-Rule = Callable[[Fold, Place], Fold]
+Rule = Callable[[Fold, FoldPlace], Fold]
 """What stands for a reduction whose loops run one value after the other, in its place."""
 
 
@@ -53,7 +53,7 @@ def with_folds(nest: Nest, rule: Rule) -> Nest:
     In a place an index in lockstep stands for itself: it is a variable of the tile, from 0 to its last value.
     """
     scope = Scope(None, {}, nest.known, {})  # pyright: ignore[reportArgumentType]  # no code is made
-    return replace(nest, body=_body(nest.body, Place(scope), rule))
+    return replace(nest, body=_body(nest.body, FoldPlace(scope), rule))
 
 
 def loops_of(fold: Fold, scope: Scope) -> LoopNest | None:
@@ -73,7 +73,7 @@ def _loops(indices: tuple[str, ...], rows: Domain, facts: Domain) -> tuple[LoopN
         return made, before - meter.left
 
 
-def _body(body: Body, place: Place, rule: Rule) -> Body:
+def _body(body: Body, place: FoldPlace, rule: Rule) -> Body:
     made = list[Statement]()
     for statement in body:
         match statement:
@@ -96,7 +96,7 @@ def _body(body: Body, place: Place, rule: Rule) -> Body:
     return tuple(made)
 
 
-def _inside(loop: For, place: Place) -> Place:
+def _inside(loop: For, place: FoldPlace) -> FoldPlace:
     """The place in a loop."""
     index, scope = Affine.var(loop.index), place.scope
     if loop.kind in ("jam", "lane"):
@@ -111,11 +111,11 @@ def _inside(loop: For, place: Place) -> Place:
     return replace(place, scope=scope.naming(loop.index, index).knowing(*rows))
 
 
-def _block(block: Block, place: Place, rule: Rule) -> Block:
+def _block(block: Block, place: FoldPlace, rule: Rule) -> Block:
     return replace(block, lets=tuple(_let(let, place, rule) for let in block.lets))
 
 
-def _let(let: Let, place: Place, rule: Rule) -> Let:
+def _let(let: Let, place: FoldPlace, rule: Rule) -> Let:
     match let.value:
         case Fold(body=body, indices=indices) as fold if fold.is_in_tile:
             inside = place.in_tile(indices[0], fold.loop, fold.count, fold.count)

@@ -28,7 +28,7 @@ from tadc.passes.nest.fold_blocks import steps_of
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest
 from tadc.passes.nest.primitives import rewriting as rw
-from tadc.passes.nest.primitives.carried import Carried, ranges_of
+from tadc.passes.nest.primitives.carried import CarriedReduction, ranges_of
 from tadc.passes.nest.primitives.reductions import whole
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.tile import within
@@ -84,7 +84,7 @@ def _standing(thread: For, compute: Compute, index: str, facts: Domain) -> Body:
         if isinstance(fold := let.value, Fold) and index in fold.indices:
             # The values of a sum of exponentials are called as those of the maximum: each stands alone.
             again = {name: name.removesuffix("_again") for name in values_of(fold.body)}
-            carried = Carried(thread, compute, let, index)
+            carried = CarriedReduction(thread, compute, let, index)
             turns = _Turns(carried, replace(fold, body=Renaming(again).block(fold.body)), facts)
             *before, last = carried.around(turns.loop())
             assert isinstance(last, For)
@@ -96,7 +96,7 @@ def _standing(thread: For, compute: Compute, index: str, facts: Domain) -> Body:
 class _Turns:
     """The turns of a reduction, for all points of the threads of a block."""
 
-    def __init__(self, carried: Carried, fold: Fold, facts: Domain) -> None:
+    def __init__(self, carried: CarriedReduction, fold: Fold, facts: Domain) -> None:
         """Raises DoesNotFit where it is not known what is in a turn."""
         self.carried, self.fold, self.facts = carried, fold, facts
         self.depth = fold.indices.index(carried.index) + 1
