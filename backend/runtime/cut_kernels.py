@@ -7,7 +7,7 @@ alone, so equal calls have the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.forks import new_lock
@@ -17,14 +17,6 @@ Kernel = TypeVar("Kernel")
 LONG = 1 << 14
 """A fibre with fewer elements takes some ten microseconds: no thread waits long for that, and less than it
 takes to compile anything. It has parts of `passes/rewrites/long_fibres.py` if it has so many."""
-
-
-class LongFibres(Exception):
-    """A call is for the kernel that cuts fibres; its inputs, with what is known of index arrays."""
-
-    def __init__(self, inputs: list[Any]) -> None:
-        super().__init__()
-        self.inputs = inputs
 
 
 class Cutting(Generic[Kernel]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from tadc.backend.runtime.addresses import addresses, overlap, span_of
-from tadc.backend.runtime.cut_kernels import Cutting, LongFibres
+from tadc.backend.runtime.cut_kernels import Cutting
 from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.fitting import Fitting
 from tadc.backend.runtime.free_memory import free_for
@@ -185,13 +185,11 @@ class Kernel:
         if plan.bytes > _SMALL:
             plan = self._that_fits(plan)
         if plan.indices is not None:
-            try:
-                inputs = plan.indices.complete(inputs, cuts=self.cutting.make is not None)
-            except LongFibres as found:
-                results = self._cut(found, kwargs, out)
-                if results is not None:
-                    return results
-                inputs = plan.indices.complete(inputs)
+            index_arrays, made_of_them, is_long = plan.indices.anew(inputs)
+            cutting = self.cutting.kernel() if is_long else None
+            if cutting is not None:
+                return cutting(plan.indices.related(inputs, index_arrays), self._sizes_in(kwargs), out)
+            inputs = plan.indices.placed(inputs, index_arrays, made_of_them)
         given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:
             made = plan.new_arrays()
@@ -200,11 +198,9 @@ class Kernel:
             return made
         return self._run_into(plan, inputs, given)
 
-    def _cut(self, found: LongFibres, kwargs: Mapping[str, Any], out: Any) -> list[Array] | None:
-        """What the kernel that cuts long fibres computes; None where there is none."""
-        cut = self.cutting.kernel()
-        sizes = {name: value for name, value in kwargs.items() if name in self._size_names}
-        return None if cut is None else cut(found.inputs, sizes, out)
+    def _sizes_in(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes that are given by name."""
+        return {name: value for name, value in kwargs.items() if name in self._size_names}
 
     def _that_fits(self, plan: _Plan) -> _Plan:
         """The plan, or that of a version which takes less memory where there is not enough.
@@ -249,13 +245,14 @@ class Kernel:
         if len(args) != len(self.inputs):
             return None
         if plan.indices is not None:
-            try:
-                completed = plan.indices.again(args)
-            except LongFibres as found:
-                return self._cut(found, kwargs, out)
-            if completed is None:
+            looked = plan.indices.again(args)
+            if looked is None:
                 return None
-            args = completed
+            index_arrays, made_of_them, is_long = looked
+            cutting = self.cutting.kernel() if is_long else None
+            if cutting is not None:
+                return cutting(plan.indices.related(args, index_arrays), self._sizes_in(kwargs), out)
+            args = plan.indices.placed(args, index_arrays, made_of_them)
         if out is None:
             written: Sequence[Any] = plan.new_arrays()
         else:
@@ -325,8 +322,7 @@ class Kernel:
         self, symbols: SizeSymbols, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[Array], dict[str, int]]:
         """The inputs, and the sizes that are given by name."""
-        given = {name: value for name, value in kwargs.items() if name in self._size_names}
-        given = {**symbols.of_relations(args, kwargs), **given}
+        given = {**symbols.of_relations(args, kwargs), **self._sizes_in(kwargs)}
         arrays = {name: value for name, value in kwargs.items() if name not in given}
         wrong: list[Diagnostic] = []
         sizes = size_values(given, wrong)

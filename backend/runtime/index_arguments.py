@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tadc.backend.runtime.cut_kernels import LONG, LongFibres
+from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array, Parameter, declared
 from tadc.backend.runtime.inspector import (
@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 _SMALL = 1 << 24
 
 
+Looked: TypeAlias = tuple[Sequence[IndexArray], list[Array], bool]
+"""The index arrays of a call as kernels take them, what is made of them, and whether a range has so many
+elements that a kernel which cuts ranges is for the call."""
+
+
 class IndexArguments:
     """The index arrays that a kernel takes in calls with certain sizes, and those that are made of them."""
 
@@ -58,23 +63,36 @@ class IndexArguments:
         #: What may have long ranges, and what says where these end if they do not where the next begins.
         self._long = tuple(ranges([p for p in bounded if self._below[p.name] > LONG], made))
 
-    def complete(self, inputs: Sequence[Any], cuts: bool = False) -> list[Array]:
+    def complete(self, inputs: Sequence[Any]) -> list[Array]:
         """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
 
-        Raises:
-            ArgumentError: TAD0511 and TAD0506, all that is wrong.
-            LongFibres: there are some, and another kernel `cuts` them.
+        Raises ArgumentError (TAD0511 and TAD0506), all that is wrong.
         """
+        given, made, _ = self.anew(inputs)
+        return self.placed(inputs, given, made)
+
+    def anew(self, inputs: Sequence[Any]) -> Looked:
+        """What there is in a call, all of it looked at. Raises ArgumentError as `complete`."""
         found = self.found(inputs)
-        first, *others = [found[p.name] for p in self._given]
-        if cuts and any(
-            found[name].is_long(LONG, found[ends] if ends else None) for name, ends in self._long
-        ):
-            first.keep_call(self, (others, None))
-            raise self._long_fibres(inputs, [first, *others])
+        first, *others = given = [found[p.name] for p in self._given]
         arrays = [found[p.name].array for p in self._made]
-        first.keep_call(self, (others, arrays))
-        return [*_placed(inputs, self.places, [first, *others]), *arrays]
+        is_long = any(found[name].is_long(LONG, found[ends] if ends else None) for name, ends in self._long)
+        first.keep_call(self, (others, arrays, is_long))
+        return given, arrays, is_long
+
+    def placed(self, inputs: Sequence[Any], given: Sequence[IndexArray], made: list[Array]) -> list[Array]:
+        """What a kernel reads, where this is what there is in a call."""
+        arrays = list(inputs)
+        for n, index_array in zip(self.places, given, strict=True):
+            arrays[n] = index_array.array
+        return arrays + made
+
+    def related(self, inputs: Sequence[Any], given: Sequence[IndexArray]) -> list[Any]:
+        """The inputs for another kernel, which looks at no index array again."""
+        relations = list(inputs)
+        for n, p, known_array in zip(self.places, self._given, given, strict=True):
+            relations[n] = Relation.of(known_array, self._below[p.name])
+        return relations
 
     def found(self, inputs: Sequence[Any]) -> dict[str, IndexArray]:
         """The index arrays of a call and those that are made of them, by name, in the order of arguments.
@@ -96,27 +114,14 @@ class IndexArguments:
             found[parameter.name] = Inspection(parameter, tuple(of), tuple(below)).made()
         return found
 
-    def again(self, inputs: Sequence[Any]) -> list[Array] | None:
-        """What `complete` gives, or raises, for index arrays that it has seen and that nobody writes to; else
-        None."""
+    def again(self, inputs: Sequence[Any]) -> Looked | None:
+        """What there is in a call whose index arrays were seen before and stay as they are; else None."""
         found = [known(inputs[n]) for n in self.places]
         first, *others = found
         if first is None:
             return None
         seen = first.calls.get(self)
-        if seen is None or seen[0] != others:
-            return None
-        if seen[1] is None:
-            raise self._long_fibres(inputs, [first, *others])
-        return [*_placed(inputs, self.places, [first, *seen[0]]), *seen[1]]
-
-    def _long_fibres(self, inputs: Sequence[Any], found: Sequence[IndexArray | None]) -> LongFibres:
-        """That the inputs are for another kernel, which looks at no index array again."""
-        relations = list(inputs)
-        for n, p, known_array in zip(self.places, self._given, found, strict=True):
-            assert known_array is not None
-            relations[n] = Relation.of(known_array, self._below[p.name])
-        return LongFibres(relations)
+        return (found, seen[1], seen[2]) if seen is not None and seen[0] == others else None
 
     def _problem(self, parameter: Parameter, value: Relation | Array, found: IndexArray) -> Diagnostic | None:
         """What is wrong with the elements of an index array."""
@@ -152,13 +157,6 @@ def _is_of_blocks(about: Inspected) -> bool:
     """Whether values are numbers of blocks, `src[e] // 1024`."""
     terms = about.form.terms if about.form is not None else ()
     return len(terms) == 1 and isinstance(terms[0][0], Floor)
-
-
-def _placed(inputs: Sequence[Any], places: Sequence[int], found: Sequence[IndexArray]) -> list[Array]:
-    arrays = list(inputs)
-    for n, index_array in zip(places, found, strict=True):
-        arrays[n] = index_array.array
-    return arrays
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime import index_arguments, inspector, kept_indices, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.cut_kernels import LongFibres
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.interface import Interface
@@ -253,13 +252,12 @@ def test_long_ranges_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(index_arguments, "LONG", 9)
     arguments = index_arguments.IndexArguments([Parameter("ptr", "i32", (5,), 21, True)], [], {})
     kept = Relation(STARTS, 21)
-    with pytest.raises(LongFibres):
-        arguments.complete([kept], cuts=True)
-    with pytest.raises(LongFibres):
-        arguments.again([kept])
-    assert arguments.complete([kept])
-    assert arguments.again([kept])
-    assert arguments.complete([np.minimum(STARTS, 11)], cuts=True)
+    given, made, is_long = arguments.anew([kept])
+    assert is_long
+    assert arguments.again([kept]) == (given, made, is_long)
+    (related,) = arguments.related([STARTS], given)
+    assert related.kept is kept.kept
+    assert not arguments.anew([np.minimum(STARTS, 11)])[-1]
 
 
 @pytest.mark.parametrize("kinds", [("ptr",), ("before", "until")])
@@ -273,9 +271,8 @@ def test_long_ranges_of_pairs(monkeypatch: pytest.MonkeyPatch, kinds: tuple[str,
         [Parameter(name, "i32", (12,), 3) for name in ("row", "col")], made, {}
     )
     row = np.array([0, 1] + 10 * [2])
-    with pytest.raises(LongFibres):
-        arguments.complete([row, np.array([0, 1, 0] + 9 * [1])], cuts=True)
-    assert arguments.complete([row, np.array([0, 1, 0, 2] + 8 * [1])], cuts=True)
+    assert arguments.anew([row, np.array([0, 1, 0] + 9 * [1])])[-1]
+    assert not arguments.anew([row, np.array([0, 1, 0, 2] + 8 * [1])])[-1]
 
 
 def test_what_is_made_of_what_was_made() -> None:
