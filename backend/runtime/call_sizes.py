@@ -9,21 +9,13 @@ TAD0508  what is no size
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any
 
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.size_list import Numbers, Place, SizeList, lengths
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import (
-    LENGTH,
-    SizeSource,
-    extent_text,
-    shape_at,
-    size_sources,
-    symbol_of,
-    symbols_in,
-)
+from tadc.frontend.extents import LENGTH, Extent, SizeSource, extent_text, symbol_of, symbols_in
 from tadc.frontend.size_values import SizeValues, refused, values_text
 from tadc.frontend.terms import Domain
 
@@ -42,28 +34,15 @@ class SizeSymbols:
         recheck: Recheck | None = None,
         fixed: Mapping[str, int] | None = None,
     ) -> None:
-        """`fixed` are the sizes that the kernel is compiled for.
-
-        Of the inputs that are inspected, those count that have an element for each of an array that is given.
-        """
-        self.names = tuple(names)
+        """`fixed` are the sizes that the kernel is compiled for."""
+        self.list = SizeList(tuple(names), tuple(inputs), tuple(excluded))
+        self.names, self.untold, self.inputs = self.list.names, self.list.untold, self.list.arguments
         self.fixed = dict(fixed or {})
-        counted = counted_inputs(inputs)
-        self.inputs = (*(p for p in inputs if p.inspected is None), *(p for p, _ in counted))
-        #: Which arrays have as many elements as the last inputs.
-        self._counted = tuple(n for _, n in counted)
-        self.excluded = tuple(excluded)
         self.recheck = recheck
-        self.sources = size_sources([p.shape for p in self.inputs])
-        told = {source.symbol for source in self.sources}
-        #: How many elements index arrays have that no other array has as many of.
-        self.counts = [(p.count, p.shape) for p in inputs if p.count in self.names and p.count not in told]
-        told.update(name for name, _ in self.counts)
-        self.untold = tuple(name for name in self.names if name not in told)
 
     def of_relations(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int]:
         """The sizes that no array tells and a `tadc.relation` among some arguments does."""
-        told = told_by_relations([p for p in self.inputs if p.inspected is None], args, kwargs)
+        told = told_by_relations(self.inputs, args, kwargs)
         return {name: size for name, size in told.items() if name in self.untold}
 
     def missing(self, given: Mapping[str, Any], *, besides_sparse: bool = False) -> list[Diagnostic]:
@@ -81,114 +60,81 @@ class SizeSymbols:
         Raises:
             ArgumentError: all that is wrong.
         """
-        shapes = [*shapes, *((prod(shapes[n]),) for n in self._counted)]
-        problems = [self._again(name, value) for name, value in given.items() if self._is_other(name, value)]
+        integers = _Integers(self)
+        for name, value in given.items():
+            if self.fixed.get(name, value) != value:
+                about = f"the kernel is compiled for {name} = {self.fixed[name]}"
+                integers.refuse("TAD0508", f"size `{name}` cannot be {value}: {about}")
         sizes = {name: value for name, value in given.items() if name in self.names}
-        told: dict[str, SizeSource] = {}
-        for source in self.sources:
-            self._tell(source, shapes, sizes, told, problems)
-        for name, shape in self.counts if not problems else ():
-            sizes[name] = prod(shape_at(shape, sizes))
-        if not problems:
-            problems = self._disagreements(shapes, sizes, told)
-        if problems:
-            raise ArgumentError(problems)
-        ordered = {name: sizes[name] for name in self.names}
-        self._check(ordered)
-        return ordered
+        found = self.list.values(lengths(shapes), sizes, integers)
+        return {name: found[name] for name in self.names}
 
-    def _tell(
-        self,
-        source: SizeSource,
-        shapes: Sequence[tuple[int, ...]],
-        sizes: SizeValues,
-        told: dict[str, SizeSource],
-        problems: list[Diagnostic],
-    ) -> None:
-        """Read a symbol from a dimension, unless it is given."""
-        if source.symbol in sizes or not source.rest.variables <= sizes.keys():
-            return
-        length = shapes[source.argument][source.dimension]
-        value, left = divmod(length - source.rest.evaluate(sizes), source.factor)
+
+class _Integers(Numbers[int]):
+    """The numbers of a call, with all that is wrong with them."""
+
+    def __init__(self, symbols: SizeSymbols) -> None:
+        self.symbols, self.inputs = symbols, symbols.inputs
+        self.problems: list[Diagnostic] = []
+        #: Which dimensions told symbols.
+        self.sources: dict[str, SizeSource] = {}
+
+    def refuse(self, code: str, message: str, notes: Sequence[str] = ()) -> None:
+        """Add a problem, once."""
+        if all(problem.message != message for problem in self.problems):
+            self.problems.append(Diagnostic(code, message, notes=list(notes)))
+
+    def settle(self) -> None:
+        if self.problems:
+            raise ArgumentError(self.problems)
+
+    def told(self, length: int, source: SizeSource, values: Mapping[str, int]) -> int | None:
+        value, left = divmod(length - source.rest.evaluate(values), source.factor)
+        if not left and value >= 0:
+            self.sources[source.symbol] = source
+            return value
         parameter = self.inputs[source.argument]
-        if (left or value < 0) and self.inputs[source.argument].inspected is not None:
-            return  # said of the array that it is made of
-        if left or value < 0:
-            place, extent = _where(parameter, source.dimension), parameter.shape[source.dimension]
-            message = f"{place} has {length} elements, which `{extent_text(extent)}` cannot be"
-            if all(problem.message != message for problem in problems):
-                notes = [*self._beside(source, sizes, told), declared(parameter)]
-                problems.append(Diagnostic("TAD0503", message, notes=notes))
-            return
-        sizes[source.symbol] = value
-        told[source.symbol] = source
+        where, extent = self.where(source), extent_text(parameter.shape[source.dimension])
+        notes = [*self._beside(source, values), declared(parameter)]
+        self.refuse("TAD0503", f"{where} has {length} elements, which `{extent}` cannot be", notes)
+        return None
 
-    def _beside(self, source: SizeSource, sizes: SizeValues, told: Mapping[str, SizeSource]) -> list[str]:
-        """What a dimension tells a symbol with: the values of others, and the lengths of other dimensions."""
-        values = values_text({n: sizes[n] for n in source.rest.variables if n in self.names})
-        lengths = [told[name] for name in sorted(source.rest.variables) if name.startswith(LENGTH)]
-        notes = [f"with {values}"] if values else []
-        for other in lengths:
-            if (other.argument, other.dimension) != (source.argument, source.dimension):
-                notes.append(
-                    f"{_where(self.inputs[other.argument], other.dimension)} has {sizes[other.symbol]}"
-                )
-        return notes
+    def same(self, length: int, extent: Extent, place: Place, values: Mapping[str, int]) -> None:
+        expected = extent if isinstance(extent, int) else extent.evaluate(values)
+        if length != expected:
+            where = f"dimension {place[1]} of `{self.inputs[place[0]].name}`"
+            told = [self._origin(name, values[name]) for name in sorted(symbols_in([extent]))]
+            notes = [declared(self.inputs[place[0]]), *told]
+            self.refuse("TAD0503", f"{where} has {length} elements, expected {expected}", notes)
 
-    def _disagreements(
-        self, shapes: Sequence[tuple[int, ...]], sizes: SizeValues, told: Mapping[str, SizeSource]
-    ) -> list[Diagnostic]:
-        """Dimensions that are not as long as the sizes say, of the arrays that are given."""
-        problems: list[Diagnostic] = []
-        for parameter, shape in zip(self.inputs, shapes, strict=True):
-            if parameter.inspected is not None:
-                continue
-            for dimension, (extent, length) in enumerate(zip(parameter.shape, shape, strict=True)):
-                if isinstance(extent, int) or extent.evaluate(sizes) == length:
-                    continue
-                expected = extent.evaluate(sizes)
-                message = f"{_where(parameter, dimension)} has {length} elements, expected {expected}"
-                notes = [declared(parameter)]
-                for name in sorted(symbols_in([extent])):
-                    notes.append(self._origin(name, sizes[name], told.get(name)))
-                problems.append(Diagnostic("TAD0503", message, notes=notes))
-        return problems
-
-    def _origin(self, name: str, value: int, source: SizeSource | None) -> str:
-        if source is None:
-            sparse = [p for p in self.inputs if p.pattern and name in symbols_in(p.pattern.shape)]
-            how = f"as `{sparse[0].name}` or its name tells" if sparse else "as given by name"
-            return f"`{name}` is {value}, {how}"
-        return f"`{name}` is {value}, told by {_where(self.inputs[source.argument], source.dimension)}"
-
-    def _check(self, sizes: SizeValues) -> None:
+    def outside(self, rows: Domain, values: Mapping[str, int]) -> None:
         """Refuse sizes at which a read would leave its tensor or an extent be negative."""
-        for rows in self.excluded:
-            if not all(row.holds(sizes) for row in rows):
-                continue
-            found = self.recheck(sizes) if self.recheck else None
-            if found == []:
-                # The set is a rational shadow: a second, exact look may find nothing wrong.
-                return
-            raise ArgumentError(refused(found, {**self.fixed, **sizes}, rows))
+        if all(row.holds(values) for row in rows):
+            sizes = {name: values[name] for name in self.symbols.names}
+            found = self.symbols.recheck(sizes) if self.symbols.recheck else None
+            # The set is a rational shadow: a second, exact look may find nothing wrong.
+            if found != []:
+                raise ArgumentError(refused(found, {**self.symbols.fixed, **sizes}, rows))
 
-    def _is_other(self, name: str, value: Any) -> bool:
-        return name in self.fixed and self.fixed[name] != value
+    def where(self, source: SizeSource) -> str:
+        """The dimension that tells a symbol."""
+        return f"dimension {source.dimension} of `{self.inputs[source.argument].name}`"
 
-    def _again(self, name: str, value: Any) -> Diagnostic:
-        message = f"size `{name}` cannot be {value}: the kernel is compiled for {name} = {self.fixed[name]}"
-        return Diagnostic("TAD0508", message)
+    def _beside(self, source: SizeSource, values: Mapping[str, int]) -> list[str]:
+        """What a dimension tells a symbol with: the values of others, and the lengths of other dimensions."""
+        known = values_text({n: values[n] for n in source.rest.variables if n in self.symbols.names})
+        others = [self.sources[n] for n in sorted(source.rest.variables) if n.startswith(LENGTH)]
+        here = self.where(source)
+        notes = [f"with {known}"] if known else []
+        return notes + [f"{self.where(o)} has {values[o.symbol]}" for o in others if self.where(o) != here]
 
-
-def counted_inputs(inputs: Sequence[Parameter]) -> list[tuple[Parameter, int]]:
-    """What is inspected and has an element for each of an array that is given, with the place of that."""
-    places = {p.name: n for n, p in enumerate(p for p in inputs if p.inspected is None)}
-    abouts = [(p, p.inspected) for p in inputs]
-    return [(p, places[a.of[0]]) for p, a in abouts if a and a.kind in _COUNTED and a.of[0] in places]
-
-
-#: Kinds of what is inspected that have as many elements as the first array that they are made of.
-_COUNTED = ("perm", "taken")
+    def _origin(self, name: str, value: int) -> str:
+        source = self.sources.get(name)
+        if source is not None:
+            return f"`{name}` is {value}, told by {self.where(source)}"
+        sparse = [p for p in self.inputs if p.pattern and name in symbols_in(p.pattern.shape)]
+        how = f"as `{sparse[0].name}` or its name tells" if sparse else "as given by name"
+        return f"`{name}` is {value}, {how}"
 
 
 def told_by_relations(
@@ -203,12 +149,6 @@ def told_by_relations(
         if isinstance(value, Relation) and symbol is not None:
             told.setdefault(symbol, value.below)
     return told
-
-
-def _where(parameter: Parameter, dimension: int) -> str:
-    if parameter.inspected is not None:
-        return f"`{parameter.inspected.of[0]}`"
-    return f"dimension {dimension} of `{parameter.name}`"
 
 
 def size_missing(name: str) -> Diagnostic:

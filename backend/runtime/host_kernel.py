@@ -139,7 +139,7 @@ class Kernel:
         # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
         self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
         fixed = self.sizes.fixed if self.sizes else {}
-        static = self.sizes is None or not (self.sizes.names or self.sizes.excluded)
+        static = self.sizes is None or not (self.sizes.names or self.sizes.list.excluded)
         self._static = _Plan(self, self.inputs, self.outputs, self.temporaries, (), fixed) if static else None
         #: Of a kernel for all sizes: those for the sizes of some calls, which stay as long as it does.
         self.versions: Versions[Kernel] | None = None

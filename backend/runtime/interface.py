@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.size_list import SizeList
 from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint
@@ -48,6 +50,11 @@ class Interface:
     def made(self) -> tuple[Parameter, ...]:
         """The inputs that are made of index arrays."""
         return tuple(p for p in self.inputs if p.inspected is not None)
+
+    @cached_property
+    def told(self) -> SizeList:
+        """How a call tells sizes, and what must hold of them."""
+        return SizeList(self.sizes, self.inputs, self.excluded)
 
     def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> Kernel:
         """A kernel that runs the object code in this process, made of a source. Raises LinkError."""

@@ -14,6 +14,7 @@ from jax import dtypes
 
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Parameter, declared, no_index, shape_problem
+from tadc.backend.runtime.size_list import Numbers, lengths
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -54,10 +55,7 @@ class Shapes:
             raise ArgumentError([problem for problem in problems if problem])
         if is_known(shapes):
             return self.symbols.values(shapes, {})
-        sizes: dict[str, Any] = {}
-        for source in self.symbols.sources:
-            sizes[source.symbol] = source.value(shapes[source.argument][source.dimension], sizes)
-        return sizes
+        return self.symbols.list.values(lengths(shapes), {}, Numbers[Any]())
 
     def in_question(self, shapes: tuple[Shape, ...]) -> Mapping[str, int] | None:
         """The sizes where they are in a set that may be excluded, so that the kernel would refuse them."""

@@ -14,13 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tadc.backend.runtime.call_sizes import counted_inputs
 from tadc.backend.runtime.inspector import inspector_text
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT
-from tadc.frontend.extents import SIZE_LIMIT, symbol_of, symbols_in
 from tadc.native.inspection import Inspection, with_memory
 from tadc.native.ir_lines import SATURATED, TOO_MANY, Lines, Value
+from tadc.native.registers import Registers
 from tadc.native.scratch import Scratch, lay_out
 
 
@@ -62,7 +61,7 @@ def checked_functions(name: str, interface: Interface, cutting: str = "") -> str
 def _sized(name: str, interface: Interface, cutting: str) -> str:
     lines = Lines()
     parameters, sizes = _sizes(lines, interface)
-    scratch = _scratch(lines, with_memory(interface, Inspection(interface)), sizes, "bad.size")
+    scratch = _scratch(lines, with_memory(interface, Inspection(interface)), sizes)
     is_none = lines.put(f"icmp eq i64 {scratch.bytes}, 0")
     more = lines.binary("add", scratch.bytes, str(ALIGNMENT))
     own = lines.put(f"select i1 {is_none}, i64 0, i64 {more}")
@@ -79,7 +78,7 @@ def _called(name: str, interface: Interface, cutting: str) -> str:
     tensors = [*interface.arguments, *interface.outputs]
     given = [f"%p{n}" for n in range(len(tensors))]
     whole = with_memory(interface, inspection)
-    scratch = _scratch(lines, whole, sizes, "bad.size")
+    scratch = _scratch(lines, whole, sizes)
     for pointer, tensor in zip(given, tensors, strict=True):
         _has_memory(lines, pointer, lines.product(tensor.dtype.itemsize, tensor.shape, sizes), "null")
     between: list[Value] = []
@@ -124,30 +123,23 @@ def kernel_symbol(interface: Interface) -> str:
 
 
 def _sizes(lines: Lines, interface: Interface) -> tuple[list[str], Mapping[str, Value]]:
-    """Parameters for the sizes, and their values; of those that arrays have as many elements, products."""
-    values = {name: f"%s{n}" for n, name in enumerate(asked_sizes(interface))}
-    parameters = [f"i64 {value}" for value in values.values()]
-    for parameter, place in counted_inputs(interface.inputs):
-        symbol = symbol_of(parameter.shape[0])
-        if symbol is not None and symbol not in values:
-            values[symbol] = lines.product(1, interface.arguments[place].shape, values)
-    return parameters, values
+    """Parameters for the sizes, and their values, which are looked at; of those that arrays have as many
+    elements, products."""
+    given = {name: f"%s{n}" for n, name in enumerate(asked_sizes(interface))}
+    values = interface.told.values(None, given, Registers(lines, "bad.size", {}))
+    return [f"i64 {value}" for value in given.values()], values
 
 
 def asked_sizes(interface: Interface) -> tuple[str, ...]:
     """The sizes that a caller gives: all but the numbers of elements of index arrays, which others tell."""
-    counts = {symbol_of(p.shape[0]) for p, _ in counted_inputs(interface.inputs)}
-    shown = symbols_in(size for p in (*interface.arguments, *interface.outputs) for size in p.shape)
-    return tuple(name for name in interface.sizes if name in shown or name not in counts)
+    counts = dict(interface.told.counts)
+    return tuple(name for name in interface.sizes if name not in counts)
 
 
-def _scratch(lines: Lines, interface: Interface, sizes: Mapping[str, Value], failure: str) -> Scratch:
-    """Where tensors in between stand in scratch, the sizes looked at."""
-    for value in sizes.values():
-        lines.require(lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), failure)
-    lines.require_outside(interface.excluded, sizes, failure)
+def _scratch(lines: Lines, interface: Interface, sizes: Mapping[str, Value]) -> Scratch:
+    """Where tensors in between stand in scratch."""
     scratch = lay_out(lines, interface, sizes)
-    lines.require(lines.put(f"icmp ult i64 {scratch.bytes}, {TOO_MANY}"), failure)
+    lines.require(lines.put(f"icmp ult i64 {scratch.bytes}, {TOO_MANY}"), "bad.size")
     return scratch
 
 

@@ -19,18 +19,15 @@ It comes from `scratch_memory`, whose functions the code is to be loaded with.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.backend.cpu.processors import host
-from tadc.backend.runtime.call_sizes import counted_inputs
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
-from tadc.frontend.extents import LENGTH, SIZE_LIMIT, Extent, SizeSource, size_sources, symbol_of
-from tadc.lattice.affine import Affine
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.kept_inspection import KeptInspection, has_indices
+from tadc.native.registers import Registers
 from tadc.native.scratch import lay_out
 from tadc.native.scratch_memory import GIVE, TAKE
 
@@ -172,47 +169,17 @@ class _Functions:
 
     def sizes(self, lines: Lines) -> Mapping[str, Value]:
         """The values of the size symbols, all extents checked."""
-        dims = self.dims(lines)
-        values = {name: dims[len(self.extents) + n] for n, name in enumerate(self.untold)}
-        counts = self.counts(lines, dims)
-        checked = {n: f"wrong{n}" for n in range(len(self.extents))}
-        for source in self.sources:
-            is_count = source.argument >= len(self.interface.arguments)
-            position = 0 if is_count else self.position(source)
-            rest = lines.form(-source.rest, values)
-            given = counts[source.argument - len(self.interface.arguments)] if is_count else dims[position]
-            length = lines.binary("add", given, rest)
-            value = length if source.factor == 1 else lines.put(f"sdiv i64 {length}, {source.factor}")
-            values[source.symbol] = value
-            failure = "excluded" if is_count else checked[position]
-            lines.require(lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), failure)
-        for position, extent in enumerate(self.extents):
-            symbol = symbol_of(extent)
-            if symbol is not None and values[symbol] == dims[position]:
-                continue
-            same = lines.put(f"icmp eq i64 {dims[position]}, {lines.form(extent, values)}")
-            lines.require(same, checked[position])
-        lines.require_outside(self.interface.excluded, values, "excluded")
-        return values
-
-    def counts(self, lines: Lines, dims: Sequence[Value]) -> list[Value]:
-        """The numbers of elements of arrays, which are those of some that are made of them."""
-        values = {f"d{n}": value for n, value in enumerate(dims)}
-        found: list[Value] = []
-        for _, place in self.counted:
-            begin = sum(len(p.shape) for p in self.interface.arguments[:place])
-            extents = range(begin, begin + len(self.interface.arguments[place].shape))
-            found.append(lines.product(1, [Affine.var(f"d{n}") for n in extents], values))
-        return found
-
-    def dims(self, lines: Lines) -> list[Value]:
-        """All extents that are given, and the sizes after these."""
-        count = len(self.extents) + len(self.untold)
-        return [lines.put(f"load i64, ptr {lines.word('%dims', n)}") for n in range(count)]
+        told = self.interface.told
+        words = len(told.extents) + len(told.untold)
+        dims = [lines.put(f"load i64, ptr {lines.word('%dims', n)}") for n in range(words)]
+        by_place = {place: dims[n] for n, (place, _) in enumerate(told.extents)}
+        given = dict(zip(told.untold, dims[len(by_place) :], strict=True))
+        ends = {place: f"wrong{n}" for n, place in enumerate(by_place)}
+        return told.values(by_place.__getitem__, given, Registers(lines, "excluded", ends))
 
     def function(self, name: str, parameters: str, lines: Lines) -> str:
         """A function, which returns what it refuses for."""
-        ends = {f"wrong{n}": f"i64 {n + 1}" for n in range(len(self.extents))}
+        ends = {f"wrong{n}": f"i64 {n + 1}" for n in range(len(self.interface.told.extents))}
         ends |= {"excluded": f"i64 {EXCLUDED}"}
         return lines.function(f"i64 @{self.quoted(name)}({parameters})", ends)
 
@@ -242,30 +209,3 @@ class _Functions:
     def kept(self) -> KeptInspection | None:
         """What is done for index arrays; None where there are none."""
         return KeptInspection(self.interface, NO_MEMORY, NO_INDEX) if has_indices(self.interface) else None
-
-    @cached_property
-    def extents(self) -> tuple[Extent, ...]:
-        """Those of all inputs."""
-        return tuple(extent for parameter in self.interface.arguments for extent in parameter.shape)
-
-    @cached_property
-    def counted(self) -> list[tuple[Parameter, int]]:
-        """What is made of index arrays and has an element for each of theirs."""
-        return counted_inputs(self.interface.inputs)
-
-    @cached_property
-    def sources(self) -> tuple[SizeSource, ...]:
-        """How extents tell sizes."""
-        found = size_sources([p.shape for p in (*self.interface.arguments, *(p for p, _ in self.counted))])
-        return tuple(s for s in found if s.symbol in self.interface.sizes or s.symbol.startswith(LENGTH))
-
-    @cached_property
-    def untold(self) -> tuple[str, ...]:
-        """The sizes that no extent tells."""
-        told = {source.symbol for source in self.sources}
-        return tuple(name for name in self.interface.sizes if name not in told)
-
-    def position(self, source: SizeSource) -> int:
-        """Which of all extents tells a size."""
-        before = self.interface.arguments[: source.argument]
-        return sum(len(parameter.shape) for parameter in before) + source.dimension

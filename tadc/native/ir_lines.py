@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from tadc.frontend.extents import Extent, as_form
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Floor, Lookup
 
 Value = str
 """A register or a number."""
@@ -96,16 +96,6 @@ class Lines:
         self.do(f"br i1 {condition}, label %{further}, label %{failure}")
         self.label(further)
 
-    def require_outside(
-        self, excluded: Sequence[Sequence[Constraint]], values: Mapping[str, Value], failure: str
-    ) -> None:
-        """Go on where the sizes are in none of the sets, else to a block."""
-        for rows in excluded:
-            inside = "true"
-            for row in rows:
-                inside = self.put(f"and i1 {inside}, {self.holds(row, values)}")
-            self.require(self.put(f"xor i1 {inside}, true"), failure)
-
     def function(self, head: str, ends: Mapping[str, str]) -> str:
         """A function of these lines; `ends` are what its last blocks return, of which those stay that lines
         go to."""
@@ -124,11 +114,6 @@ class Lines:
         """The next multiple of a power of two."""
         more = self.binary("add", value, str(multiple - 1))
         return self.binary("and", more, str(-multiple))
-
-    def holds(self, row: Constraint, values: Mapping[str, Value]) -> Value:
-        """Whether a form is 0, or not negative."""
-        found = self.form(row.form, values)
-        return self.put(f"icmp {'eq' if row.equality else 'sge'} i64 {found}, 0")
 
 
 def text_constant(text: str) -> str:

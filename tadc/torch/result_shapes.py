@@ -7,7 +7,9 @@ from typing import Any
 
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.interface import Interface
-from tadc.frontend.extents import shape_at, size_sources
+from tadc.backend.runtime.size_list import Numbers, Place, lengths
+from tadc.frontend.extents import Extent, SizeSource, shape_at
+from tadc.frontend.terms import Domain
 from tadc.torch.pytorch import torch
 
 #: Devices that functions compute on, and the one without elements.
@@ -29,27 +31,33 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
         )
         rank = len(parameter.shape)
         _check(tensor.dim() == rank, f"`{parameter.name}` does not have {rank} dimensions", parameter)
-    sizes = _sizes(interface, tensors)
+    shapes = [tensor.shape for tensor in tensors]
+    sizes = interface.told.values(lengths(shapes), {}, _Symbols(interface.arguments))
     placed = next((tensor for tensor in tensors if tensor.device.type != "cpu"), tensors[0])
     return [placed.new_empty(shape_at(p.shape, sizes), dtype=ELEMENTS[p.type]) for p in interface.outputs]
 
 
-def _sizes(interface: Interface, tensors: Sequence[Any]) -> Mapping[str, Any]:
-    """The values of size symbols, all extents checked."""
-    sizes: dict[str, Any] = {}
-    for source in size_sources([p.shape for p in interface.arguments]):
-        sizes[source.symbol] = source.value(tensors[source.argument].shape[source.dimension], sizes)
-        torch._check(sizes[source.symbol] >= 0, lambda: "tadc: a size is negative")
-    for parameter, tensor in zip(interface.arguments, tensors, strict=True):
-        for d, extent in enumerate(shape_at(parameter.shape, sizes)):
-            _check(tensor.shape[d] == extent, f"dimension {d} of `{parameter.name}` does not fit", parameter)
-    for rows in interface.excluded:
+class _Symbols(Numbers[Any]):
+    """Symbols of PyTorch, of which it is told what must hold."""
+
+    def __init__(self, arguments: Sequence[Parameter]) -> None:
+        self.arguments = arguments
+
+    def told(self, length: Any, source: SizeSource, values: Mapping[str, Any]) -> Any:
+        value = source.value(length, values)
+        torch._check(value >= 0, lambda: "tadc: a size is negative")
+        return value
+
+    def same(self, length: Any, extent: Extent, place: Place, values: Mapping[str, Any]) -> None:
+        (wanted,), parameter = shape_at([extent], values), self.arguments[place[0]]
+        _check(length == wanted, f"dimension {place[1]} of `{parameter.name}` does not fit", parameter)
+
+    def outside(self, rows: Domain, values: Mapping[str, Any]) -> None:
         inside: Any = True
         for row in rows:
-            value = row.form.evaluate(sizes)
+            value = row.form.evaluate(values)
             inside = inside & (value == 0 if row.equality else value >= 0)
         torch._check(torch.sym_not(inside), lambda: "tadc: the program has no meaning for these sizes")
-    return sizes
 
 
 def _check(condition: Any, what: str, parameter: Parameter) -> None:

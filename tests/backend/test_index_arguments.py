@@ -283,12 +283,12 @@ def test_what_is_made_of_what_was_made() -> None:
 
 
 def test_a_size_that_only_the_inspector_tells() -> None:
-    count, rows = Affine.var("count"), Affine.var("R")
+    count, rows = Affine.var("i.count"), Affine.var("R")
     i = Parameter("i", "i32", (rows, 3), 9)
     perm = Parameter("p", "i32", (count,), rows, False, Inspected("perm", ("i",)))
-    sizes = SizeSymbols(("R", "count"), (i, perm))
+    sizes = SizeSymbols(("R", "i.count"), (i, perm))
     assert sizes.untold == ()
-    assert sizes.values([(4, 3)], {}) == {"R": 4, "count": 12}
+    assert sizes.values([(4, 3)], {}) == {"R": 4, "i.count": 12}
 
 
 def count_sorts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
