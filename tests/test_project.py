@@ -257,8 +257,8 @@ LIMITS = {
     "passes/schedule": 4_470,
     "passes/supports": 2_116,
     "passes/terms": 4_041,
-    "backend": 16_140,
-    "tadc": 28_480,
+    "backend": 16_120,
+    "tadc": 28_460,
 }
 
 
