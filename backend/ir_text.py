@@ -13,6 +13,8 @@ import re
 import struct
 from dataclasses import dataclass, field
 
+from tadc.frontend.dtypes import DTYPES
+
 
 @dataclass(frozen=True)
 class Type:
@@ -25,7 +27,7 @@ class Type:
     @property
     def element(self) -> str:
         """One lane in LLVM's spelling."""
-        return ({32: "float", 64: "double"} if self.is_float else {self.bits: f"i{self.bits}"})[self.bits]
+        return DTYPES[f"f{self.bits}"].llvm if self.is_float else f"i{self.bits}"
 
     def __str__(self) -> str:
         return self.element if self.lanes == 1 else f"<{self.lanes} x {self.element}>"

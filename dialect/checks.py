@@ -8,6 +8,7 @@ from typing import Any
 
 from tadc.dialect.index_maps import NotAffine, box_extents, parse
 from tadc.dialect.mlir import ir
+from tadc.frontend.dtypes import INDEX_TYPE
 
 Rule = Callable[[Any], str]
 
@@ -25,7 +26,7 @@ def verify(op: Any, rules: Sequence[Rule]) -> bool:
 
 def is_index_array(type: ir.Type) -> bool:
     """Whether a type is a tensor of i32."""
-    return isinstance(type, ir.RankedTensorType) and str(type.element_type) == "i32"
+    return isinstance(type, ir.RankedTensorType) and str(type.element_type) == INDEX_TYPE
 
 
 def _elements(op: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from tadc.dialect.checks import is_index_array
 from tadc.dialect.index_maps import index_attribute, parse
 from tadc.dialect.locations import UnsupportedIR, place_of
 from tadc.dialect.mlir import ir
+from tadc.frontend.dtypes import FLOATS, INDEX_TYPE, types_listed
 from tadc.frontend.extents import Extent, Shape, as_form, extent, is_static
 from tadc.frontend.program import Argument, Definition, Inspected, Pattern
 from tadc.frontend.terms import Domain
@@ -69,8 +70,8 @@ def element_type(type: Any, location: Any) -> str:
     """That of a tensor of floats; raises UnsupportedIR for another type."""
     if not isinstance(type, ir.RankedTensorType):
         raise UnsupportedIR(f"expected a tensor, got {type}", location)
-    if (element := str(type.element_type)) not in ("f32", "f64"):
-        raise UnsupportedIR(f"expected elements of type f32 or f64, got {element}", location)
+    if (element := str(type.element_type)) not in FLOATS:
+        raise UnsupportedIR(f"expected elements of type {types_listed('or', '')}, got {element}", location)
     return element
 
 
@@ -99,7 +100,7 @@ class Declarations:
     def argument(self, value: Any, name: str) -> Argument:
         """A tensor argument, of that name."""
         type, number, has_indices = value.type, value.arg_number, is_index_array(value.type)
-        kind = "i32" if has_indices else element_type(type, self.function.location)
+        kind = INDEX_TYPE if has_indices else element_type(type, self.function.location)
         shape, below = self._shape(value), self._forms("tad.below", value)
         increasing = self.said("tad.increasing", number) is not None
         made = self.said("tad.inspected", number)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from tadc.dialect import scalar_ops
+from tadc.dialect.element_types import conversion, types_in
 from tadc.dialect.index_maps import Name, in_order, index_attribute
 from tadc.dialect.locations import Places, labelled
 from tadc.dialect.lookups import own_lookups
@@ -28,8 +29,8 @@ class OpWriter:
 
     def __init__(self, context: Any, most: float = math.inf) -> None:
         self.context, self.most, self.count = context, most, 0
-        self.types = {"f32": ir.F32Type.get(context), "f64": ir.F64Type.get(context)}
-        self.types |= {f"i{bits}": ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64)}
+        self.types = types_in(context)
+        self.whole = ir.IntegerType.get_signless(64, context)
         self.index_type = ir.IndexType.get(context)
         self.places = Places(context)
         self.location = self.unknown = self.places[None]
@@ -134,7 +135,7 @@ class OpWriter:
         """A scalar function; `powi` is an integer power, `choose` by a relation; others are upstream's."""
         if function == "powi":
             if (power := self.exponents.get(exponent)) is None:
-                whole = self.types["i64"]
+                whole = self.whole
                 value = {"value": ir.IntegerAttr.get(whole, exponent)}
                 power = self.create("arith.constant", [whole], [], value).results[0]
             return self.create(scalar_ops.INTEGER_POWER, [type], [*operands, power])
@@ -143,12 +144,10 @@ class OpWriter:
         if function in scalar_ops.PREDICATES or function.startswith("cmpf "):
             number = scalar_ops.PREDICATES.get(function)
             number = int(function.removeprefix("cmpf ")) if number is None else number
-            predicate = ir.IntegerAttr.get(self.types["i64"], number)
+            predicate = ir.IntegerAttr.get(self.whole, number)
             return self.create("arith.cmpf", [self.types["i1"]], operands, {"predicate": predicate})
         if function == "convert":
-            return self.create(
-                "arith.extf" if type == self.types["f64"] else "arith.truncf", [type], operands
-            )
+            return self.create(conversion(operands[0].type, type), [type], operands)
         name = "arith.select" if function == "choose" else scalar_ops.UPSTREAM.get(function, function)
         return self.create(name, [type], operands)
 

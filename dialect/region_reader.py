@@ -8,6 +8,7 @@ from tadc.dialect import scalar_ops
 from tadc.dialect.index_reader import IndexReader, exponent_of, kind_of, maker
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
 from tadc.dialect.ops import MAPS
+from tadc.frontend.dtypes import FLOATS, types_listed
 from tadc.frontend.literals import literal
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Const, Term, Terms
@@ -89,8 +90,8 @@ class RegionReader(IndexReader):
             case _:
                 pass
         below = list(map(self.term, operands))
-        if type not in ("f32", "f64"):
-            what = f"'{name}' of type {type}: only f32 and f64 are read"
+        if type not in FLOATS:
+            what = f"'{name}' of type {type}: only {types_listed('and', '')} are read"
             raise UnsupportedIR(what, operation.location)
         if name in CONVERSIONS:
             self.check_rounding(operation)

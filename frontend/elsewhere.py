@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tadc.frontend.diagnostic_data import GUESS, SAFE, Applicability, Edit
+from tadc.frontend.dtypes import DEFAULT, DTYPES, FLOATS, types_listed
 from tadc.frontend.source import Span
 
 
@@ -39,10 +40,6 @@ _INTEGERS = "int integer uint size_t long short char i8 i16 i32 i64 u8 u16 u32 u
 _COMPLEX = "complex complex64 complex128 c32 c64 c128 cfloat cdouble ComplexF64"
 _SMALL = "f16 float16 half bf16 bfloat16 f8 fp16 fp8"
 _OTHERS = "bool boolean str string object"
-_FLOATS = {
-    "f32": "float32 single Float32 fp32 F32 real32",
-    "f64": "float64 double Float64 fp64 F64 real64 float_",
-}
 
 #: Element types of other languages.
 TYPES: dict[str, Hint] = {
@@ -56,11 +53,11 @@ TYPES: dict[str, Hint] = {
     **{name: Hint(COMPLEX) for name in _COMPLEX.split()},
     **{name: Hint("the smallest element type is `f32`") for name in _SMALL.split()},
     **{
-        name: Hint("the element types are `f32` and `f64`; 0 and 1 stand for false and true")
+        name: Hint(f"the element types are {types_listed('and')}; 0 and 1 stand for false and true")
         for name in _OTHERS.split()
     },
-    **{name: write(here) for here, names in _FLOATS.items() for name in names.split()},
-    **{name: write("f64", GUESS) for name in ("real", "Real", "number")},
+    **{name: write(here) for here in FLOATS for name in DTYPES[here].elsewhere.split()},
+    **{name: write(DEFAULT, GUESS) for name in ("real", "Real", "number")},
     "float": Hint("NumPy's `float` is `f64`, that of C and PyTorch `f32`"),
     **{
         name: Hint("a declaration states the type of the elements and the sizes: `x: f64[3, N]`")

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit, Label
+from tadc.frontend.dtypes import FLOATS
 from tadc.frontend.elsewhere import MEANT_SIGNS, SIGNS
 from tadc.frontend.foreign_functions import CALLS, MODULES
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS
@@ -23,7 +24,6 @@ from tadc.frontend.source import Source, Span
 
 #: Words with a place of their own in the grammar; each is a kind of token.
 KEYWORDS = frozenset({"let", "size", "sum", "if", "then", "else", "select", "and", "pi"})
-ELEMENT_TYPES = ("f32", "f64")
 #: Begins a recurrence before a brace; elsewhere it is a name like others.
 SCAN = "scan"
 #: The words of a declaration of an index array; elsewhere they are names like others.
@@ -31,7 +31,7 @@ INDEX, IN, INCREASING = "index", "in", "increasing"
 #: Tells where the elements of a sparse tensor are; elsewhere it is a name like others.
 AT = "at"
 #: Words that name no tensor, size or index.
-RESERVED = KEYWORDS | {*ELEMENT_TYPES, *ALIASES} | {f.name for f in FUNCTIONS.values() if f.reserved}
+RESERVED = KEYWORDS | {*FLOATS, *ALIASES} | {f.name for f in FUNCTIONS.values() if f.reserved}
 
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
@@ -55,7 +55,7 @@ _MOST_ERRORS = 100
 #: So many places more of the same error are marked.
 _MOST_PLACES = 3
 #: What follows a number elsewhere and tells its type, or that it is imaginary.
-_SUFFIXES = frozenset("d D f F l L u U h H f32 f64 j J im i16 i32 i64 ul ll".split())
+_SUFFIXES = frozenset("d D f F l L u U h H j J im i16 i32 i64 ul ll".split()) | {*FLOATS}
 _REST_OF_WORD = re.compile(r"[\w.]*")
 
 

@@ -7,6 +7,8 @@ import operator
 import struct
 from collections.abc import Callable, Sequence
 
+from tadc.frontend.dtypes import DTYPES
+
 Number = int | float
 
 #: What is computed of literals: arithmetic is exact but for its last rounding.
@@ -30,11 +32,10 @@ def literal(value: Number, type: str) -> Number:
         return value
     if value.is_integer() and abs(value) < 2**53 and (value or math.copysign(1, value) > 0):
         return int(value)
-    if type == "f32":
-        for digits in range(1, 10):
-            short = float(f"{value:.{digits}g}")
-            if abs(short) < 3e38 and struct.pack("f", short) == struct.pack("f", value):
-                return short
+    for digits in range(1, 10):
+        short = float(f"{value:.{digits}g}")
+        if abs(short) < DTYPES[type].greatest and _rounded(short, type) == _rounded(value, type):
+            return short
     return value
 
 
@@ -52,4 +53,5 @@ def computed(function: str, operands: Sequence[Number], type: str) -> Number | N
 
 def _rounded(value: float, type: str) -> float:
     """Raises OverflowError for what is too large."""
-    return struct.unpack("f", struct.pack("f", value))[0] if type == "f32" else value
+    packed = DTYPES[type].packed
+    return struct.unpack(packed, struct.pack(packed, value))[0]

@@ -8,9 +8,10 @@ from tadc.frontend import syntax
 from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop, describe
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import GUESS, SAFE, CompileError, Edit
+from tadc.frontend.dtypes import DEFAULT, FLOATS, INDEX_TYPE, types_listed
 from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
-from tadc.frontend.lexer import AT, ELEMENT_TYPES, IN, INCREASING, INDEX, RESERVED, SCAN, Token
+from tadc.frontend.lexer import AT, IN, INCREASING, INDEX, RESERVED, SCAN, Token
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.scatters import gathered, is_element, split_items
 from tadc.frontend.source import Source, Span
@@ -151,7 +152,7 @@ class _Parser(ExpressionParser):
         elif token.kind in ("//", "/", "-", "%", "*"):
             helps = ["a comment starts with `#`"]
             edits = [Edit(token.span, "#", SAFE)] if token.kind == "//" else []
-        elif (token.text in TYPES or token.text in ELEMENT_TYPES) and following.kind == "name":
+        elif (token.text in TYPES or token.text in FLOATS) and following.kind == "name":
             helps = [
                 f"a declaration begins with the name: `{following.text}: f64[3]`, or `{following.text}: f64`"
             ]
@@ -204,7 +205,7 @@ class _Parser(ExpressionParser):
         if following != ":":
             if self._begins_elsewhere(name, self.tokens[self.position + 1]):
                 self._no_statement(name)
-            if self.tokens[self.position + 1].text in ELEMENT_TYPES:
+            if self.tokens[self.position + 1].text in FLOATS:
                 self.advance()
                 colon = [Edit(Span(name.end, name.end), ":", SAFE)]
                 self.unexpected("`:`", [f"a declaration is `{name.text}: {self.peek().text}`"], colon)
@@ -223,7 +224,7 @@ class _Parser(ExpressionParser):
         shape = self.index_list() if self.peek().kind == "[" else ()
         self.bind(len(shape), name.span, f"dimensions of `{name.text}`")
         self.bound = 0
-        if self.peek().text == IN and self.text(type_span) not in ELEMENT_TYPES:
+        if self.peek().text == IN and self.text(type_span) not in FLOATS:
             return self._elements_below(name, type_span, shape)  # the type is what is wrong
         if self.peek().kind == "=":
             self._declared_with_value(name, shape)
@@ -251,7 +252,7 @@ class _Parser(ExpressionParser):
         self._below[name.text] = self.text(below.span)
         increasing = self.advance().span if self.peek().text == INCREASING else None
         span = self.since(name.start)
-        return syntax.Declare(span, name.text, name.span, "i32", word, shape, below, increasing)
+        return syntax.Declare(span, name.text, name.span, INDEX_TYPE, word, shape, below, increasing)
 
     def _at(self) -> tuple[syntax.Name, ...]:
         """Read `at (row, col)` or `at place`."""
@@ -284,17 +285,17 @@ class _Parser(ExpressionParser):
     def _element_type(self, name: Token) -> tuple[str, Span]:
         """Read the type of the tensor of this name."""
         token = self.peek()
-        if token.text in ELEMENT_TYPES:
+        if token.text in FLOATS:
             self.advance()
             return token.text, token.span
         if token.kind != "name":
-            edits = [Edit(Span(token.start, token.start), "f64", GUESS)] if token.kind == "[" else None
+            edits = [Edit(Span(token.start, token.start), DEFAULT, GUESS)] if token.kind == "[" else None
             helps = [f"for example `{name.text}: f64[3]`"]
-            self.unexpected("an element type, `f32` or `f64`", helps, edits)
+            self.unexpected(f"an element type, {types_listed('or')}", helps, edits)
         hint = TYPES.get(token.text)
-        helps = [hint.help] if hint else did_you_mean(token.text, ELEMENT_TYPES)
-        helps = helps or ["the element types are `f32` and `f64`"]
-        edits = correction(token.text, token.span, ELEMENT_TYPES) if not hint else []
+        helps = [hint.help] if hint else did_you_mean(token.text, FLOATS)
+        helps = helps or [f"the element types are {types_listed('and')}"]
+        edits = correction(token.text, token.span, FLOATS) if not hint else []
         if hint and hint.text:
             edits = hint.edits(token.span)
         elif token.text in INTEGER_TYPES and self.tokens[self.position + 1].kind in ("newline", ";", "end"):
@@ -302,7 +303,7 @@ class _Parser(ExpressionParser):
         message = f"unknown element type `{token.text}`"
         self.report("TAD0109", message, token.span, "no element type", helps=helps, edits=edits)
         self.advance()
-        return ELEMENT_TYPES[1], token.span
+        return DEFAULT, token.span
 
     def _is_scan(self) -> bool:
         """Whether a recurrence begins: `scan` is a name like others where no brace follows."""
@@ -350,7 +351,7 @@ class _Parser(ExpressionParser):
         if indices and self.peek().kind == ":":
             self.unexpected("`=`", [f"the type of an output stands in a declaration: `{name.text}: f32[…]`"])
         self.expect("=", "`=`" if indices or is_let else "`[`, `:` or `=`", self._define_helps(name.text))
-        if self.peek().text in ELEMENT_TYPES and self.tokens[self.position + 1].kind != "(":
+        if self.peek().text in FLOATS and self.tokens[self.position + 1].kind != "(":
             equals = self.tokens[self.position - 1].span
             helps = [f"a declaration has a colon: `{name.text}: {self.peek().text}`"]
             edits = [] if indices else [Edit(Span(name.end, equals.end), ":", SAFE)]
@@ -368,7 +369,7 @@ class _Parser(ExpressionParser):
         """Stop at `y[0] = …` and `y[i + 1] = …`: what is defined is named by indices alone."""
         closer = self.partner.get(self.position, self.position)
         colon, type_ = self.tokens[closer + 1 : closer + 3] if closer + 2 < len(self.tokens) else (name, name)
-        if colon.kind == ":" and type_.text in ELEMENT_TYPES and self.tokens[closer + 3].kind != "=":
+        if colon.kind == ":" and type_.text in FLOATS and self.tokens[closer + 3].kind != "=":
             sizes = self.text(Span(self.peek().start, self.tokens[closer].end))
             edits = [
                 Edit(Span(name.end, colon.start), "", SAFE),

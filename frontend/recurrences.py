@@ -16,6 +16,7 @@ from math import gcd
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.out_of_range import index_set, point_text, spoken_names
 from tadc.frontend.print_index import form_text
 from tadc.frontend.program import Definition
@@ -151,7 +152,7 @@ def type_without(name: str, body: syntax.Expr, types: Mapping[str, ElementType])
                 pending += (expr.then, expr.otherwise)
             case _:
                 pass
-    return join_types(found) or "f64"
+    return join_types(found) or DEFAULT
 
 
 def type_of_others(definition: Definition) -> ElementType:
@@ -161,7 +162,7 @@ def type_of_others(definition: Definition) -> ElementType:
         return (term.then, term.otherwise) if isinstance(term, Select) else term.below
 
     nodes = reachable([definition.body], below)
-    return join_types(t.type for t in nodes if isinstance(t, Read) and t.tensor != definition.name) or "f64"
+    return join_types(t.type for t in nodes if isinstance(t, Read) and t.tensor != definition.name) or DEFAULT
 
 
 def types_of(known: Mapping[str, object]) -> dict[str, ElementType]:

@@ -8,6 +8,7 @@ from math import prod
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import SAFE, Diagnostic, Edit
+from tadc.frontend.dtypes import bytes_of_type
 from tadc.frontend.elsewhere import whole_number
 from tadc.frontend.extents import SIZE_LIMIT, Extent, extent
 from tadc.frontend.index_expr import IndexReader
@@ -18,8 +19,6 @@ from tadc.frontend.source import Span
 from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
 from tadc.frontend.tree import walk
-
-_BYTES = {"f32": 4, "f64": 8, "i32": 4}
 
 
 class SizeReader:
@@ -175,8 +174,8 @@ def check_extent(name: str, shape: Sequence[Extent], element: ElementType, span:
     """Raise Rejected where a stride or an offset in bytes needs more than 64 bits at any sizes."""
     # A dimension of size 0 does not make the strides of the others smaller.
     known = [size for size in shape if isinstance(size, int)]
-    if prod(max(size, 1) for size in known) * _BYTES[element] > INT64_MAX:
-        label = " * ".join(map(str, shape)) + f" elements of {_BYTES[element]} bytes"
+    if prod(max(size, 1) for size in known) * bytes_of_type(element) > INT64_MAX:
+        label = " * ".join(map(str, shape)) + f" elements of {bytes_of_type(element)} bytes"
         raise Rejected(error("TAD0309", f"offsets in `{name}` are beyond 64 bits", span, label))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.extents import Shape
 from tadc.frontend.program import Pattern
 from tadc.frontend.scope import Names, Tensor
@@ -42,7 +43,7 @@ def stored_let(
         return None
     stored, first = (*arrays[0].shape, *shape[len(at) :]), (*arrays[0].dims, *dims[len(at) :])
     span = value.element
-    return Tensor(name, "f64", stored, span, first, is_argument=False, pattern=pattern, whole=dims)
+    return Tensor(name, DEFAULT, stored, span, first, is_argument=False, pattern=pattern, whole=dims)
 
 
 def _pattern(part: Part, own: Sequence[str]) -> tuple[str, ...]:

@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from tadc.frontend.dtypes import DEFAULT, bytes_of_type
 from tadc.frontend.limits import MAX_TERMS, TERM_WORK, too_large
 from tadc.frontend.source import Place, Span
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import work
 
-ElementType = str  # "f32" or "f64"; "i32" of index arrays, which no term reads
+ElementType = str  # a name in `dtypes`; that of index arrays no term has
 Domain = tuple[Constraint, ...]
 Where = Span | Place
 
@@ -223,12 +224,12 @@ def index_forms(term: Term) -> tuple[Affine, ...]:
 def join_types(types: Iterable[ElementType | None]) -> ElementType | None:
     """The type of an operation on operands of these types."""
     found = {t for t in types if t}
-    return "f64" if "f64" in found else next(iter(found), None)
+    return max(found, key=bytes_of_type) if found else None
 
 
 def natural_type(body: Term) -> ElementType:
     """The type of a definition whose type is not stated."""
-    return body.type or "f64"
+    return body.type or DEFAULT
 
 
 T = TypeVar("T", bound=Term)

@@ -245,20 +245,20 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_060,
-    "frontend": 10_478,
-    "dialect": 3_430,
-    "passes": 44_725,
+    "frontend": 10_560,
+    "dialect": 3_450,
+    "passes": 44_760,
     "passes/cpu": 1_536,
-    "passes/derivatives": 4_967,
+    "passes/derivatives": 4_975,
     "passes/gpu": 3_520,
     "passes/maps": 6_185,
     "passes/nest": 9_500,
     "passes/rewrites": 6_990,
     "passes/schedule": 4_470,
-    "passes/supports": 2_116,
-    "passes/terms": 4_041,
+    "passes/supports": 2_125,
+    "passes/terms": 4_065,
     "backend": 16_120,
-    "tadc": 28_460,
+    "tadc": 28_500,
 }
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from tadc.backend.emulator.global_memory import Array
+from tadc.frontend.dtypes import FLOATS
 
 if TYPE_CHECKING:
     from tadc.backend.emulator.ptx_reader import Instruction
@@ -53,9 +54,9 @@ def kind_of(one: Instruction) -> str:
     name, type = one.parts[0], one.parts[-1]
     if name in _BY_NAME:
         return _BY_NAME[name]
-    if name in _SPECIAL or (name == "div" and type in ("f32", "f64")):
+    if name in _SPECIAL or (name == "div" and type in FLOATS):
         return "special"
-    if type in ("f32", "f64"):
+    if type in FLOATS:
         return type
     return "divide" if name in ("div", "rem") else "integer"
 
@@ -221,8 +222,7 @@ _COLUMNS: dict[str, Callable[[LaunchCounts], str]] = {
     "sect/st": lambda c: f"{c.stores.each:.1f}",
     "wavef": lambda c: f"{c.shared.each:.1f}",
     "issued": lambda c: str(sum(c.issued.values())),
-    "f32": lambda c: str(c.issued["f32"]),
-    "f64": lambda c: str(c.issued["f64"]),
+    **{name: lambda c, name=name: str(c.issued[name]) for name in FLOATS},
     "special": lambda c: str(c.issued["special"]),
     "divide": lambda c: str(c.issued["divide"]),
     "local": lambda c: str(c.issued["load local"] + c.issued["store local"]),

@@ -15,6 +15,7 @@ import numpy as np
 from tadc.backend.emulator.arithmetic import DTYPES, Operation, same
 from tadc.backend.emulator.global_memory import Array
 from tadc.backend.emulator.rounding import fma
+from tadc.frontend.dtypes import FLOATS
 
 _DIRECTIONS = ("rn", "rz", "rm", "rp")
 
@@ -81,7 +82,7 @@ _PLAIN: dict[str, Callable[[Array], Array]] = {"neg": np.negative, "abs": np.abs
 
 def float_operation(name: str, rest: list[str]) -> Operation | None:
     """The operation of an instruction on floating-point numbers, or None."""
-    if not rest or rest[-1] not in ("f32", "f64"):
+    if not rest or rest[-1] not in FLOATS:
         return None
     type, words = rest[-1], set(rest[:-1])
     found = _rounded(name, type, words)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numpy import array, dtype, float32, float64, int32, int64, ndarray
+from numpy import array, int64, ndarray
 
 from tadc.backend.runtime.addresses import LAYOUT_IS_KNOWN
 
@@ -28,7 +28,6 @@ READ, WRITTEN = 0x0101, 0x0501
 _FASTCALL = 0x0080
 
 _MACHINES = ("x86_64", "AMD64", "aarch64", "arm64", "riscv64")
-_NUMBERS: dict[dtype[Any], type] = {dtype(number): number for number in (float32, float64, int32)}
 
 #: Takes memory for temporaries, the inputs, the outputs; True if the kernel has run.
 DirectCall = Callable[..., bool]
@@ -96,7 +95,7 @@ def direct_call(
 
 def _number(parameter: Parameter) -> int:
     """The type of NumPy's numbers that a scalar may be; none of an index, which is looked at before."""
-    return 0 if parameter.shape or parameter.below is not None else id(_NUMBERS[parameter.dtype])
+    return 0 if parameter.shape or parameter.below is not None else id(parameter.dtype.type)
 
 
 def _about(parameter: Parameter, flags: int, number: int) -> list[Any]:

@@ -25,18 +25,13 @@ from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_tra
 from tadc.backend.runtime.inspector import Array
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.extents import Extent, Shape, as_form, extent_text, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
+from tadc.passes.terms.numpy_types import numpy_type
 
 if TYPE_CHECKING:
     from tadc.frontend.program import Inspected, Pattern
-
-DTYPES: dict[str, np.dtype[Any]] = {
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-    "i32": np.dtype(np.int32),
-}
-
 
 #: NumPy's flags C_CONTIGUOUS and ALIGNED: elements are read as they are.
 AS_IT_IS = 0x0101
@@ -64,7 +59,7 @@ class Parameter:
     numbers: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", DTYPES[self.type])
+        object.__setattr__(self, "dtype", numpy_type(self.type))
         object.__setattr__(self, "is_static", is_static(self.shape))
         numbers = tuple((n, size) for n, size in enumerate(self.shape) if isinstance(size, int))
         object.__setattr__(self, "numbers", numbers)
@@ -236,11 +231,14 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
         return result
     if typed and (problem := inexact(parameter.name, array, result, declared(parameter))):
         return problem
-    if not typed and parameter.type == "f32" and not np.array_equal(np.isfinite(result), np.isfinite(array)):
+    if not typed and not np.array_equal(np.isfinite(result), np.isfinite(array)):
         return Diagnostic(
             "TAD0504",
-            f"`{parameter.name}` holds a number too large for f32",
-            notes=["the largest f32 is 3.4028235e+38", declared(parameter)],
+            f"`{parameter.name}` holds a number too large for {parameter.type}",
+            notes=[
+                f"the largest {parameter.type} is {DTYPES[parameter.type].greatest:.8g}",
+                declared(parameter),
+            ],
         )
     return result
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import Places, labelled, unnamed
 from tadc.dialect.mlir import ir
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.cpu.calls import Callee, Calling, Function, Operands, Sizes
 from tadc.passes.cpu.divided_functions import DividedFunction
@@ -413,7 +414,7 @@ class _Loops:
         low.arrays = {
             t.name: IndexArray(buffers[t.name][0], tuple(extent.substitute(forms) for extent in t.shape))
             for t in nest.tensors
-            if t.type == "i32"
+            if t.type == INDEX_TYPE
         }
         emit_body(nest.body, low, Scope(point, forms, known, buffers, indices=tuple(ranges.extents)))
         low.create("func.return", [], [], point)

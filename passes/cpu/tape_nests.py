@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.cpu.calls import Callee, calling
 from tadc.passes.cpu.step_functions import StepFunction
@@ -60,7 +61,7 @@ def tape_nest(
         if any(elements):
             column, below = names.new(field.name), Affine.const(max(elements) + 1)
             shape = (Affine.const(len(legs)),)
-            stages.append(Stage(Tensor(column, "i32", shape, below=below, elements=elements), "global"))
+            stages.append(Stage(Tensor(column, INDEX_TYPE, shape, below=below, elements=elements), "global"))
             found[field.name] = Affine.atom(Lookup(column, (Affine.var(leg),), below))
         else:
             found[field.name] = ZERO

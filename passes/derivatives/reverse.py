@@ -28,6 +28,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
+    join_types,
     reachable,
 )
 from tadc.lattice.affine import Affine, box, equals_zero
@@ -211,7 +212,7 @@ class Reverse:
             return terms.substitute(total, dict(zip(self.indices[name], at, strict=True)))
         adjoint = self.names.free("d" + name)
         # A cotangent on its way stays as wide as what it is made of.
-        kind = "f64" if "f64" in (total.type, definition.type) else definition.type
+        kind = join_types((total.type, definition.type)) or definition.type
         front = self.front()
         shape, indices = (*front.values(), *definition.shape), (*front, *self.indices[name])
         made = Definition(
@@ -254,7 +255,7 @@ class Reverse:
         fresh = [terms.fresh("i") for _ in indices]
         mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
         types = (definition.type, definition.body.type, *(t.type for t in self.contributions.get(name, ())))
-        kind = "f64" if "f64" in types else definition.type
+        kind = join_types(types) or definition.type
         adjoint, front = self.names.free("d" + name), self.front()
         place = len(self.adjoints)
         cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)

@@ -21,6 +21,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import NamedTuple
 
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -344,7 +345,7 @@ class Expansion:
     def _taylor(self, function: str, center: Term, count: int) -> list[Term] | None:
         """f(c), f'(c), f''(c) / 2, …; None where one of them is no finite number."""
         terms = self.algebra.terms
-        place = terms.read("?t", (), "f64")
+        place = terms.read("?t", (), DEFAULT)
         derived: Term = terms.apply(function, (place,))
         found: list[Term] = []
         for k in range(count):

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tadc.dialect.locations import Places, labelled, unnamed
 from tadc.dialect.mlir import ir
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_memory import held_rooms
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
@@ -157,7 +158,7 @@ class _Function:
         low.arrays = {
             t.name: IndexArray(buffers[t.name][0], shapes[t.name])
             for t in self.nest.tensors
-            if t.type == "i32" and t.name in buffers
+            if t.type == INDEX_TYPE and t.name in buffers
         }
         target = Thread(self.of.gpu, low, function, self.nest.block, held=held_rooms(self.nest))
         indices = self.kernel.made.item.indices

@@ -10,9 +10,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tadc.dialect.element_types import types_in
 from tadc.dialect.index_maps import index_attribute
 from tadc.dialect.locations import Places, unnamed
 from tadc.dialect.mlir import ir
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.limits import LOOP_WORK
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
@@ -51,12 +53,7 @@ class BodyLowering:
         self.index_type = ir.IndexType.get(self.context)
         self.places = Places(self.context)
         self.location = self.places[None]
-        self.types = {
-            "f32": ir.F32Type.get(self.context),
-            "f64": ir.F64Type.get(self.context),
-            "i1": ir.IntegerType.get_signless(1, self.context),
-            "i32": ir.IntegerType.get_signless(32, self.context),
-        }
+        self.types = types_in(self.context)
 
     def locate(self, place: Place | None) -> None:
         """What follows is made for a place in a program."""
@@ -156,7 +153,7 @@ class BodyLowering:
 
         def load(inside: ir.InsertionPoint) -> list[ir.Value]:
             operands = [array.buffer, *(self.affine([form], inside) for form in at)]
-            found = self.create("memref.load", [self.types["i32"]], operands, inside).results[0]
+            found = self.create("memref.load", [self.types[INDEX_TYPE]], operands, inside).results[0]
             # No element is negative: the load itself extends it with zeros.
             return list(self.create("arith.index_castui", [self.index_type], [found], inside).results)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tadc.frontend.dtypes import FLOATS
 from tadc.frontend.functions import APPLIED
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, Let, Load, Tensor, Type
@@ -12,8 +13,6 @@ from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import Compute
 from tadc.passes.nest.scalars import FUNCTIONS
 from tadc.passes.nest.usual_types import CONVERT, is_relation, usual_type
-
-FLOATS = ("f32", "f64")
 
 FUNCTION_HELP = "take one that formulas have, as `exp`, or `convert`, `choose`"
 

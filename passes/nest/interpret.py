@@ -83,13 +83,13 @@ def _elements(tensor: Tensor, shape: tuple[int, ...], given: NDArray[Any] | None
         return [None] * int(np.prod(shape))
     if given is None or given.shape != shape:
         raise ValueError(f"`{tensor.name}` needs an array of shape {shape}")
-    number = scalars.DTYPES[tensor.type]
+    number = scalars.number_of(tensor.type)
     return [number(element) for element in given.ravel()]
 
 
 def _array(tensor: Tensor, elements: Sequence[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     whole = [np.nan if element is None else element for element in elements]
-    return np.array(whole, scalars.DTYPES[tensor.type]).reshape(shape)
+    return np.array(whole, scalars.number_of(tensor.type)).reshape(shape)
 
 
 def _missing(elements: Sequence[Any], shape: tuple[int, ...]) -> list[tuple[int, ...]]:

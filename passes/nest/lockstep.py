@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from tadc.dialect.element_types import conversion
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
@@ -289,7 +290,7 @@ class Lockstep:
             predicate = {"predicate": ir.IntegerAttr.get(whole, number)}
             return self.lanes.operation("arith.cmpf", type, operands, point, predicate)
         if name == "convert":
-            name = "arith.extf" if apply.type == "f64" else "arith.truncf"
+            name = conversion(operands[0].type, type)
         elif name == "choose":
             condition, x, y = operands
             return self.lanes.chosen(condition, x, y, point)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tadc.dialect.text_indices import TextError
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.functions import OPERATORS, RELATIONS
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
@@ -103,7 +104,7 @@ class _Reader(RecordReader):
         self.spans: dict[int, Span] = {}
         self.types: dict[str, Type] = {}
         self.tensors: dict[str, Tensor] = {}
-        self.number: Type = "f64"
+        self.number: Type = DEFAULT
 
     def noted(self, read: Callable[[], Node]) -> Node:
         """A node, whose place is noted: the first line of its text."""

@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterable
 from typing import get_args
 
+from tadc.frontend.dtypes import DEFAULT, DTYPES
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import (
@@ -64,7 +65,7 @@ WIDE = 100
 """A head that is longer has a line for each tensor."""
 
 LOCKSTEP = tuple(kind for kind in get_args(FoldLoop) if kind != "seq")
-TYPES = ("f32", "f64", "i1", "i32")
+TYPES = tuple(DTYPES)
 SIGNS: dict[str, str] = {name: sign for sign, name in OPERATORS.items()}
 
 PATTERNS: dict[type, str] = {
@@ -146,7 +147,7 @@ def nest_text(nest: Nest) -> str:
 
 def number_type(tensors: Iterable[Tensor]) -> Type:
     """The type of numbers where none is stated: that of the first tensor that is no index array."""
-    return next((tensor.type for tensor in tensors if tensor.below is None), "f64")
+    return next((tensor.type for tensor in tensors if tensor.below is None), DEFAULT)
 
 
 class _Writer(Writer):

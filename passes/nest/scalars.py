@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.functions import APPLIED, complete
 from tadc.passes.maps.map import Type
+from tadc.passes.terms.numpy_types import Scalar, numpy_type
 
-Scalar = Any
-"""A number of NumPy, of type `f32` or `f64`, or a truth value."""
 
-DTYPES: dict[Type, type[Any]] = {"f32": np.float32, "f64": np.float64, "i1": bool, "i32": int}
-"""Elements of index arrays are indices, which are integers of Python."""
+def number_of(type: Type) -> type[Scalar]:
+    """What makes a number of a type: elements of index arrays are indices, which are integers of Python."""
+    return {"index": int, "truth": bool}.get(DTYPES[type].kind) or numpy_type(type).type
 
 
 def sign(x: Scalar) -> Scalar:
@@ -92,7 +92,7 @@ _OPERATORS = {
     "arith.andi": "and_", "arith.ori": "or_", "arith.xori": "xor",
 }  # fmt: skip
 
-_NAMED: dict[str, Callable[..., Any]] = {
+_NAMED: dict[str, Callable[..., Scalar]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
     **{name: getattr(operator, _OPERATORS[name]) for name in _OPERATORS},
     **{name: getattr(np, name) for name in "exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()},
@@ -100,7 +100,7 @@ _NAMED: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, f"arc{name[1:]}") for name in "asin acos atan asinh acosh atanh atan2".split()},
 }
 
-_WRITTEN: dict[str, Callable[..., Any]] = {
+_WRITTEN: dict[str, Callable[..., Scalar]] = {
     "mod": np.mod,
     "pow": np.power,
     "abs": abs,

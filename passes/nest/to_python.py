@@ -274,13 +274,13 @@ class Source:
         """A value without blocks, of a `Let`."""
         match value:
             case Number(value=number, type=type):
-                return self.give(scalars.DTYPES[type](number))
+                return self.give(scalars.number_of(type)(number))
             case IndexNumber(form=form, type=type):
-                return f"{self.give(scalars.DTYPES[type])}({self.form(form)})"
+                return f"{self.give(scalars.number_of(type))}({self.form(form)})"
             case Load(tensor=tensor, at=at):
                 return self.access("load", tensor, at, let)
             case Apply(function="convert", operands=(operand,), type=type):
-                return f"{self.give(scalars.DTYPES[type])}({self.called(operand)})"
+                return f"{self.give(scalars.number_of(type))}({self.called(operand)})"
             case Apply(function="powi", operands=(operand,), exponent=exponent):
                 return f"{self.give(scalars.integer_power)}({self.called(operand)}, {exponent})"
             case Apply(function=function, operands=operands):
@@ -301,7 +301,7 @@ class _Folds:
     def results(self) -> list[str]:
         """The results of joining the elements, in Python."""
         source, fold = self.source, self.fold
-        nothing = scalars.DTYPES[fold.type](REDUCTIONS[fold.kind].nothing)
+        nothing = scalars.number_of(fold.type)(REDUCTIONS[fold.kind].nothing)
         join, start = source.give(scalars.JOINS[fold.kind]), source.give(nothing)
         results = [f"r{next(source.fresh)}" for _ in fold.body.gives]
         if fold.is_in_lockstep:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
 from tadc.frontend import source
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.extents import Shape, is_static
 from tadc.frontend.program import Definition
 from tadc.frontend.source import Span
@@ -72,7 +73,7 @@ class Mover(Boxes):
     refused: set[Key] = field(default_factory=set[Key])
     is_recurrence: bool = False  # whether it does
     span: Span | source.Place | None = None  # where it stands
-    literal: ElementType = "f64"  # the type of what is of literals and indices alone in it
+    literal: ElementType = DEFAULT  # the type of what is of literals and indices alone in it
 
     def __post_init__(self) -> None:
         super().__post_init__()

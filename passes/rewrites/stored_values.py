@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.extents import Shape
 from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Definition, Program
@@ -207,7 +208,7 @@ class Look:
     def has_room(self, key: Key, term: Term, place: Place) -> bool:
         """Whether a tensor stays in the nearest cache, or spares reads of elements that are anywhere."""
         is_gathered = self.gathered(term) and len(place.indices) > len(key[1])
-        return bool(is_gathered) or about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR
+        return bool(is_gathered) or about(key[1]) * ELEMENT[term.type or DEFAULT] <= NEAR
 
     def gathered(self, term: Term) -> list[int]:
         """What each element costs that a term reads where index arrays say."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument
 from tadc.lattice.affine import Affine, Constraint
@@ -20,7 +21,7 @@ def pair_arrays(pairs: Pairs) -> list[Argument]:
     """The index arrays of pairs, as arguments."""
     extents, shape = [size for side in pairs.sides for size in side.shape], (Affine.var(pairs.count),)
     named = zip(pairs.names, extents, strict=True)
-    return [Argument(name, "i32", shape, below=size) for name, size in named]
+    return [Argument(name, INDEX_TYPE, shape, below=size) for name, size in named]
 
 
 @dataclass(frozen=True)

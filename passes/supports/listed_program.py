@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import as_form, extent
 from tadc.frontend.program import Argument, Inspected, Program
 from tadc.passes.supports.entry_listing import Pairs, Side
@@ -51,5 +52,7 @@ class Listed:
         if starts not in self.owners:
             count, rows = extent(as_form(argument.below) - 1), extent(as_form(argument.shape[0]))
             about = Inspected("owner", (starts,))
-            self.owners[starts] = Argument(f"{starts}.owner", "i32", (count,), below=rows, inspected=about)
+            self.owners[starts] = Argument(
+                f"{starts}.owner", INDEX_TYPE, (count,), below=rows, inspected=about
+            )
         return self.owners[starts]

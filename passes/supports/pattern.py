@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.functions import having
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
@@ -34,7 +35,7 @@ ZERO_AT_ZERO = having("zero at 0")
 def pattern_program(program: Program) -> Program:
     """The program whose tensors, of the same names, hold the number of terms that can be other than 0."""
     counter = _Counter(program)
-    made = [replace(d, type="f64", body=counter.body(d, program.facts(d))) for d in program.definitions]
+    made = [replace(d, type=DEFAULT, body=counter.body(d, program.facts(d))) for d in program.definitions]
     return replace(program, definitions=needed(made))
 
 
@@ -66,7 +67,7 @@ class _Counter:
             case Const():
                 return algebra.one if term.value else algebra.zero
             case Read() if term.tensor in self.defined - self.full:
-                return self.terms.read(term.tensor, term.indices, "f64")
+                return self.terms.read(term.tensor, term.indices, DEFAULT)
             case Apply():
                 return self.apply(term, below)
             case Guard():

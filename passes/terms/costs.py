@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from tadc.frontend.dtypes import DEFAULT, DTYPES
 from tadc.frontend.extents import Shape
 from tadc.frontend.functions import APPLIED, REDUCTIONS, TRANSCENDENTAL
 from tadc.frontend.terms import (
@@ -32,7 +33,7 @@ WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 EXPENSIVE = WEIGHTS["div"]
 #: Bytes of an element.
-ELEMENT = {"f32": 4, "f64": 8, "i32": 4}
+ELEMENT = {name: record.bytes for name, record in DTYPES.items()}
 #: The weight of a power with an integer exponent, where this is not known.
 POWER = EXPENSIVE
 #: The bytes of a line of the cache.
@@ -77,7 +78,7 @@ LONGEST = 24
 
 def bytes_of(shape: Shape, type: str | None) -> int:
     """The bytes of a tensor as far as extents are numbers, of a type or the widest one."""
-    return math.prod(size for size in shape if isinstance(size, int)) * ELEMENT[type or "f64"]
+    return math.prod(size for size in shape if isinstance(size, int)) * ELEMENT[type or DEFAULT]
 
 
 def weight(term: Term) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import Extent, as_form, count_of, extent
 from tadc.frontend.program import Argument, Inspected, Program
 from tadc.frontend.terms import Term, Terms, index_forms, reachable
@@ -224,7 +225,7 @@ class Arrays:
         if name not in self.made:
             self.made[name] = Argument(
                 name,
-                "i32",
+                INDEX_TYPE,
                 tuple(map(extent, shape)),
                 below=extent(below),
                 increasing=increasing,

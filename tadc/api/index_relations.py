@@ -17,6 +17,7 @@ from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import public, usage
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.dtypes import INDEX_TYPE
 
 
 @public
@@ -45,7 +46,7 @@ def relation(indices: Any, below: int) -> Relation:
     if not 0 <= bound <= INDEX_LIMIT:
         raise usage(f"`below` is at least 0 and at most 2**31, not {bound}")
     array = np.asarray(indices) if isinstance(indices, Relation) else indices
-    parameter = Parameter("indices", "i32", np.shape(array), bound)
+    parameter = Parameter("indices", INDEX_TYPE, np.shape(array), bound)
     found = converted(parameter, array)
     if isinstance(found, Diagnostic):
         raise ArgumentError([replace(found, notes=[])])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from tadc.frontend.dtypes import FLOATS
 from tadc.frontend.functions import SPELLED_REDUCTIONS
 
-_KIND = "|".join(SPELLED_REDUCTIONS)
+_KIND, _TYPE = "|".join(SPELLED_REDUCTIONS), "|".join(FLOATS)
 _RELATION = re.compile(r"(?<![<>!=])=(?!=)")
 
 
@@ -31,8 +32,8 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"select\(([^,]*), (.*)\)", lambda m: f"tadc.select({_condition(m[1])}, {m[2]})"),
     (r"(\w+)\[at (.*)\]", lambda m: f"{m[1]}.at[{m[2]}]"),
     (r"(\w+): index\[(.*)\] in (.*)", lambda m: f'tadc.index_array("{m[1]}", ({m[2]},), {m[3]})'),
-    (r"(\w+): (f32|f64)\[(.*)\]", lambda m: f'tadc.argument("{m[1]}", "{m[2]}", ({m[3]},))'),
-    (r"(\w+): (f32|f64)", lambda m: f'tadc.argument("{m[1]}", "{m[2]}")'),
+    (rf"(\w+): ({_TYPE})\[(.*)\]", lambda m: f'tadc.argument("{m[1]}", "{m[2]}", ({m[3]},))'),
+    (rf"(\w+): ({_TYPE})", lambda m: f'tadc.argument("{m[1]}", "{m[2]}")'),
     (r"size (\w+) = (\d+)", lambda m: f'tadc.size("{m[1]}", {m[2]})'),
     (r"size (\w+)", lambda m: f'tadc.size("{m[1]}")'),
     (r"scan\{(.*?)\} (\w+)\[.*\] = .*", lambda m: f'tadc.let("{m[2]}", …, lambda {m[2]}: …, order={m[1]})'),

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, cast
 from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression, moments
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
+from tadc.frontend.dtypes import FLOATS, types_listed
 from tadc.frontend.elsewhere import TYPES
-from tadc.frontend.lexer import ELEMENT_TYPES
 
 _NAME = re.compile(r"[^\W\d]\w*\Z")
 
@@ -297,8 +297,8 @@ def element_type(type: Any) -> str:
     given = type if isinstance(type, str) else getattr(type, "__name__", getattr(type, "name", None))
     meant = TYPES.get(given) if isinstance(given, str) else None
     found = meant.text if meant and meant.text else given
-    if found not in ELEMENT_TYPES:
-        help = meant.help if meant else "the element types are `f32` and `f64`"
+    if found not in FLOATS:
+        help = meant.help if meant else f"the element types are {types_listed('and')}"
         raise wrong(f"{given or type!r} is no element type", help)
     return found
 

@@ -14,9 +14,11 @@ from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import derive
 from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.dtypes import DEFAULT, INDEX_TYPE
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.specialise import specialised
+from tadc.passes.terms.numpy_types import numpy_type
 
 #: Elements of an argument that are moved, at most.
 SAMPLES = 64
@@ -71,13 +73,14 @@ def gradient_errors(
     arrays = _random_inputs(program, value, random, given or {})
     types = {a.name: a.type for a in program.arguments}
     cotangents = {
-        a.cotangent_of: random.uniform(-1, 1, shape_at(a.shape, {})).astype(_numpy(a.type))
+        a.cotangent_of: random.uniform(-1, 1, shape_at(a.shape, {})).astype(numpy_type(a.type))
         for a in derived.arguments
         if a.cotangent_of
     }
     named = {a.name: cotangents[a.cotangent_of] for a in derived.arguments if a.cotangent_of}
     gradients = evaluate(gradient, arrays | named)
-    single = "f32" in types.values() or any(d.type == "f32" for d in program.definitions)
+    stored = {*types.values(), *(d.type for d in program.definitions)}
+    single = not stored <= {DEFAULT, INDEX_TYPE}
     rows: list[Row] = []
     for definition in derived.outputs:
         argument = definition.gradient_of
@@ -110,10 +113,6 @@ def _tried_sizes(program: Program, given: Mapping[str, Any]) -> dict[str, int]:
     return (full or legal or tried)[0]
 
 
-def _numpy(type: str) -> Any:
-    return np.float32 if type == "f32" else np.float64
-
-
 def _random_inputs(
     program: Program, value: Compiled, random: Any, given: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -122,7 +121,7 @@ def _random_inputs(
         arrays = {
             a.name: _random_places(a, random)
             if a.is_index_array
-            else random.uniform(low, 1, shape_at(a.shape, {})).astype(_numpy(a.type))
+            else random.uniform(low, 1, shape_at(a.shape, {})).astype(numpy_type(a.type))
             for a in program.arguments
         }
         for name, array in given.items():

@@ -13,6 +13,7 @@ from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.extents import Extent, Shape, extent, extent_text, required_text, shape_text
 from tadc.lattice.affine import Affine
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from tadc.frontend.terms import Domain
     from tadc.passes.maps.map import MapFunction, Tensor
 
-#: The types of C, and their bytes.
-_TYPES = {"f32": ("float", 4), "f64": ("double", 8), "i32": ("int32_t", 4)}
 _WIDTH = 100
 _TIED = "\N{NO-BREAK SPACE}"
 
@@ -36,7 +35,7 @@ class Pointer:
 
     def declared(self, *, is_read: bool) -> str:
         """The parameter."""
-        return f"{'const ' if is_read else ''}{_TYPES[self.type][0]} *{self.name}"
+        return f"{'const ' if is_read else ''}{DTYPES[self.type].c} *{self.name}"
 
     def said(self) -> str:
         """The tensor as a program declares it."""
@@ -45,7 +44,7 @@ class Pointer:
     @property
     def bytes(self) -> str:
         """How many there are, in the sizes."""
-        size = _TYPES[self.type][1]
+        size = DTYPES[self.type].bytes
         if all(isinstance(n, int) for n in self.shape):
             return str(size * prod(n for n in self.shape if isinstance(n, int)))
         return "*".join([str(size), *(_factor(n) for n in self.shape if n != 1)])

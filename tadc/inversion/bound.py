@@ -10,6 +10,7 @@ import numpy as np
 
 from tadc.backend.runtime.free_memory import available_memory
 from tadc.caller.warn_caller import warn_of
+from tadc.frontend.dtypes import bytes_of_type
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
 from tadc.inversion.array_pool import Pool
@@ -158,7 +159,7 @@ class BoundComponent:
         """Refuse a matrix that does not fit. Raises ArgumentError (TAD0914)."""
         if not isinstance(self.kind, Dense | Triangular):
             return
-        item = 4 if all(self.form.types[name] == "f32" for name in self.form.dying) else 8
+        item = max(bytes_of_type(self.form.types[name]) for name in self.form.dying)
         needed, free = 2 * item * self.kind.size**2, available_memory()
         if free is not None and needed > free:
             raise too_large(

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.compiler.derive import derive
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Read, tensors_read
+from tadc.frontend.terms import Read, join_types, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
@@ -156,7 +157,7 @@ class _Formula:
 
     def _type(self) -> str:
         types = self.plan.graph.program.types()
-        return "f64" if any(types[name] == "f64" for name in self.plan.inputs) else "f32"
+        return join_types(types[name] for name in self.plan.inputs) or DEFAULT
 
     def _spoken(self) -> dict[str, str]:
         """The names of tensors by those in the composed program."""

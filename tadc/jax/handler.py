@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
+from tadc.frontend.dtypes import DTYPES
 from tadc.native.entry import EXCLUDED, NO_INDEX, NO_MEMORY
 from tadc.native.inspection import wrong_index
 from tadc.native.ir_lines import Lines, text_constant
@@ -24,8 +25,6 @@ INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 3, 8, 13
 
 MESSAGE = 1024
 """A message of the callback has so many bytes at most."""
-
-_TYPES = {"f32": 11, "f64": 12, "i32": 4}
 
 # Offsets in XLA_FFI_CallFrame, with the structures that lie in it.
 _ARGS, _ARG_POINTERS, _RETS, _RET_POINTERS = 56, 72, 96, 112
@@ -242,7 +241,7 @@ class _Handler:
             buffer = lines.put(f"load ptr, ptr {lines.word(array, n)}")
             type, rank = self.load("i32", buffer, 16), self.load("i64", buffer, 32)
             lines.require(lines.put(f"icmp uge i64 {lines.put(f'load i64, ptr {buffer}')}, 48"), "other")
-            lines.require(lines.put(f"icmp eq i32 {type}, {_TYPES[parameter.type]}"), "other")
+            lines.require(lines.put(f"icmp eq i32 {type}, {DTYPES[parameter.type].xla}"), "other")
             lines.require(lines.put(f"icmp eq i64 {rank}, {len(parameter.shape)}"), "other")
             found.append(buffer)
         return found

@@ -17,6 +17,7 @@ from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import Temporary
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import Extent, Shape, as_form, count_of, extent
 from tadc.frontend.render import render
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
@@ -223,7 +224,7 @@ class Inspection:
 
     def _buffer(self, *shape: Extent) -> str:
         name = f"work {len(self._work)}"
-        self._work.append(Parameter(name, "i32", shape))
+        self._work.append(Parameter(name, INDEX_TYPE, shape))
         return name
 
     def _make(self, parameter: Parameter) -> None:

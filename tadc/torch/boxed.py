@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.backend.runtime.host_arrays import DTYPES, Parameter, declared
+from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.interface import Interface
 from tadc.native.entry import NO_INDEX, NO_MEMORY, Entry
 from tadc.native.inspection import wrong_index
@@ -183,7 +183,7 @@ class _Boxed:
                 lines.word(dims, position),
                 lines.word(data, n),
             )
-            element, mask = element_number(parameter.type), DTYPES[parameter.type].itemsize - 1
+            element, mask = element_number(parameter.type), parameter.dtype.itemsize - 1
             about = f"ptr {place}, i64 {len(parameter.shape)}, ptr {shape}, i32 {element}, i64 {mask}"
             failed = lines.put(f"call i32 @torch.box.data({about}, ptr {address})")
             self.require(lines, lines.put(f"icmp eq i32 {failed}, 0"), self.failed)

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tadc.frontend.dtypes import DTYPES
 from tadc.torch.pytorch import torch
 
 #: The oldest version whose C ABI later ones keep.
@@ -39,11 +40,7 @@ _CALLED_HERE = (
     "aoti_torch_library_init_impl",
 )
 
-_ELEMENTS = {
-    "f32": "aoti_torch_dtype_float32",
-    "f64": "aoti_torch_dtype_float64",
-    "i32": "aoti_torch_dtype_int32",
-}
+_ELEMENTS = {name: f"aoti_torch_dtype_{record.library}" for name, record in DTYPES.items()}
 
 #: As in `torch/headeronly/version.h`.
 _2_10 = 2 << 56 | 10 << 48

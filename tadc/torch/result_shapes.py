@@ -8,6 +8,7 @@ from typing import Any
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.size_list import Numbers, Place, lengths
+from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.extents import Extent, SizeSource, shape_at
 from tadc.frontend.terms import Domain
 from tadc.torch.pytorch import torch
@@ -15,7 +16,7 @@ from tadc.torch.pytorch import torch
 #: Devices that functions compute on, and the one without elements.
 DEVICES = ("cpu", "cuda", "meta")
 
-ELEMENTS = {"f32": torch.float32, "f64": torch.float64, "i32": torch.int32}
+ELEMENTS = {name: getattr(torch, record.library) for name, record in DTYPES.items()}
 
 
 def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:

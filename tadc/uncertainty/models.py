@@ -23,6 +23,7 @@ from tadc.dual.dual_derivatives import is_numeric
 from tadc.dual.lifting import lifted
 from tadc.dual.numbers import Number
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
+from tadc.passes.terms.numpy_types import numpy_type
 from tadc.uncertainty.input_errors import misfit, raise_all
 from tadc.uncertainty.shared_axes import shared_axes
 from tadc.uncertainty.uncertain_numbers import Array, Layout, Slot, layout_of
@@ -223,7 +224,7 @@ class _Prepared:
         for slot in self.layout.slots:
             rank = len(self.layout.points) if slot.is_carried else 0
             front = self.layout.points if slot.is_carried else ()
-            dtype = np.float32 if self.types[slot.name] == "f32" else np.float64
+            dtype = numpy_type(self.types[slot.name])
             tangent = np.zeros((self.chunk, *front, slot.size), dtype)
             for row in range(self.chunk):
                 column = begin + row - slot.begin
@@ -260,7 +261,7 @@ class _Prepared:
         found: dict[str, Any] = {}
         for d in self.f.program.outputs:
             shape = self.layout.points + tuple(size for size in d.shape[rank:] if isinstance(size, int))
-            dtype = np.float32 if d.type == "f32" else np.float64
+            dtype = numpy_type(d.type)
             found[self.derivative.cotangents[d.name]] = np.zeros(shape, dtype)
         return found
 

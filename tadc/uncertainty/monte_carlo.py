@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.passes.terms.numpy_types import numpy_type
 from tadc.uncertainty.input_errors import raise_all
 from tadc.uncertainty.inputs import Given
 from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, plain, repeated_function
@@ -131,7 +132,7 @@ def _moved(given: Given, layout: Layout, drawn: Array, types: Mapping[str, str])
     for slot in layout.slots:
         deviations = drawn[:, slot.begin : slot.begin + slot.size].reshape(-1, *slot.shape)
         moved = np.asarray(given.values[slot.name], float) + deviations
-        found[slot.name] = moved.astype(np.float32) if types[slot.name] == "f32" else moved
+        found[slot.name] = moved.astype(numpy_type(types[slot.name]), copy=False)
     return found
 
 

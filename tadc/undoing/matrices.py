@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tadc.passes.terms.numpy_types import numpy_type
 from tadc.undoing.factors import (
     Array,
     BandFactors,
@@ -38,7 +39,7 @@ Arrays: TypeAlias = Mapping[str, Array]
 
 def type_of(form: Form, name: str) -> Any:
     """NumPy's type of a tensor."""
-    return np.float32 if form.types[name] == "f32" else np.float64
+    return numpy_type(form.types[name])
 
 
 def joined(form: Form, kind: Class, names: Sequence[str], arrays: Arrays) -> Array:

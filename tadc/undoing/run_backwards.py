@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Read, Term, reachable, tensors_read
@@ -181,7 +182,7 @@ class _Backwards:
         total, *others = self.residuals or [self.terms.const(0.0)]
         for term in others:
             total = self.terms.apply("max", [total, term])
-        return Definition(self.names.free("residual"), "f64", (), (), total)
+        return Definition(self.names.free("residual"), DEFAULT, (), (), total)
 
 
 def _shape(definition: Definition) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tadc.compiler.derive import derive
+from tadc.frontend.dtypes import bytes_of_type
 from tadc.frontend.program import Program
 from tadc.frontend.terms import tensors_read
 from tadc.lattice.affine import Affine
@@ -52,7 +53,7 @@ class StepSystems(Programs):
         if not isinstance(self.step, Blocks | Bands) or self.planned.form.earlier:
             raise NoFormula("it is no system")
         lanes = self.step.lower + self.step.upper + 1 if isinstance(self.step, Bands) else self.step.size
-        item = 4 if self.form.types[layout.name] == "f32" else 8
+        item = bytes_of_type(self.form.types[layout.name])
         if lanes * layout.count * prod(layout.extents) * item > _MOST:
             raise NoFormula("its matrices are too large")
         if self.step.size < (_BAND if isinstance(self.step, Bands) else _DENSE):

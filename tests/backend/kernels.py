@@ -14,12 +14,13 @@ from tadc.backend.cpu.jit import load
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
-from tadc.backend.runtime.host_arrays import DTYPES, Parameter
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.workspace import Temporary
 from tadc.backend.target import CPU, Target, backend_of
 from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
+from tadc.passes.terms.numpy_types import numpy_type
 
 Array = NDArray[Any]
 
@@ -99,6 +100,6 @@ def apply(name: str, kind: str, x: Array, fast_math: bool = False) -> Array:
     parts: list[Array] = []
     for start in range(0, len(x), size):
         part = x[start : start + size]
-        padded = np.resize(part, size).astype(DTYPES[kind])
+        padded = np.resize(part, size).astype(numpy_type(kind))
         parts.append(function(name, kind, fast_math=fast_math)([padded])[0][: len(part)])
     return np.concatenate(parts)

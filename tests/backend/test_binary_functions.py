@@ -11,8 +11,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from tadc.backend.runtime.host_arrays import DTYPES, Parameter
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
+from tadc.passes.terms.numpy_types import numpy_type
 from tests.backend.kernels import Array, compiled
 from tests.backend.test_scalar_functions import error_in_ulp
 
@@ -50,7 +51,7 @@ def apply(name: str, kind: str, x: Array, z: Array) -> Array:
 
 def points(name: str, kind: str) -> tuple[Array, Array]:
     """Pairs of every size; for powers such that results cover their range, denormals too."""
-    limits, draw = np.finfo(DTYPES[kind]), np.random.default_rng(11)
+    limits, draw = np.finfo(numpy_type(kind)), np.random.default_rng(11)
     low, high = (math.log10(float(end)) for end in (limits.smallest_subnormal, limits.max))
     signs = draw.choice([-1.0, 1.0], (2, 600))
     any_size = 10.0 ** draw.uniform(low, high - 1e-3, (2, 600))
@@ -97,7 +98,7 @@ def c_library(name: str, x: float, z: float) -> float:
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_special_values_are_those_of_c(name: str, kind: str) -> None:
-    limits = np.finfo(DTYPES[kind])
+    limits = np.finfo(numpy_type(kind))
     least, odd = float(limits.smallest_subnormal), 2.0 ** (limits.nmant + 1) - 1
     positive = [0.0, 1.0, 2.0, 3.0, 0.5, 2.5, inf, float(limits.max), least, odd, odd + 1, 1 + limits.eps]
     values = [*positive, *(-v for v in positive), nan]

@@ -9,7 +9,7 @@ import pytest
 
 from tadc.backend.cpu.processors import Processor
 from tadc.backend.functions.scalar_functions import BINARY, BRANCHING, DEFINED
-from tadc.backend.runtime.host_arrays import DTYPES
+from tadc.passes.terms.numpy_types import numpy_type
 from tests.backend.kernels import Array, apply, function
 
 NAMES = sorted(name for name in DEFINED - set(BINARY) if BRANCHING.get(name, 1) == 1)
@@ -55,7 +55,7 @@ POLES = {"log", "log2", "log10", "log1p", "atanh"}
 
 def points(name: str, kind: str) -> Array:
     """Arguments of every size, dense where functions change character."""
-    dtype = DTYPES[kind]
+    dtype = numpy_type(kind)
     limits = np.finfo(dtype)
     draw = np.random.default_rng(7)
     largest = math.log10(float(limits.max))
@@ -149,7 +149,7 @@ SPECIAL: dict[str, list[tuple[float, float]]] = {
 @pytest.mark.parametrize("name", NAMES)
 def test_special_values_are_exact(name: str, kind: str) -> None:
     cases = [*SPECIAL[name], (nan, nan)]
-    x, expected = (np.array(column, DTYPES[kind]) for column in zip(*cases, strict=True))
+    x, expected = (np.array(column, numpy_type(kind)) for column in zip(*cases, strict=True))
     found = apply(name, kind, x)
     np.testing.assert_array_equal(found, expected)
     signs = ~np.isnan(expected)
@@ -161,8 +161,8 @@ def test_special_values_are_exact(name: str, kind: str) -> None:
     "name", ["expm1", "log1p", "tanh", "sinh", "asinh", "atanh", "sin", "tan", "asin", "atan"]
 )
 def test_denormals_come_out_unchanged(name: str, kind: str) -> None:
-    least = float(np.finfo(DTYPES[kind]).smallest_subnormal)
-    x = np.array([least, -least, 5 * least, -12345 * least], DTYPES[kind])
+    least = float(np.finfo(numpy_type(kind)).smallest_subnormal)
+    x = np.array([least, -least, 5 * least, -12345 * least], numpy_type(kind))
     np.testing.assert_array_equal(apply(name, kind, x), x)
 
 
@@ -172,8 +172,8 @@ def test_powers_of_ten_have_exact_logarithms() -> None:
 
 @pytest.mark.parametrize(("kind", "bits"), [("f32", range(-149, 128)), ("f64", range(-1074, 1024))])
 def test_powers_of_two_are_exact(kind: str, bits: range) -> None:
-    n = np.array(bits, DTYPES[kind])
-    powers = np.ldexp(DTYPES[kind].type(1), np.array(bits, np.int32))
+    n = np.array(bits, numpy_type(kind))
+    powers = np.ldexp(numpy_type(kind).type(1), np.array(bits, np.int32))
     np.testing.assert_array_equal(apply("exp2", kind, n), powers)
     np.testing.assert_array_equal(apply("log2", kind, powers), n)
 
@@ -191,7 +191,7 @@ def test_huge_arguments_are_reduced_exactly(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_one_huge_lane_leaves_the_others_as_they_are(kind: str) -> None:
-    x = np.linspace(-50, 50, 4096).astype(DTYPES[kind])
+    x = np.linspace(-50, 50, 4096).astype(numpy_type(kind))
     alone = apply("sin", kind, x)
     mixed = x.copy()
     mixed[::7] = 1e30
@@ -207,7 +207,7 @@ def test_with_and_without_an_instruction_that_scales(
     name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hosts with and without it give the same bits, denormals and overflow too."""
-    x = np.concatenate([points(name, kind), np.linspace(-1100, 1100, 4001).astype(DTYPES[kind])])
+    x = np.concatenate([points(name, kind), np.linspace(-1100, 1100, 4001).astype(numpy_type(kind))])
     found: list[Array] = []
     for answer in (True, False):
         monkeypatch.setattr(Processor, "has_ldexp", answer)

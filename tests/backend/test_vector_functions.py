@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tadc.backend.object_code import optimised
-from tadc.backend.runtime.host_arrays import DTYPES, Parameter
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.passes.terms.numpy_types import numpy_type
 from tests.backend.kernels import Array, apply, compiled, llvm_text
 
 LANES = (2, 4, 8, 16, 32)
@@ -23,7 +24,7 @@ VALUES = [0.25, -0.75, 1.5, -3.0, 1e-5, 0.5, 30.0, 1e20, -1e6, 0.0, -0.0, math.i
 
 
 def arguments(kind: str) -> Array:
-    x = np.array([*VALUES, float(np.finfo(DTYPES[kind]).smallest_subnormal)], DTYPES[kind])
+    x = np.array([*VALUES, float(np.finfo(numpy_type(kind)).smallest_subnormal)], numpy_type(kind))
     return np.concatenate([x, np.random.default_rng(3).uniform(-9, 9, 16).astype(x.dtype)])
 
 

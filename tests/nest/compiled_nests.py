@@ -25,9 +25,9 @@ from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Compute, For, Nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.steps import Steps
+from tadc.passes.terms.numpy_types import numpy_type
 
 Array = NDArray[Any]
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32}
 
 
 def llvm_of(nest: Nest) -> str:
@@ -66,9 +66,9 @@ def compiled(nest: Nest) -> Callable[[Mapping[str, Array], Mapping[str, int]], d
         for tensor in nest.tensors:
             if tensor.name in nest.computed and tensor.name not in arrays:
                 shape = tuple(extent.evaluate(values) for extent in tensor.shape)
-                found[tensor.name] = np.full(shape, np.nan, DTYPES[tensor.type])
+                found[tensor.name] = np.full(shape, np.nan, numpy_type(tensor.type))
             else:
-                found[tensor.name] = np.ascontiguousarray(arrays[tensor.name], DTYPES[tensor.type])
+                found[tensor.name] = np.ascontiguousarray(arrays[tensor.name], numpy_type(tensor.type))
         addresses = [found[t.name].ctypes.data for t in nest.tensors]
         call(*addresses, *(values[name] for name in (*nest.sizes, *nest.ranges)))
         assert library

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.runtime.host_arrays import DTYPES
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest_reader import read_nests
 from tadc.passes.nest.nest_verifier import verify
+from tadc.passes.terms.numpy_types import numpy_type
 
 ROWS = "let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] * s[i]"
 PROGRAMS = {
@@ -37,7 +37,7 @@ def test_nests_are_what_kernels_compute(name: str) -> None:
     assert [str(found) for nest in nests for found in verify(nest)] == []
     random = np.random.default_rng(0)
     arrays = {
-        a.name: random.uniform(-1, 1, shape_at(a.shape, {})).astype(DTYPES[a.type])
+        a.name: random.uniform(-1, 1, shape_at(a.shape, {})).astype(numpy_type(a.type))
         for a in f.program.arguments
     }
     given = list(arrays.values())

@@ -19,9 +19,7 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Prefetch
-from tadc.passes.terms.costs import LINE
-
-BYTES = {"f32": 4, "f64": 8}
+from tadc.passes.terms.costs import ELEMENT, LINE
 
 STEPS_AHEAD = 32
 """So many steps of a loop take about as long as memory."""
@@ -55,7 +53,7 @@ def _asks(
     if step.how == "rows":
         further = {index: Affine.var(index) + n for index, n in tiles.items() if n > 1}
         at = tuple(form.substitute(further) for form in load.at)
-        return (Ask(load.tensor, at, every=LINE // BYTES[load.type]),)
+        return (Ask(load.tensor, at, every=LINE // ELEMENT[load.type]),)
     *others, last = load.at
     names = sorted(name for name in last.variables if tiles.get(name, 1) > 1)
     return (Ask(load.tensor, (*others, last.substitute({n: Affine.var(n) + tiles[n] for n in names}))),)

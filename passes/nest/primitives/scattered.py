@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tadc.frontend.dtypes import DEFAULT
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.fibre import Fibre
 from tadc.passes.maps.keyed_sums import KeyedSum, Loop, keyed_sum
@@ -200,14 +201,14 @@ class _Looked(_InRoom):
     def rooms(self) -> Sequence[tuple[Tensor, float]]:
         """No group has the number -1."""
         ((room, start),) = super().rooms()
-        return [(room, start), (Tensor(f"{self.step.room}_of", "f64", room.shape), -1.0)]
+        return [(room, start), (Tensor(f"{self.step.room}_of", DEFAULT, room.shape), -1.0)]
 
     def elements(self) -> Body:
         """What is looked for goes to the room, then come the sums of what is found there."""
         found, step, (_, (marks, _)) = self.found, self.step, self.rooms()
         assert found.load is not None
         zero, own, mark, same, value = (f"{step.fold}_{n}" for n in range(5))
-        made = Let((own,), IndexNumber(self.outer, "f64")), Let((zero,), Number(0.0, self.fold.type))
+        made = Let((own,), IndexNumber(self.outer, DEFAULT)), Let((zero,), Number(0.0, self.fold.type))
         stores = Store(step.room, (found.added,), zero), Store(marks.name, (found.added,), own)
         joins = Store(step.room, (found.added,), found.load.names[0], joins=self.fold.kind)
         added = Compute(Block((found.load,), found.load.names), (joins,))
@@ -215,7 +216,7 @@ class _Looked(_InRoom):
         lets = (
             *(replace(let, value=there) if let == found.load else let for let in found.block.lets),
             *made,
-            Let((mark,), Load(marks.name, (found.asked,), "f64")),
+            Let((mark,), Load(marks.name, (found.asked,), DEFAULT)),
             Let((same,), Apply("=", (mark, own), "i1")),
             Let((value,), Apply("choose", (same, found.block.gives[0], zero), self.fold.type)),
         )

@@ -1,0 +1,68 @@
+"""Element types: what programs, libraries and code call them, a record each.
+
+A type that tensors are stored as may be narrower than the one that is computed with: loads extend,
+stores round to the nearest, ties to even. A new type is a record here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type, `name` in programs and in MLIR; arithmetic and sums on it are in `computing`."""
+
+    name: str
+    kind: Literal["float", "index", "truth"]
+    bits: int
+    computing: str
+    #: In NumPy (of `ml_dtypes`, where NumPy has none), PyTorch and JAX.
+    library: str
+    llvm: str
+    c: str
+    #: `XLA_FFI_DataType` of XLA's `ffi/api/c_api.h`.
+    xla: int
+    #: The greatest number, and how `struct` packs one.
+    greatest: float = 0.0
+    packed: str = ""
+    #: What other languages call it.
+    elsewhere: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """What an element takes in memory."""
+        return (self.bits + 7) // 8
+
+
+_RECORDS = (
+    DType(
+        "f32", "float", 32, "f32", "float32", "float", "float", 11, 3.4028234663852886e38, "f",
+        "float32 single Float32 fp32 F32 real32",
+    ),
+    DType(
+        "f64", "float", 64, "f64", "float64", "double", "double", 12, 1.7976931348623157e308, "d",
+        "float64 double Float64 fp64 F64 real64 float_",
+    ),
+    DType("i32", "index", 32, "i32", "int32", "i32", "int32_t", 4),
+    DType("i1", "truth", 1, "i1", "bool", "i1", "bool", 1),
+)  # fmt: skip
+
+DTYPES = {record.name: record for record in _RECORDS}
+
+#: The types that a program states, the one of literals alone last.
+FLOATS = tuple(record.name for record in _RECORDS if record.kind == "float")
+DEFAULT = "f64"
+INDEX_TYPE = "i32"
+
+
+def types_listed(word: str, quote: str = "`") -> str:
+    """The types that a program states, as messages list them: "`f32` or `f64`" with the word `or`."""
+    *before, last = (f"{quote}{name}{quote}" for name in FLOATS)
+    return f"{', '.join(before)} {word} {last}"
+
+
+def bytes_of_type(name: str) -> int:
+    """What an element of a type takes in memory."""
+    return DTYPES[name].bytes
