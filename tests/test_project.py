@@ -258,7 +258,7 @@ LIMITS = {
     "passes/supports": 2_125,
     "passes/terms": 4_065,
     "backend": 16_120,
-    "tadc": 28_500,
+    "tadc": 28_339,
 }
 
 

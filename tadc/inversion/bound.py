@@ -13,7 +13,6 @@ from tadc.caller.warn_caller import warn_of
 from tadc.frontend.dtypes import bytes_of_type
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
-from tadc.inversion.array_pool import Pool
 from tadc.inversion.compiled_forms import Kernel, Kernels
 from tadc.undoing.factors import Array, Factored
 from tadc.undoing.forms import positions
@@ -33,10 +32,13 @@ from tadc.undoing.kinds import (
 )
 from tadc.undoing.matrices import joined, parted
 from tadc.undoing.planned import Planned
+from tadc.undoing.roles import COTANGENT, LEAST, TANGENT, TOTAL, Role, RoleKind, value_of
 from tadc.undoing.step_programs import StepPrograms
 from tadc.undoing.step_systems import StepSystems
+from tadc.undoing.undone import naming
 
-Arrays = dict[str, Array]
+#: Values, tangents and cotangents.
+Arrays = dict[Role, Array]
 
 #: Pivots are near 0 below this many units in the last place of the greatest, or of 1.
 _NEAR = 64
@@ -47,113 +49,112 @@ def is_good(least: Any, most: float = 1.0) -> bool:
     return float(least) > _NEAR * float(np.finfo(least.dtype).eps) * max(1.0, most)
 
 
-def drop(values: Arrays, names: Iterable[str], pool: Pool) -> None:
-    """Forget values."""
+def drop(arrays: Arrays, kind: RoleKind, names: Iterable[str]) -> None:
+    """Forget what belongs to values."""
     for name in names:
-        array = values.pop(name, None)
-        if array is not None:
-            pool.give(array)
+        arrays.pop(Role(kind, name), None)
 
 
 class BoundComponent:
-    """A component with its kernels. Values in between go by a name that says of which component they are."""
+    """A component with its kernels, between what belongs to the values of a program."""
 
     def __init__(self, plan: Plan, planned: Planned, kernels: Kernels) -> None:
         self.plan, self.planned, self.kernels = plan, planned, kernels
         self.form, self.kind = planned.form, planned.kind
-        self._bound: dict[int, tuple[tuple[bool, str], ...]] = {}
-        first = planned.component.statements[0]
-        self._between = f"{first}:"
+        self.role = naming(planned.names, planned.component.statements[0])
+        self._bound: dict[int, tuple[Role, ...]] = {}
 
     def own(self, name: str) -> str:
-        """The name in the program of a tensor of the form."""
-        return self.planned.names.get(name) or self._between + name
+        """The name in the program of a tensor of the form; what is only in between has none."""
+        return self.planned.names.get(name, name)
 
-    def read(self, kernels: Iterable[Kernel]) -> list[str]:
-        """The values that kernels read, by their names in the program."""
-        return [self.own(name) for kernel in kernels for name in kernel.inputs if name[1:2] != "_"]
-
-    def run(self, kernel: Kernel, values: Arrays, state: Arrays, pool: Pool) -> Arrays:
-        """Run a kernel on values, and on tangents or cotangents; the outputs by their names there."""
+    def run(self, kernel: Kernel, arrays: Arrays, given: Mapping[Role, Array] | None = None) -> Arrays:
+        """What a kernel makes, as it is there; arrays that are given stand before those of the program."""
+        if given:
+            return kernel(
+                {role: given[role] if role in given else arrays[self.role(role)] for role in kernel.inputs}
+            )
         bound = self._bound.get(id(kernel))
         if bound is None:
-            bound = self._bound[id(kernel)] = tuple(
-                (name[1:2] == "_", self.own(name[2:] if name[1:2] == "_" else name)) for name in kernel.inputs
-            )
-        arrays = [state[name] if of_state else values[name] for of_state, name in bound]
-        return dict(zip(kernel.outputs, kernel.run(arrays, pool), strict=True))
+            bound = self._bound[id(kernel)] = tuple(map(self.role, kernel.inputs))
+        return dict(zip(kernel.outputs, kernel.call([arrays[role] for role in bound]), strict=True))
 
-    def inside(self, values: Arrays) -> _Inside:
-        """The values under the names of the form."""
-        return _Inside(self, values)
+    def put(self, arrays: Arrays, found: Arrays) -> None:
+        """Take what a kernel made for the program."""
+        arrays.update({self.role(role): array for role, array in found.items()})
 
-    def compute(self, values: Arrays, pool: Pool) -> None:
+    def compute(self, arrays: Arrays) -> None:
         """Compute the new values, and what is taped."""
-        for name, array in self.run(self.kernels.value, values, {}, pool).items():
-            values[self.own(name)] = array
+        self.put(arrays, self.run(self.kernels.value, arrays))
 
-    def replace(self, state: Arrays, gone: Sequence[str], found: Mapping[str, Array], pool: Pool) -> None:
-        """Put tangents or cotangents, by the names of the form, in the place of others."""
-        drop(state, gone, pool)
-        for name, array in found.items():
-            own = self.own(name)
-            if own in state:
-                pool.give(state[own])
-            state[own] = array
+    def push(self, arrays: Arrays) -> None:
+        """The tangents of what is new from those of what dies, then the new values."""
+        found = self.run(self.kernels.jvp, arrays)
+        drop(arrays, TANGENT, self.planned.component.dying)
+        self.put(arrays, found)
+        self.compute(arrays)
+
+    def pull(self, arrays: Arrays) -> None:
+        """The cotangents of what died from those of what is new."""
+        found = self.run(self.kernels.vjp, arrays)
+        drop(arrays, COTANGENT, self.planned.component.new)
+        self.put(arrays, found)
 
     # -- backwards ---------------------------------------------------------------------------------
 
-    def undo(self, values: Arrays, state: Arrays, pool: Pool) -> None:
+    def undo(self, arrays: Arrays) -> None:
         """The tangents of what died from those of what is new, of a component that is solved as a system."""
-        kernels, form, base = self.kernels, self.form, _base(self.kind)
-        factors = self.factors(values)
-        right = {n[2:]: a for n, a in self.run(kernels.right_side, values, state, pool).items()}
+        form, base = self.form, _base(self.kind)
+        factors = self.factors(arrays)
+        right = {role.name: array for role, array in self.run(self.kernels.right_side, arrays).items()}
         vector = factors.solve(joined(form, base, form.new, right))
+        drop(arrays, TANGENT, self.planned.component.new)
         solved = parted(form, base, form.dying, vector)
-        self.replace(state, self.planned.component.new, solved, pool)
+        self.put(arrays, {Role(TANGENT, name): array for name, array in solved.items()})
 
     # -- forwards ----------------------------------------------------------------------------------
 
-    def advance(self, values: Arrays, state: Arrays, pool: Pool) -> bool:
-        """The new values, the cotangents after the component from those before it; whether pivots are."""
-        kernels, component = self.kernels, self.planned.component
+    def advance(self, arrays: Arrays) -> bool:
+        """The new values, and cotangents after the component from those before; whether pivots are good."""
+        kernels, form, dying = self.kernels, self.form, self.planned.component.dying
         if kernels.is_closed:
-            found = self.run(kernels.transposed, values, state, pool)
-            for name, array in found.items():
-                if name in self.form.new:
-                    values[self.own(name)] = array
-            solved = {name[2:]: array for name, array in found.items() if name[1:2] == "_"}
-            self.replace(state, component.dying, solved, pool)
-            return "least" not in found or is_good(found["least"])
-        self.compute(values, pool)
-        factors = self.factors(values)
-        given = {name: state[self.own(name)] for name in self.form.dying}
-        vector = factors.solve_transposed(joined(self.form, _base(self.kind), self.form.dying, given))
-        solved = parted(self.form, _base(self.kind), self.form.new, vector)
-        self.replace(state, component.dying, solved, pool)
-        left = self.run(kernels.back, values, state, pool)
-        self.replace(state, (), {name[2:]: array for name, array in left.items()}, pool)
-        drop(values, [self.own(name) for name in kernels.taped], pool)
+            found = self.run(kernels.transposed, arrays)
+            least = found.pop(Role(LEAST), None)
+            drop(arrays, COTANGENT, dying)
+            self.put(arrays, found)
+            return least is None or is_good(least)
+        self.compute(arrays)
+        factors, base = self.factors(arrays), _base(self.kind)
+        given = {name: arrays[Role(COTANGENT, self.own(name))] for name in form.dying}
+        vector = factors.solve_transposed(joined(form, base, form.dying, given))
+        drop(arrays, COTANGENT, dying)
+        solved = parted(form, base, form.new, vector)
+        self.put(arrays, {Role(COTANGENT, name): array for name, array in solved.items()})
+        self.put(arrays, self.run(kernels.back, arrays))
+        for name in kernels.taped:
+            arrays.pop(self.role(value_of(name)), None)
         return True
 
-    def logabsdet(self, values: Arrays, pool: Pool) -> float:
+    def logabsdet(self, arrays: Arrays) -> float:
         """log |det A|."""
         if self.kernels.is_closed:
-            return float(self.run(self.kernels.log_determinant, values, {}, pool)["logabsdet"])
-        self._check_memory()
-        return self.kernels.factored(self.inside(values)).logabsdet
+            return float(self.run(self.kernels.log_determinant, arrays)[Role(TOTAL)])
+        return self._factored(arrays).logabsdet
 
     # -- pivots ------------------------------------------------------------------------------------
 
-    def factors(self, values: Arrays) -> Factored:
+    def factors(self, arrays: Arrays) -> Factored:
         """The factored matrix; raises for a pivot that is 0 or no number, warns of one near 0."""
-        self._check_memory()
-        factors = self.kernels.factored(self.inside(values))
+        factors = self._factored(arrays)
         pivots = np.abs(factors.pivots)
         least = pivots.min(initial=np.inf)
         if not is_good(least, float(pivots.max(initial=0))):
             self._report(factors.pivots, pivots)
         return factors
+
+    def _factored(self, arrays: Arrays) -> Factored:
+        self._check_memory()
+        return self.kernels.factored(lambda kernel, given: self.run(kernel, arrays, given))
 
     def _check_memory(self) -> None:
         """Refuse a matrix that does not fit. Raises ArgumentError (TAD0914)."""
@@ -212,7 +213,7 @@ class BoundComponent:
         programs = self.kernels.programs
         if isinstance(programs, StepSystems):
             name, element = programs.element(place)
-            return f"the pivot of `{self.own(name).split(':')[-1]}`", _element(element)
+            return f"the pivot of `{self.own(name)}`", _element(element)
         assert isinstance(programs, StepPrograms)
         kernel = self.kernels.columns
         for pivot, parameter in zip(kernel.outputs, kernel.parameters, strict=True):
@@ -220,26 +221,10 @@ class BoundComponent:
             count = prod(shape)
             if place < count:
                 index: Sequence[Any] = np.unravel_index(place, shape) if shape else ()
-                name, element = programs.element(pivot, [int(n) for n in index])
-                return f"the derivative of `{self.own(name).split(':')[-1]}`", _element(element)
+                name, element = programs.element(pivot.name, [int(n) for n in index])
+                return f"the derivative of `{self.own(name)}`", _element(element)
             place -= count
         return "a pivot", ""
-
-
-class _Inside(Mapping[str, Array]):
-    """The values of a program under the names of a form."""
-
-    def __init__(self, component: BoundComponent, values: Arrays) -> None:
-        self.component, self.values_of = component, values
-
-    def __getitem__(self, name: str) -> Array:
-        return self.values_of[self.component.own(name)]
-
-    def __iter__(self) -> Any:
-        return iter(self.component.planned.names)
-
-    def __len__(self) -> int:
-        return len(self.component.planned.names)
 
 
 def _base(kind: Class) -> Class:

@@ -6,70 +6,59 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
 from tadc.api.load import function_in_memory
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.frontend.forks import new_rlock
-from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import tensors_read
-from tadc.inversion.array_pool import LARGE, Pool
+from tadc.frontend.program import Definition
 from tadc.inversion.wraps import unwrapped
-from tadc.passes.terms.liveness import needed
 from tadc.undoing.factors import Array, DenseFactors, DiagonalFactors, Factored, LowRankFactors
-from tadc.undoing.forms import Form
+from tadc.undoing.forms import Form, program_of
 from tadc.undoing.kinds import Class, LowRank, Recurrent, Steps
 from tadc.undoing.matrices import assembled, joined, of_diagonals, stacked, type_of, whole_matrix
 from tadc.undoing.pieces import log_sum
 from tadc.undoing.programs import one_band
+from tadc.undoing.roles import COTANGENT, TOTAL, Role, RoledProgram
 from tadc.undoing.step_programs import programs_of
 from tadc.undoing.step_systems import StepSystems
-
-Arrays: TypeAlias = Mapping[str, Array]
 
 LOCK = new_rlock()
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Kernel:
-    """A compiled program: `inputs` and `outputs` by name, in the order of `run`."""
+    """A compiled program: the roles of its arguments and results, in order."""
 
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: tuple[Role, ...]
+    outputs: tuple[Role, ...]
     call: Callable[..., list[Array]]
     parameters: tuple[Parameter, ...]
 
-    @cached_property
-    def _is_large(self) -> bool:
-        return any(p.bytes >= LARGE for p in self.parameters)
+    def __call__(self, arrays: Mapping[Role, Array]) -> dict[Role, Array]:
+        """The results of arrays by role."""
+        return dict(zip(self.outputs, self.call([arrays[role] for role in self.inputs]), strict=True))
 
-    def run(self, arrays: Sequence[Array], pool: Pool | None = None) -> list[Array]:
-        """The outputs in order, of arrays in order."""
-        if pool is None or not self._is_large:
-            return self.call(arrays)
-        return self.call(arrays, None, pool.out(self.parameters))
 
-    def __call__(self, values: Arrays) -> dict[str, Array]:
-        """The outputs by name, of arrays by name."""
-        return dict(zip(self.outputs, self.run([values[name] for name in self.inputs]), strict=True))
+#: Runs a kernel of a form at a point, with arrays besides.
+Runner = Callable[[Kernel, Mapping[Role, Array]], Mapping[Role, Array]]
 
 
 def _nothing(_: Sequence[Array]) -> list[Array]:
     return []
 
 
-def compiled(program: Program, *, fused: bool = False) -> Kernel:
+def compiled(made: RoledProgram, *, fused: bool = False) -> Kernel:
     """The kernel of a program, from disk if it was compiled before.
 
     If `fused`, products and sums may be rounded once: a recurrence waits half as long for each element.
     """
-    if not program.outputs:
+    if not made.program.outputs:
         return Kernel((), (), _nothing, ())
-    f = function_in_memory(unwrapped(program), "<inverse>")
+    f = function_in_memory(unwrapped(made.program), "<inverse>")
     kernel = (f.compiled_fused() if fused else f.compiled()).kernel
-    return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
+    return Kernel(tuple(map(made.role, f.inputs)), tuple(map(made.role, f.outputs)), kernel, kernel.outputs)
 
 
 class Kernels:
@@ -81,7 +70,7 @@ class Kernels:
         self.is_closed = self.programs.is_closed
 
     @cached_property
-    def _taping(self) -> tuple[Program, ...]:
+    def _taping(self) -> tuple[RoledProgram, ...]:
         programs = self.programs
         if self.is_closed:
             return programs.inverse(), programs.columns()
@@ -106,12 +95,12 @@ class Kernels:
         return self._compiled(self.value_program)
 
     @cached_property
-    def value_program(self) -> Program:
+    def value_program(self) -> RoledProgram:
         """The program of new values and those to tape."""
         return self.programs.value(self.taped)
 
     @property
-    def inverse_program(self) -> Program:
+    def inverse_program(self) -> RoledProgram:
         """The whole solution, of a form that is closed."""
         return self._taping[0]
 
@@ -155,55 +144,57 @@ class Kernels:
         """A product with the transposed Jacobian."""
         return self._compiled(self.programs.vjp())
 
-    def _compiled(self, program: Program, *, fused: bool = False) -> Kernel:
+    def _compiled(self, made: RoledProgram, *, fused: bool = False) -> Kernel:
         with LOCK:
-            return compiled(program, fused=fused)
+            return compiled(made, fused=fused)
 
     @cached_property
     def log_determinant(self) -> Kernel:
         """log |det A|, of a form that is closed."""
-        made = self.programs.pivots()
+        made = self.programs.pivots().program
         total = log_sum(made.terms, made.outputs)
-        kept = tuple(replace(d, is_output=False) for d in made.definitions)
+        kept = [replace(d, is_output=False) for d in made.definitions]
         result = Definition("logabsdet", made.outputs[0].type, (), (), total)
-        read = tensors_read([total, *(d.body for d in kept)])
-        arguments = tuple(a for a in made.arguments if a.name in read)
-        return self._compiled(replace(made, arguments=arguments, definitions=needed([*kept, result])))
+        program = program_of([*kept, result], made.arguments, made.terms)
+        return self._compiled(RoledProgram(program, {result.name: Role(TOTAL)}))
 
     # -- matrices ----------------------------------------------------------------------------------
 
-    def factored(self, values: Arrays) -> Factored:
+    def factored(self, run: Runner) -> Factored:
         """The matrix of the component at a point, ready to be solved with."""
-        kind = self.kind
-        found = self.columns(values)
+        kind, form = self.kind, self.form
+        found = {(role.name, role.of): array for role, array in run(self.columns, {}).items()}
         if isinstance(self.programs, StepSystems):
-            return self.programs.factored(found, self._compiled)
+            (columns,) = found.values()
+            return self.programs.factored(columns, self._compiled)
         if isinstance(kind, Steps):
             return DiagonalFactors(np.concatenate([array.ravel() for array in found.values()]))
-        if isinstance(kind, LowRank):
-            base = assembled(self.form, kind.base, found)
-            outer = stacked(self.form, kind.base, self.outer(values))
-            if _is_far_from_singular(base):
-                return LowRankFactors(base, np.ascontiguousarray(outer.T), self._inner(kind, values))
-            # The base alone hardly has an inverse; the sum may have one.
-            whole = whole_matrix(self.form, kind.base, found) + outer.T @ self._inner(kind, values)
-            return DenseFactors(whole)
-        band = one_band(self.form, kind)
+        band = one_band(form, kind)
         if band is not None:
-            return of_diagonals(band, [found[f"c_{k}"] for k in range(band.lower + band.upper + 1)])
-        return assembled(self.form, kind, found)
+            return of_diagonals(band, list(found.values()))
+        columns = {name: array for (name, _), array in found.items()}
+        if not isinstance(kind, LowRank):
+            return assembled(form, kind, columns)
+        base = assembled(form, kind.base, columns)
+        outer = stacked(form, kind.base, {role.name: array for role, array in run(self.outer, {}).items()})
+        if _is_far_from_singular(base):
+            return LowRankFactors(base, np.ascontiguousarray(outer.T), self._inner(kind, run))
+        # The base alone hardly has an inverse; the sum may have one.
+        return DenseFactors(whole_matrix(form, kind.base, columns) + outer.T @ self._inner(kind, run))
 
-    def _inner(self, kind: LowRank, values: Arrays) -> Array:
+    def _inner(self, kind: LowRank, run: Runner) -> Array:
         """A row for each number that goes through."""
         form = self.form
+        units = {n: np.zeros(form.shapes[n], type_of(form, n)) for n in kind.through}
         rows: list[Array] = []
         for name in kind.through:
             for place in range(prod(form.shapes[name])):
-                units = {f"w_{n}": np.zeros(form.shapes[n], type_of(form, n)) for n in kind.through}
-                units[f"w_{name}"].reshape(-1)[place] = 1
-                given = {n: units[n] if n in units else values[n] for n in self.inner.inputs}
-                found = self.inner(given)
-                rows.append(joined(form, kind.base, form.dying, {n: found[f"g_{n}"] for n in form.dying}))
+                unit = np.zeros_like(units[name])
+                unit.reshape(-1)[place] = 1
+                given = {Role(COTANGENT, n): array for n, array in (units | {name: unit}).items()}
+                found = run(self.inner, given)
+                row = {n: found[Role(COTANGENT, n)] for n in form.dying}
+                rows.append(joined(form, kind.base, form.dying, row))
         return np.stack(rows)
 
 

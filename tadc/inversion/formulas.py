@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.compiler.derive import derive
@@ -14,13 +14,14 @@ from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplify_program
-from tadc.undoing.forms import moved
+from tadc.undoing.forms import moved, moved_definition
 from tadc.undoing.inlined import without
 from tadc.undoing.pieces import log_sum
 from tadc.undoing.planned import PlanData
+from tadc.undoing.roles import PIVOT, TANGENT, VALUE, Role
 from tadc.undoing.segments import Composed
 from tadc.undoing.step_programs import programs_of
-from tadc.undoing.undone import PIVOT, TANGENT, undone
+from tadc.undoing.undone import undone
 
 
 def jinv_program(plan: PlanData) -> Program:
@@ -117,28 +118,27 @@ class _Formula:
         self.original = {t.name: t for t in (*program.arguments, *program.definitions)}
         graph = self.plan.graph
         given, results = tangent_names(self.plan, self.names)
-        self.tangents = {TANGENT + value: name for value, name in zip(graph.outputs, given, strict=True)}
-        self.results = {TANGENT + value: name for value, name in zip(graph.inputs, results, strict=True)}
+        self.tangents = {Role(TANGENT, value): name for value, name in zip(graph.outputs, given, strict=True)}
+        self.results = dict(zip(graph.inputs, results, strict=True))
         self.total = self.names.free("logabsdet")
         self.letters = [self.names.index(letter, ()) for letter in "ijklmnpq"]
 
     def jinv(self) -> Program:
         """As `jinv_program`."""
         spoken = self._spoken()
-        made = self._definitions(spoken, {TANGENT + name for name in self.plan.inputs})
-        known = {d.name: d for d in made}
+        made = self._definitions(spoken, {Role(TANGENT, name) for name in self.plan.inputs})
+        known = {d.name for d in made}
         graph, types = self.plan.graph, self.plan.graph.program.types()
-        inner = {own: spoken[t] for t, own in self.made.names.items()}
         outputs: list[Definition] = []
         for name in graph.inputs:
-            own, shape = TANGENT + name, graph.shapes[name]
-            source = inner.get(own, "")
+            role, shape = Role(TANGENT, name), graph.shapes[name]
+            source = spoken.get(self.made.names.get(role, ""), "")
             indices = tuple(self.letters[: len(shape)])
-            read = source if source in known else self.tangents[own]
+            read = source if source in known else self.tangents[role]
             body = self.terms.read(read, [Affine.var(i) for i in indices], types[name])
-            outputs.append(Definition(self.results[own], types[name], shape, indices, body))
+            outputs.append(Definition(self.results[name], types[name], shape, indices, body))
         arguments = [
-            Argument(self.tangents[TANGENT + value], types[name], graph.shapes[name])
+            Argument(self.tangents[Role(TANGENT, value)], types[name], graph.shapes[name])
             for name, value in zip(self.plan.outputs, graph.outputs, strict=True)
         ]
         return self._program(arguments, [*made, *outputs])
@@ -146,9 +146,9 @@ class _Formula:
     def logabsdet(self) -> Program:
         """As `logabsdet_program`."""
         spoken = self._spoken()
-        pivots = [own for own in self.made.names.values() if own.startswith(PIVOT)]
-        made = self._definitions(spoken, set(pivots))
-        wanted = {spoken[inner] for inner, own in self.made.names.items() if own.startswith(PIVOT)}
+        pivots = {role: inner for inner, role in self.made.roles.items() if role.kind == PIVOT}
+        made = self._definitions(spoken, pivots)
+        wanted = {spoken[inner] for inner in pivots.values()}
         total = log_sum(self.terms, [d for d in made if d.name in wanted])
         type = self._type()
         return self._program((), [*made, Definition(self.total, type, (), (), total)])
@@ -164,19 +164,22 @@ class _Formula:
         found: dict[str, str] = {}
         arguments = {a.name for a in self.plan.graph.program.arguments}
         outputs = set(self.plan.graph.outputs)
-        for inner, own in self.made.names.items():
-            if own in self.tangents and inner in {a.name for a in self.made.program.arguments}:
-                found[inner] = self.tangents[own]
-            elif own in arguments or (own in self.original and own not in outputs):
-                found[inner] = own
+        given = {a.name for a in self.made.program.arguments}
+        for inner, role in self.made.roles.items():
+            if role in self.tangents and inner in given:
+                found[inner] = self.tangents[role]
+            elif role.kind == VALUE and (
+                role.name in arguments or (role.name in self.original and role.name not in outputs)
+            ):
+                found[inner] = role.name
             else:
-                found[inner] = self.names.free(_wish(own))
+                found[inner] = self.names.free(_wish(role))
         return found
 
-    def _definitions(self, spoken: dict[str, str], wanted: set[str]) -> list[Definition]:
+    def _definitions(self, spoken: dict[str, str], wanted: Collection[Role]) -> list[Definition]:
         """The definitions that are wanted, none of them a result."""
         kept = [
-            replace(d, is_output=self.made.names[d.name] in wanted) for d in self.made.program.definitions
+            replace(d, is_output=self.made.roles[d.name] in wanted) for d in self.made.program.definitions
         ]
         found: list[Definition] = []
         for d in needed(kept):
@@ -184,12 +187,7 @@ class _Formula:
             indices = (
                 model.indices if isinstance(model, Definition) else tuple(self.letters[: len(d.indices)])
             )
-            renamed = {old: Affine.var(new) for old, new in zip(d.indices, indices, strict=True)}
-            body = moved(d.body, self.terms, spoken, renamed)
-            order = d.order and d.order.substitute(renamed)
-            found.append(
-                replace(d, name=spoken[d.name], indices=indices, body=body, order=order, is_output=False)
-            )
+            found.append(moved_definition(d, self.terms, spoken, indices))
         return found
 
     def _program(self, arguments: Sequence[Argument], definitions: Sequence[Definition]) -> Program:
@@ -213,16 +211,16 @@ class _Formula:
         return without(self.terms, definitions, alone)
 
 
-def _wish(own: str) -> str:
+def _wish(role: Role) -> str:
     """What a tensor is called, if nothing else is."""
-    if own.startswith(PIVOT):
-        return "slope"
-    if own.startswith(TANGENT):
-        return f"{own.removeprefix(TANGENT)}_dot"
-    last = own.replace(".", ":").split(":")[-1]
-    if last.startswith(("end", "each", "start")):
-        return "part"
-    return last if last.isidentifier() and last[0] != "_" else "part"
+    match role.kind:
+        case "pivot":
+            return "slope"
+        case "tangent":
+            return f"{role.name}_dot"
+        case _:
+            is_part = role.name.startswith(("end", "each", "start", "_")) or not role.name.isidentifier()
+            return "part" if is_part else role.name
 
 
 #: What makes each product.

@@ -10,15 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from tadc.frontend.program import Program
+import numpy as np
+
 from tadc.frontend.terms import tensors_read
-from tadc.inversion.array_pool import Pool, Store
 from tadc.inversion.bound import Arrays, BoundComponent, drop
 from tadc.inversion.compiled_forms import LOCK, Kernel, Kernels, compiled
 from tadc.inversion.units import Unit, units_of
-from tadc.passes.terms.liveness import needed
+from tadc.undoing.factors import Array
+from tadc.undoing.forms import program_of
 from tadc.undoing.inverse_plan import Plan
 from tadc.undoing.planned import Planned
+from tadc.undoing.roles import COTANGENT, TANGENT, VALUE, Role, RoledProgram, RoleKind, value_of
+
+Named = dict[str, Array]
 
 
 class Modes:
@@ -33,7 +37,6 @@ class Modes:
         self.components = [
             BoundComponent(plan, planned, made[id(planned.form)]) for planned in plan.components
         ]
-        self.store = Store()
         self._parameters: Kernel | None = None
 
     @property
@@ -43,18 +46,15 @@ class Modes:
 
     # -- modes -------------------------------------------------------------------------------------
 
-    def inverse(self, arguments: Arrays, tangents: Arrays) -> Arrays:
+    def inverse(self, arguments: Named, tangents: Named) -> Named:
         """J^-1 v: the tangents of the inputs from those of the outputs, by the names of values."""
-        pool, units = Pool(self.store), self.units
-        values, state = self.start(arguments), dict(tangents)
+        arrays, units = self.start(arguments, TANGENT, tangents), self.units
         for unit in units:
-            unit.compute(values, pool)
-            drop(values, unit.ends_forwards, pool)
+            unit.compute(arrays)
         for unit in reversed(units):
-            if not unit.undo(values, state, pool):
+            if not unit.undo(arrays):
                 self.diagnose(arguments)
-            drop(values, unit.ends_backwards, pool)
-        return self._kept(state, pool)
+        return _results(arrays, TANGENT, tangents)
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -62,87 +62,75 @@ class Modes:
         with LOCK:
             return units_of(self.components)
 
-    def diagnose(self, arguments: Arrays) -> None:
+    def diagnose(self, arguments: Named) -> None:
         """Look at each pivot: raises for one that is 0 or no number, warns of one near 0."""
-        pool = Pool(self.store)
-        values = self.forwards(arguments, pool)
+        arrays = self.start(arguments)
+        for component in self.components:
+            component.compute(arrays)
         for component in reversed(self.components):
-            component.factors(values)
-        pool.close()
+            component.factors(arrays)
 
-    def transposed(self, arguments: Arrays, cotangents: Arrays) -> Arrays:
+    def transposed(self, arguments: Named, cotangents: Named) -> Named:
         """J^-T w: the cotangents of the outputs from those of the inputs."""
-        pool = Pool(self.store)
-        values, state = self.start(arguments), dict(cotangents)
+        arrays = self.start(arguments, COTANGENT, cotangents)
         for component in self.components:
-            if not component.advance(values, state, pool):
+            if not component.advance(arrays):
                 self.diagnose(arguments)
-            drop(values, component.planned.component.dying, pool)
-        return self._kept(state, pool)
+            drop(arrays, VALUE, component.planned.component.dying)
+        return _results(arrays, COTANGENT, cotangents)
 
-    def _kept(self, state: Arrays, pool: Pool) -> Arrays:
-        """Results, and the memory of all else given back."""
-        found = {name: pool.keep(array) for name, array in state.items()}
-        pool.close()
-        return found
-
-    def logabsdet(self, arguments: Arrays) -> float:
+    def logabsdet(self, arguments: Named) -> float:
         """log |det J|, the sum over components."""
-        values, total, pool = self.start(arguments), 0.0, Pool(self.store)
+        arrays, total = self.start(arguments), 0.0
         for component in self.components:
-            component.compute(values, pool)
-            total += component.logabsdet(values, pool)
+            component.compute(arrays)
+            total += component.logabsdet(arrays)
         return total
 
-    def jvp(self, arguments: Arrays, tangents: Arrays) -> Arrays:
+    def jvp(self, arguments: Named, tangents: Named) -> Named:
         """J v."""
-        values, state, pool = self.start(arguments), dict(tangents), Pool(self.store)
+        arrays = self.start(arguments, TANGENT, tangents)
         for component in self.components:
-            found = component.run(component.kernels.jvp, values, state, pool)
-            component.replace(
-                state, component.planned.component.dying, {n[2:]: a for n, a in found.items()}, pool
-            )
-            component.compute(values, pool)
-        return state
+            component.push(arrays)
+        return _results(arrays, TANGENT, tangents)
 
-    def vjp(self, arguments: Arrays, cotangents: Arrays) -> Arrays:
+    def vjp(self, arguments: Named, cotangents: Named) -> Named:
         """J^T w."""
-        pool = Pool(self.store)
-        values, state = self.forwards(arguments, pool), dict(cotangents)
-        for component in reversed(self.components):
-            found = component.run(component.kernels.vjp, values, state, pool)
-            component.replace(
-                state, component.planned.component.new, {n[2:]: a for n, a in found.items()}, pool
-            )
-        return state
-
-    # -- values ------------------------------------------------------------------------------------
-
-    def start(self, arguments: Arrays) -> Arrays:
-        """The arguments, and the parameters computed from them."""
-        if not self.plan.graph.parameters:
-            return dict(arguments)
-        if self._parameters is None:
-            self._parameters = compiled(_parameter_program(self.plan))
-        return arguments | dict(self._parameters(arguments))
-
-    def forwards(self, arguments: Arrays, pool: Pool) -> Arrays:
-        """All values, with what is taped in between."""
-        values = self.start(arguments)
+        arrays = self.start(arguments, COTANGENT, cotangents)
         for component in self.components:
-            component.compute(values, pool)
-        return values
+            component.compute(arrays)
+        for component in reversed(self.components):
+            component.pull(arrays)
+        return _results(arrays, COTANGENT, cotangents)
+
+    def start(self, arguments: Named, kind: RoleKind = VALUE, given: Named | None = None) -> Arrays:
+        """The arguments, the parameters computed from them, and what is given of values."""
+        arrays = {value_of(name): array for name, array in arguments.items()}
+        if self.plan.graph.parameters:
+            if self._parameters is None:
+                self._parameters = compiled(_parameter_program(self.plan))
+            arrays |= self._parameters(arrays)
+        return arrays | {Role(kind, name): array for name, array in (given or {}).items()}
 
 
-def _parameter_program(plan: Plan) -> Program:
+def _results(arrays: Arrays, kind: RoleKind, given: Named) -> Named:
+    """What belongs to values, by name; what the caller passed in is copied."""
+    own = {id(array) for array in given.values()}
+    return {
+        role.name: np.array(array) if id(array) in own else array
+        for role, array in arrays.items()
+        if role.kind == kind
+    }
+
+
+def _parameter_program(plan: Plan) -> RoledProgram:
     """What the statements read that depends on no input."""
-    graph = plan.graph
+    graph, program = plan.graph, plan.graph.program
     wanted = {graph.names.get(n, n) for s in graph.statements for n in tensors_read([s.body])}
     made = [replace(d, is_output=d.name in wanted) for d in graph.parameters]
-    kept = needed(made)
-    read = {name for d in kept for name in tensors_read([d.body])}
-    arguments = tuple(a for a in graph.program.arguments if a.name in read)
-    return Program(arguments, kept, graph.program.terms, graph.program.source)
+    return RoledProgram(
+        replace(program_of(made, program.arguments, program.terms), source=program.source), {}
+    )
 
 
 __all__ = ["Modes"]

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tadc.frontend.program import Definition, Program
+from tadc.frontend.program import Definition
 from tadc.frontend.terms import Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.undoing.colours import where
 from tadc.undoing.graph import differentiable_reads
 from tadc.undoing.kinds import Recurrent
-from tadc.undoing.pieces import Pieces, least
+from tadc.undoing.pieces import Pieces
 from tadc.undoing.ratios import given, is_light, ratio
+from tadc.undoing.roles import COTANGENT, TANGENT, Role, RoledProgram
 
 
 @dataclass
@@ -55,9 +56,9 @@ class Recurrences:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i, behind `steps`."""
         order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
         scaled, made = order.definitions(rest, self.coefficients, self.pivot)
-        return [*scaled, made]
+        return [*scaled, self.pieces.result(made, Role(TANGENT, self.dying))]
 
-    def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> Program:
+    def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> RoledProgram:
         """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i.
 
         Where factors cancel, the recurrence is that of `c_0 z_n`. `left` gives the definitions of what that
@@ -66,25 +67,26 @@ class Recurrences:
         pieces, form, algebra = self.pieces, self.pieces.form, self.pieces.algebra
         more, steps = self.steps
         step = 1 if self.kind.lower else -1
-        given = pieces.read(pieces.given("w_", self.dying), self.dying)
+        given = pieces.cotangent(self.dying)
         ratios = [ratio(algebra, c, self.coefficients[0]) for c in self.coefficients]
         cancelled = [found for found in ratios if found is not None]
         if len(cancelled) == len(ratios):
             order = Recurrence(pieces, self.new, f"y_{self.new}", step)
             there = [order.moved(c, k) for k, c in enumerate(cancelled)]
             scaled, product = order.definitions(given, there, algebra.one)
-            scaled.append(replace(product, is_output=False))
+            scaled.append(product)
             body = algebra.div(pieces.read(product.name, self.new), self.pivot)
             made = pieces.define(f"z_{self.new}", self.new, body)
         else:
             order = Recurrence(pieces, self.new, f"z_{self.new}", step)
             there = [order.moved(c, k) for k, c in enumerate(self.coefficients)]
             scaled, made = order.definitions(given, there, self.pivot)
-        made = replace(made, is_output=self.new not in form.earlier.values())
+        if self.new not in form.earlier.values():
+            made = pieces.result(made, Role(COTANGENT, self.new))
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         after = left(pieces, {self.new: f"z_{self.new}"})
         return pieces.program(
-            [*values, *more, *steps, *scaled, made, *after, *least(pieces, self.pivots)], taped=False
+            [*values, *more, *steps, *scaled, made, *after, *pieces.least(self.pivots)], taped=False
         )
 
 
@@ -178,10 +180,7 @@ class Recurrence:
             for k, q in enumerate(quotients, 1)
         ]
         total = self._ended(first, inside)
-        made = replace(
-            pieces.define(self.name, self.like, total, is_output=True), order=self.own * -self.step
-        )
-        return scaled, made
+        return scaled, replace(pieces.define(self.name, self.like, total), order=self.own * -self.step)
 
     def moved(self, term: Term, distance: int) -> Term:
         """The term so many steps back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -25,6 +25,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import with_arrays
+from tadc.passes.terms.liveness import needed
 from tadc.undoing.components import Component
 from tadc.undoing.graph import Graph
 
@@ -105,7 +106,7 @@ class Forms:
         names |= {name: f"h{n}" for n, name in enumerate(between)}
         parameters = self._parameters(statements, names)
         names |= {name: f"p{n}" for n, name in enumerate(parameters)}
-        made = [self._renamed(statement, names) for statement in statements]
+        made = [self._renamed(s, names, s.name in component.new) for s in statements]
         arrays = graph.program.index_arrays()
         arguments = [
             replace(arrays[name], name=names[name], span=None)
@@ -143,15 +144,12 @@ class Forms:
                         found[name] = None
         return list(found)
 
-    def _renamed(self, statement: Definition, names: Mapping[str, str]) -> Definition:
-        indices = tuple(f"i{n}" for n in range(len(statement.indices)))
-        spoken = {old: Affine.var(new) for old, new in zip(statement.indices, indices, strict=True)}
-        tensors = {name: names[self.graph.names.get(name, name)] for name in tensors_read([statement.body])}
-        body = moved(statement.body, self.terms, tensors, spoken)
+    def _renamed(self, statement: Definition, names: Mapping[str, str], is_new: bool) -> Definition:
+        own = {name: names[self.graph.names.get(name, name)] for name in tensors_read([statement.body])}
+        own[statement.name] = names[statement.name]
+        made = moved_definition(statement, self.terms, own)
         shape = self.graph.shapes[statement.name]
-        own = names[statement.name]
-        order = statement.order and statement.order.substitute(spoken)
-        return Definition(own, statement.type, shape, indices, body, own.startswith("n"), order=order)
+        return replace(made, shape=shape, is_output=is_new, cotangent_of="", pattern=None)
 
 
 def positions(form: Form, names: Sequence[str], interleaved: bool) -> dict[str, tuple[int, int, int]]:
@@ -188,6 +186,38 @@ def moved(
         return terms.rebuild(node, below, form_of)
 
     return bottom_up(root, {}, value)
+
+
+def moved_definition(
+    definition: Definition, terms: Terms, names: Mapping[str, str], indices: Sequence[str] | None = None
+) -> Definition:
+    """A definition that is no result in another table, under other names, with indices i0, i1, … or these."""
+    chosen = tuple(f"i{n}" for n in range(len(definition.indices))) if indices is None else tuple(indices)
+    spoken = {a: Affine.var(b) for a, b in zip(definition.indices, chosen, strict=True)}
+    return replace(
+        definition,
+        name=names.get(definition.name, definition.name),
+        indices=chosen,
+        body=moved(definition.body, terms, names, spoken),
+        order=definition.order and definition.order.substitute(spoken),
+        is_output=False,
+        gradient_of="",
+        tangent_of="",
+        span=None,
+    )
+
+
+def program_of(definitions: Sequence[Definition], known: Iterable[Argument], terms: Terms) -> Program:
+    """The program of the definitions that results need, and of those of the arguments that these read."""
+    kept = needed(definitions)
+    read = tensors_read(d.body for d in kept) - {d.name for d in kept}
+    return Program(tuple(a for a in known if a.name in read), kept, terms)
+
+
+def with_results(program: Program, results: Collection[str]) -> Program:
+    """The program of some of its tensors as the results."""
+    made = [replace(d, is_output=d.name in results) for d in program.definitions]
+    return program_of(made, program.arguments, program.terms)
 
 
 def hoisted(

@@ -26,12 +26,13 @@ from tadc.undoing.kinds import Class, Recurrent, Triangles
 from tadc.undoing.pieces import Pieces
 from tadc.undoing.planned import PlanData, Planned
 from tadc.undoing.programs import Programs
-from tadc.undoing.segments import Composed, Part, composed
+from tadc.undoing.roles import TANGENT, Role, RoledProgram
+from tadc.undoing.segments import Composed, Naming, Part, composed
 from tadc.undoing.step_chain import NoChain, Reader, Rule, choice
 from tadc.undoing.step_layout import Layout, layouts
 from tadc.undoing.step_lift import Lift
 from tadc.undoing.triangles import Triangle
-from tadc.undoing.undone import TANGENT, NoFormula
+from tadc.undoing.undone import NoFormula, naming
 
 _Inverse = Callable[[Algebra, Term], Term]
 
@@ -100,7 +101,7 @@ def inverse_steps(program: Program, name: str, axis: int | None = None) -> Inver
             continue
         try:
             reader = Reader(form, definition, layout)
-            plan = plan_of(reader.step(), reader.names("a", range(layout.depth, 0, -1)))
+            plan = plan_of(reader.step(), list(layout.states("a", range(layout.depth, 0, -1))))
             found.append((plan.cost, InverseSteps(layout, _backwards(form, layout, plan))))
         except (NoChain, NoFormula) as problem:
             reasons.append(str(problem))
@@ -150,21 +151,21 @@ def _of_part(lift: Lift, layout: Layout, own: Sequence[Affine], values: Sequence
 
 def _values(plan: PlanData) -> Composed:
     """What takes the values of a step's outputs to those of its inputs, last component first."""
-    graph = plan.graph
-    parts: list[Part] = []
+    sizes, parts = plan.graph.sizes, list[Part]()
     for number, planned in enumerate(reversed(plan.components)):
 
-        def name(inner: str, planned: Planned = planned, number: int = number) -> str:
-            own = planned.names.get(inner.removeprefix("x_")) or f"{number}.{inner}"
-            return TANGENT + own if own in graph.sizes else own
+        def own(role: Role, named: Naming = naming(planned.names, number)) -> Role:
+            # The values of a step stand where its tangents do.
+            found = named(role)
+            return Role(TANGENT, found.name) if found.name in sizes else found
 
-        parts.append((_previous(planned), name))
-    wanted = {TANGENT + name for name in graph.inputs}
-    return composed(parts, lambda name: name in wanted)
+        parts.append((_previous(planned), own))
+    wanted = {Role(TANGENT, name) for name in plan.graph.inputs}
+    return composed(parts, lambda role: role in wanted)
 
 
-def _previous(planned: Planned) -> Program:
-    """`x_d`, the values that die of the new ones, for a component. Raises NoFormula."""
+def _previous(planned: Planned) -> RoledProgram:
+    """The values that die of the new ones, for a component, as its tangents. Raises NoFormula."""
     form = direct(planned.form)
     pieces = Pieces(form)
     algebra, kind = pieces.algebra, planned.kind
@@ -185,9 +186,8 @@ def _previous(planned: Planned) -> Program:
         if d.name in form.new
     }
     programs = Programs(form, kind)
-    _checked(d.body for d in programs.pivots().outputs)
-    solved = programs.solution(pieces, rest)
-    return pieces.program([replace(d, is_output=d.name[:2] == "x_") for d in solved], taped=True)
+    _checked(d.body for d in programs.pivots().program.outputs)
+    return pieces.program(programs.solution(pieces, rest), taped=True)
 
 
 def _at(names: Sequence[str], rule: Rule) -> Callable[[Read], Term]:
@@ -224,8 +224,7 @@ def _one_by_one(pieces: Pieces, kind: Class, values: Mapping[str, Term]) -> Defi
 def _is_affine(pieces: Pieces) -> bool:
     """Whether the new values are affine in those that die: no tangent reads these."""
     form = pieces.form
-    seeds = {name: pieces.seed_of(pieces.given("v_", name), name) for name in form.dying}
-    between, found = pieces.tangents("_t", seeds)
+    between, found = pieces.tangents("_t", {name: pieces.seed(name) for name in form.dying})
     # A new value stands for a function of those that die, where a tangent needs it.
     moving = {*form.dying, *form.new}
     return not tensors_read([*found.values(), *(d.body for d in between)]) & moving

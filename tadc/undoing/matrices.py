@@ -74,11 +74,11 @@ def parted(form: Form, kind: Class, names: Sequence[str], vector: Array) -> dict
 
 def stacked(form: Form, kind: Class, found: Arrays) -> Array:
     """Of each lane the vector of what is new, in the order of the class: `[lane, row]`."""
-    lanes = len(found[f"c_{form.new[0]}"])
+    lanes = len(found[form.new[0]])
     if isinstance(kind, Blocks):
-        blocks = [found[f"c_{name}"].reshape(lanes, kind.count, -1) for name in form.new]
+        blocks = [found[name].reshape(lanes, kind.count, -1) for name in form.new]
         return np.concatenate(blocks, axis=2).reshape(lanes, -1)
-    parts = [found[f"c_{name}"].reshape(lanes, -1) for name in form.new]
+    parts = [found[name].reshape(lanes, -1) for name in form.new]
     if len(parts) == 1:
         return parts[0]
     if is_interleaved(kind):

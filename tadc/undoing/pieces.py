@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
+from typing import Literal
 
 from tadc.compiler.derive import derive
 from tadc.frontend.program import Argument, Definition, Program
@@ -27,7 +28,8 @@ from tadc.lattice.affine import Affine, box
 from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.liveness import needed
-from tadc.undoing.forms import Form, moved
+from tadc.undoing.forms import Form, moved, moved_definition, program_of
+from tadc.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
 
 #: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
 Seed = Callable[[Sequence[Affine]], Term]
@@ -44,12 +46,15 @@ _RELATIONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 class Pieces:
     """Makes definitions over one form; `tensors` are the arguments beyond its own, by name.
 
+    `roles` are those of these and of results.
+
     Derivatives are those of one step of what reads itself, unless they are asked of it as a `whole`.
     """
 
     form: Form
     whole: bool = False
     tensors: dict[str, Argument] = field(default_factory=dict[str, Argument])
+    roles: dict[str, Role] = field(default_factory=dict[str, Role])
 
     def __post_init__(self) -> None:
         self.terms = self.form.program.terms
@@ -57,11 +62,25 @@ class Pieces:
         self.primal = {d.name: d for d in self.form.program.definitions}
         self.source = self.form.program if self.whole else self.form.steps
 
-    def given(self, prefix: str, name: str) -> str:
+    def given(self, kind: Literal["tangent", "cotangent"], name: str) -> str:
         """An argument like a tensor of the form: its tangent or cotangent."""
-        made = prefix + name
+        made = f"{'v' if kind == TANGENT else 'w'}_{name}"
         self.tensors[made] = Argument(made, self.form.types[name], self.form.shapes[name])
+        self.roles[made] = Role(kind, name)
         return made
+
+    def tangent(self, name: str) -> Term:
+        """The tangent of a value that is given, at the indices that definitions of a form have."""
+        return self.read(self.given(TANGENT, name), name)
+
+    def cotangent(self, name: str) -> Term:
+        """The cotangent of a value that is given."""
+        return self.read(self.given(COTANGENT, name), name)
+
+    def seed(self, name: str) -> Seed:
+        """The tangent of a value that is given, as a seed."""
+        made = self.given(TANGENT, name)
+        return lambda forms: self.terms.read(made, forms, self.form.types[name])
 
     def read(self, name: str, like: str) -> Term:
         """The element of an argument or a definition at the indices that definitions of a form have."""
@@ -73,14 +92,23 @@ class Pieces:
         name: str,
         like: str,
         body: Term,
+        role: Role | None = None,
         *,
-        is_output: bool = False,
         front: Sequence[tuple[str, int]] = (),
     ) -> Definition:
-        """A definition of the shape of a tensor of the form, with more indices in front."""
+        """A definition of the shape of a tensor of the form, with more indices in front.
+
+        With a role it is a result.
+        """
         shape = (*(size for _, size in front), *self.form.shapes[like])
         indices = (*(index for index, _ in front), *(f"i{n}" for n in range(len(self.form.shapes[like]))))
-        return Definition(name, self.form.types[like], shape, indices, body, is_output)
+        made = Definition(name, self.form.types[like], shape, indices, body, is_output=False)
+        return made if role is None else self.result(made, role)
+
+    def result(self, made: Definition, role: Role) -> Definition:
+        """A definition as a result."""
+        self.roles[made.name] = role
+        return replace(made, is_output=True)
 
     def tangents(
         self,
@@ -175,24 +203,10 @@ class Pieces:
         between: list[Definition] = []
         found: dict[str, Term] = {}
         for definition in made.definitions:
-            indices = tuple(f"i{n}" for n in range(len(definition.indices)))
-            spoken = {a: Affine.var(b) for a, b in zip(definition.indices, indices, strict=True)}
-            body = moved(definition.body, self.terms, names, spoken)
+            moved = moved_definition(definition, self.terms, names)
             if definition.gradient_of:
-                found[definition.gradient_of] = body
-            name = names[definition.name]
-            between.append(
-                replace(
-                    definition,
-                    name=name,
-                    indices=indices,
-                    body=body,
-                    is_output=False,
-                    gradient_of="",
-                    span=None,
-                    order=definition.order and definition.order.substitute(spoken),
-                )
-            )
+                found[definition.gradient_of] = moved.body
+            between.append(moved)
         return between, {name: found.get(name, self.algebra.zero) for name in wrt}
 
     def rewritten(self, root: Term, rule: Callable[[Read], Term], memo: dict[int, Term]) -> Term:
@@ -231,7 +245,7 @@ class Pieces:
             return then if _RELATIONS[node.relation](lhs.value, rhs.value) else otherwise
         return self.algebra.select(node.relation, lhs, rhs, then, otherwise)
 
-    def program(self, definitions: Iterable[Definition], *, taped: bool) -> Program:
+    def program(self, definitions: Iterable[Definition], *, taped: bool) -> RoledProgram:
         """The program of definitions, with all that they read as arguments.
 
         Values that the component itself makes are arguments if they are `taped`, else computed.
@@ -241,41 +255,31 @@ class Pieces:
         if not taped:
             have = {d.name for d in made}
             made = [replace(d, is_output=False) for d in self.primal.values() if d.name not in have] + made
-        kept = needed(made)
-        defined = {d.name for d in kept}
         own = {a.name: a for a in self.form.program.arguments}
         own |= {d.name: Argument(d.name, d.type, d.shape) for d in self.primal.values()}
-        known = own | self.tensors
-        read = {name for d in kept for name in tensors_read([d.body])} - defined
-        arguments = tuple(known[name] for name in known if name in read)
-        return Program(arguments, kept, self.terms)
+        return RoledProgram(program_of(made, (own | self.tensors).values(), self.terms), self.roles)
 
     def one(self, _: Sequence[Affine]) -> Term:
         """The seed of all elements at once."""
         return self.algebra.one
 
-    def seed_of(self, name: str, like: str) -> Seed:
-        """The seed that an argument holds."""
-        return lambda forms: self.terms.read(name, forms, self.form.types[like])
+    def least(self, pivots: Sequence[Definition]) -> list[Definition]:
+        """The least magnitude of pivots, if they are not known to be no 0."""
+        if all(is_number(pivot.body) and not is_const(pivot.body, 0) for pivot in pivots):
+            return []
+        terms, total = self.terms, None
+        for pivot in pivots:
+            body: Term = terms.apply("abs", [pivot.body])
+            if pivot.shape:
+                body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body, kind="min")
+            total = body if total is None else terms.apply("min", [total, body])
+        assert total is not None
+        return [self.result(Definition("least", pivots[0].type, (), (), total), Role(LEAST))]
 
 
 def is_number(term: Term) -> bool:
     """Whether a term has the same value at all elements, known without running."""
     return all(not isinstance(t, Read | IndexValue | Reduce | Guard | Select) for t in reachable([term]))
-
-
-def least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
-    """The least magnitude of pivots, if they are not known to be no 0."""
-    if all(is_number(pivot.body) and not is_const(pivot.body, 0) for pivot in pivots):
-        return []
-    terms, total = pieces.terms, None
-    for pivot in pivots:
-        body: Term = terms.apply("abs", [pivot.body])
-        if pivot.shape:
-            body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body, kind="min")
-        total = body if total is None else terms.apply("min", [total, body])
-    assert total is not None
-    return [Definition("least", pivots[0].type, (), (), total)]
 
 
 def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:

@@ -1,8 +1,7 @@
 """The programs that a component is inverted with, in the language itself.
 
-Names: `v_n0` is what a tangent of `n0` is, `w_d0` a cotangent of `d0`; `x_d0` is the tangent of `d0` that is
-solved for, `z_n0` the cotangent of `n0`, `u_s0` the cotangent of `s0` after the component. With A = dN/dD and
-B = dN/dS of new values N by dying ones D and kept ones S (Pearlmutter and Siskind):
+With tangents v and cotangents w that are given, A = dN/dD and B = dN/dS of new values N by dying ones D and
+kept ones S (Pearlmutter and Siskind), tangents x of D, and cotangents z of N and u of S after the component:
 
     J^-1:  x_D = A^-1 (v_N - B v_S)
     J^-T:  z_N = A^-T w_D,  u_S = w_S - B^T z_N
@@ -12,18 +11,19 @@ A recurrence N = F(D, S, N) is of this kind with N among S, as dN = F_D dD + F_S
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 
-from tadc.frontend.program import Definition, Program
+from tadc.frontend.program import Definition
 from tadc.frontend.terms import Term
 from tadc.passes.terms.algebra import is_const
 from tadc.undoing.band_recurrences import Recurrences, diagonals
 from tadc.undoing.colours import colours, one_each
 from tadc.undoing.forms import Form
 from tadc.undoing.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangles
-from tadc.undoing.pieces import Pieces, Seed, least
+from tadc.undoing.pieces import Pieces, Seed
+from tadc.undoing.roles import COLUMN, COTANGENT, PIVOT, RIGHT_SIDE, TANGENT, Role, RoledProgram
 from tadc.undoing.transposed_solutions import transposed
 from tadc.undoing.triangles import Triangle
 
@@ -47,102 +47,98 @@ class Programs:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def value(self, taped: Sequence[str]) -> Program:
+    def value(self, taped: Sequence[str]) -> RoledProgram:
         """The new values, and those in between that are taped."""
         pieces = Pieces(self.form)
         wanted = {*self.form.new, *taped}
         made = [replace(d, is_output=d.name in wanted) for d in self.form.program.definitions]
         return pieces.program(made, taped=False)
 
-    def taped(self, programs: Sequence[Program]) -> tuple[str, ...]:
+    def taped(self, programs: Sequence[RoledProgram]) -> tuple[str, ...]:
         """The values in between that programs take as arguments."""
-        read = {a.name for program in programs for a in program.arguments}
+        read = {a.name for made in programs for a in made.program.arguments}
         between = [d.name for d in self.form.program.definitions if d.name not in self.form.new]
         return tuple(name for name in between if name in read)
 
     # -- products with the Jacobian ----------------------------------------------------------------
 
-    def jvp(self) -> Program:
-        """`t_n`, the tangents of what is new, from `v_d` and `v_s`."""
+    def jvp(self) -> RoledProgram:
+        """The tangents of what is new, from those of what dies and stays."""
         pieces = Pieces(self.form, whole=True)
-        seeds = {name: _seed(pieces, "v_", name) for name in (*self.form.dying, *self.form.kept)}
+        seeds = {name: pieces.seed(name) for name in (*self.form.dying, *self.form.kept)}
         between, found = pieces.tangents("_t", seeds)
-        made = [pieces.define(f"t_{n}", n, body, is_output=True) for n, body in found.items()]
+        made = [pieces.define(f"t_{n}", n, body, Role(TANGENT, n)) for n, body in found.items()]
         return pieces.program([*between, *made], taped=False)
 
-    def vjp(self) -> Program:
-        """`g_d` and `g_s`, the cotangents of what was there, from `w_n` and `w_s`."""
+    def vjp(self) -> RoledProgram:
+        """The cotangents of what was there, from those of what is new and stays."""
         pieces, form = Pieces(self.form, whole=True), self.form
-        cotangents = {name: pieces.given("w_", name) for name in form.new}
+        cotangents = {name: pieces.given(COTANGENT, name) for name in form.new}
         between, found = pieces.gradients("_g", (*form.dying, *form.kept), cotangents)
         made: list[Definition] = []
         for name, body in found.items():
             if name in form.kept:
-                body = pieces.algebra.add(pieces.read(pieces.given("w_", name), name), body)
-            made.append(pieces.define(f"g_{name}", name, body, is_output=True))
+                body = pieces.algebra.add(pieces.cotangent(name), body)
+            made.append(pieces.define(f"g_{name}", name, body, Role(COTANGENT, name)))
         return pieces.program([*between, *made], taped=False)
 
     # -- right-hand sides --------------------------------------------------------------------------
 
     def _rest(self, pieces: Pieces) -> tuple[list[Definition], dict[str, Term]]:
         """`v_N - B v_S`."""
-        seeds = {name: _seed(pieces, "v_", name) for name in self.form.kept}
-        for earlier, name in self.form.earlier.items():
-            seeds[earlier] = _seed(pieces, "v_", name)
+        seeds = {name: pieces.seed(name) for name in self.form.kept}
+        seeds |= {earlier: pieces.seed(name) for earlier, name in self.form.earlier.items()}
         between, found = pieces.tangents("_s", seeds)
-        rest = {
-            name: pieces.algebra.sub(pieces.read(pieces.given("v_", name), name), body)
-            for name, body in found.items()
-        }
-        return between, rest
+        return between, {n: pieces.algebra.sub(pieces.tangent(n), body) for n, body in found.items()}
 
-    def right_side(self) -> Program:
-        """`r_n`, what the system of the component is solved for."""
+    def right_side(self) -> RoledProgram:
+        """What the system of the component is solved for."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
-        made = [pieces.define(f"r_{n}", n, body, is_output=True) for n, body in rest.items()]
+        made = [pieces.define(f"r_{n}", n, body, Role(RIGHT_SIDE, n)) for n, body in rest.items()]
         return pieces.program([*between, *made], taped=True)
 
-    def back(self) -> Program:
-        """`u_s`, the cotangents of what stays, from `z_n` and `w_s`."""
+    def back(self) -> RoledProgram:
+        """The cotangents of what stays, from those of what is new."""
         pieces = Pieces(self.form)
-        cotangents = {name: pieces.given("z_", name) for name in self.form.new}
+        cotangents = {name: pieces.given(COTANGENT, name) for name in self.form.new}
         return pieces.program(self._left(pieces, cotangents), taped=False)
 
     def _left(self, pieces: Pieces, cotangents: dict[str, str]) -> list[Definition]:
-        """`w_S - B^T z_N`; so too `u_n` of a new value that reads itself."""
+        """`w_S - B^T z_N`; so too of a new value that reads itself."""
         earlier = self.form.earlier
         between, found = pieces.gradients("_g", (*self.form.kept, *earlier), cotangents)
         made = list(between)
         for place, body in found.items():
             name = earlier.get(place, place)
-            own = pieces.read(cotangents[name] if place in earlier else pieces.given("w_", name), name)
-            made.append(pieces.define(f"u_{name}", name, pieces.algebra.sub(own, body), is_output=True))
+            own = pieces.read(cotangents[name], name) if place in earlier else pieces.cotangent(name)
+            made.append(
+                pieces.define(f"u_{name}", name, pieces.algebra.sub(own, body), Role(COTANGENT, name))
+            )
         return made
 
     # -- solutions as formulas ---------------------------------------------------------------------
 
-    def inverse(self) -> Program:
-        """`x_d`, and `least`, the least magnitude of pivots that are not the same everywhere."""
+    def inverse(self) -> RoledProgram:
+        """The tangents of what dies, and the least magnitude of pivots that are not the same everywhere."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
         more, pivots = self._pivots(pieces)
         solved = self._solved(pieces, rest, pivots)
-        return pieces.program([*between, *more, *solved, *least(pieces, pivots)], taped=True)
+        return pieces.program([*between, *more, *solved, *pieces.least(pivots)], taped=True)
 
     def solution(self, pieces: Pieces, rest: dict[str, Term]) -> list[Definition]:
-        """`x_d`, behind definitions that it reads, of a form that is closed, for a right side."""
+        """The tangents of what dies, behind what they read, of a form that is closed, for a right side."""
         more, pivots = self._pivots(pieces)
         return [*more, *self._solved(pieces, rest, pivots)]
 
-    def pivots(self) -> Program:
-        """`c_n`: what is divided by, whose product is, but for its sign, the determinant."""
+    def pivots(self) -> RoledProgram:
+        """What is divided by, whose product is, but for its sign, the determinant."""
         pieces = Pieces(self.form)
         between, pivots = self._pivots(pieces)
-        made = [replace(pivot, is_output=True) for pivot in pivots]
-        return pieces.program(
-            [*(d for d in between if d.name not in {m.name for m in made}), *made], taped=True
-        )
+        made = [pieces.result(pivot, Role(PIVOT, n)) for n, pivot in zip(self.form.new, pivots, strict=False)]
+        names = {m.name for m in made}
+        return pieces.program([*(d for d in between if d.name not in names), *made], taped=True)
 
     def _pivots(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
         """What is divided by, with definitions in front that it reads."""
@@ -151,18 +147,20 @@ class Programs:
             made = Recurrences(pieces, kind)
             more, steps = made.steps
             return [*more, *steps], made.pivots
+        between: list[Definition] = []
         if isinstance(kind, Triangles):
-            return [], [pieces.define(f"c_{form.new[0]}", form.new[0], Triangle(pieces, kind).pivot)]
-        if isinstance(kind, Permutation):
-            between, factors = pieces.tangents("_p", {name: pieces.one for name in form.dying})
-            return between, [pieces.define(f"c_{name}", name, body) for name, body in factors.items()]
-        between, matrix = self._matrix(pieces)
-        return between, [pieces.define(f"c_{form.new[0]}", form.new[0], determinant(pieces, matrix))]
+            found = {form.new[0]: Triangle(pieces, kind).pivot}
+        elif isinstance(kind, Permutation):
+            between, found = pieces.tangents("_p", {name: pieces.one for name in form.dying})
+        else:
+            between, matrix = self._matrix(pieces)
+            found = {form.new[0]: determinant(pieces, matrix)}
+        return between, [pieces.define(f"c_{name}", name, body) for name, body in found.items()]
 
     def _solved(
         self, pieces: Pieces, rest: dict[str, Term], pivots: Sequence[Definition]
     ) -> list[Definition]:
-        """`x_d`, behind definitions that it reads."""
+        """The tangents of what dies, behind definitions that they read."""
         kind = self.kind
         if isinstance(kind, Recurrent):
             return Recurrences(pieces, kind).down(rest[self.form.new[0]])
@@ -174,36 +172,14 @@ class Programs:
             before, found = self._brought_back(pieces, rest, factors)
         else:
             _, matrix = self._matrix(pieces)
-            found, _ = _cramer(pieces, matrix, [rest[n] for n in self.form.new], self.form.dying)
-        return [*before, *(pieces.define(f"x_{n}", n, body, is_output=True) for n, body in found.items())]
+            found = _cramer(pieces, matrix, [rest[n] for n in self.form.new], self.form.dying)
+        return [*before, *(pieces.define(f"x_{n}", n, body, Role(TANGENT, n)) for n, body in found.items())]
 
-    def transposed(self) -> Program:
-        """The new values, `z_n` and `u_s`, and `least` as `inverse`."""
-        pieces, form = Pieces(self.form), self.form
+    def transposed(self) -> RoledProgram:
+        """The new values, the cotangents of what is new and stays, and the least magnitude of pivots."""
         if isinstance(self.kind, Recurrent):
-            return Recurrences(pieces, self.kind).up(self._left)
-        if isinstance(self.kind, Triangles):
-            return transposed(form, self.inverse())
-        if isinstance(self.kind, Permutation):
-            more, factors = pieces.tangents("_p", {name: pieces.one for name in form.dying})
-            seeds = {name: _seed(pieces, "w_", name) for name in form.dying}
-            other, moved = pieces.tangents("_w", seeds)
-            solved = {n: self._twice(pieces, moved[n], factors[n]) for n in form.new}
-            pivots = [pieces.define(f"c_{n}", n, body) for n, body in factors.items()]
-            more = [*more, *other]
-        else:
-            more, matrix = self._matrix(pieces)
-            across = [list(row) for row in zip(*matrix, strict=True)]
-            given = [pieces.read(pieces.given("w_", name), name) for name in form.dying]
-            solved, divisor = _cramer(pieces, across, given, form.new)
-            pivots = [pieces.define(f"c_{form.new[0]}", form.new[0], divisor)]
-        made = [
-            pieces.define(f"z_{n}", n, body, is_output=n not in form.earlier.values())
-            for n, body in solved.items()
-        ]
-        values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
-        left = self._left(pieces, {n: f"z_{n}" for n in form.new})
-        return pieces.program([*values, *more, *made, *left, *least(pieces, pivots)], taped=False)
+            return Recurrences(Pieces(self.form), self.kind).up(self._left)
+        return transposed(self.form, self.inverse())
 
     def _brought_back(
         self, pieces: Pieces, rest: dict[str, Term], factors: dict[str, Term]
@@ -222,10 +198,6 @@ class Programs:
         result = {name: algebra.div(found[name], there[name]) for name in form.dying}
         return [*scaled, *between, *ones, *more], result
 
-    def _twice(self, pieces: Pieces, body: Term, factor: Term) -> Term:
-        """Divided twice: of J = D P the inverse is J^T D^-2."""
-        return pieces.algebra.div(pieces.algebra.div(body, factor), factor)
-
     def _matrix(self, pieces: Pieces) -> tuple[list[Definition], list[list[Term]]]:
         """The elements of A, of new values by dying ones."""
         between: list[Definition] = []
@@ -238,65 +210,62 @@ class Programs:
 
     # -- matrices ----------------------------------------------------------------------------------
 
-    def columns(self) -> Program:
-        """`c_n`: sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
+    def columns(self) -> RoledProgram:
+        """Sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
         pieces, form = Pieces(self.form), self.form
         kind = self.kind
         if isinstance(kind, Recurrent | Triangles):
-            between, pivots = self._pivots(pieces)
-            body = pivots[0].body
-            made = pieces.define(f"c_{form.new[0]}", form.new[0], body, is_output=True, front=(("lane", 1),))
+            (name,) = form.new
+            between, (pivot,) = self._pivots(pieces)
+            made = pieces.define(f"c_{name}", name, pivot.body, Role(COLUMN, name), front=(("lane", 1),))
             return pieces.program([*between, made], taped=True)
         band = one_band(form, kind)
         if band is not None:
             between, steps = diagonals(pieces, range(-band.lower, band.upper + 1))
-            made = [replace(step, is_output=True) for step in steps]
+            made = [pieces.result(step, Role(COLUMN, form.new[0], n)) for n, step in enumerate(steps)]
             return pieces.program([*between, *made], taped=True)
         through = kind.through if isinstance(kind, LowRank) else ()
-        base = kind.base if isinstance(kind, LowRank) else kind
-        lanes, seeds = colours(pieces, base)
-        between, found = pieces.tangents("_c", seeds, fixed=through, chunk=lanes)
-        front = (("lane", lanes),)
-        made = [pieces.define(f"c_{n}", n, found[n], is_output=True, front=front) for n in form.new]
-        return pieces.program([*between, *made], taped=True)
+        lanes, seeds = colours(pieces, kind.base if isinstance(kind, LowRank) else kind)
+        return self._by_lanes(pieces, lanes, seeds, through)
 
-    def outer(self) -> Program:
-        """`c_n`: of a low rank, the derivative of what is new by the values `through`, a lane each."""
+    def outer(self) -> RoledProgram:
+        """Of a low rank, the derivative of what is new by the values `through`, a lane each."""
         assert isinstance(self.kind, LowRank)
         pieces = Pieces(self.form)
-        through = self.kind.through
-        lanes, seeds = one_each(pieces, through, 0)
-        between, found = pieces.tangents("_c", seeds, fixed=through, chunk=lanes)
+        lanes, seeds = one_each(pieces, self.kind.through, 0)
+        return self._by_lanes(pieces, lanes, seeds, self.kind.through)
+
+    def _by_lanes(
+        self, pieces: Pieces, lanes: int, seeds: Mapping[str, Seed], fixed: Sequence[str]
+    ) -> RoledProgram:
+        """The tangents of what is new along many seeds at once."""
+        between, found = pieces.tangents("_c", seeds, fixed=fixed, chunk=lanes)
         front = (("lane", lanes),)
-        made = [pieces.define(f"c_{n}", n, found[n], is_output=True, front=front) for n in self.form.new]
+        made = [pieces.define(f"c_{n}", n, found[n], Role(COLUMN, n), front=front) for n in self.form.new]
         return pieces.program([*between, *made], taped=True)
 
-    def inner(self) -> Program:
-        """`g_d`: of a low rank, the cotangents of what dies for cotangents `w_h` of the values `through`."""
+    def inner(self) -> RoledProgram:
+        """Of a low rank, the cotangents of what dies for those of the values `through`."""
         assert isinstance(self.kind, LowRank)
         pieces = Pieces(self.form)
-        cotangents = {name: pieces.given("w_", name) for name in self.kind.through}
+        cotangents = {name: pieces.given(COTANGENT, name) for name in self.kind.through}
         between, found = pieces.gradients("_g", self.form.dying, cotangents)
-        made = [pieces.define(f"g_{name}", name, body, is_output=True) for name, body in found.items()]
+        made = [pieces.define(f"g_{name}", name, body, Role(COTANGENT, name)) for name, body in found.items()]
         return pieces.program([*between, *made], taped=False)
-
-
-def _seed(pieces: Pieces, prefix: str, name: str) -> Seed:
-    return pieces.seed_of(pieces.given(prefix, name), name)
 
 
 def _cramer(
     pieces: Pieces, matrix: Sequence[Sequence[Term]], right: Sequence[Term], names: Sequence[str]
-) -> tuple[dict[str, Term], Term]:
-    """The solution by name, and the determinant."""
+) -> dict[str, Term]:
+    """The solution by name."""
     divisor = determinant(pieces, matrix)
     if len(matrix) == 1:
-        return {names[0]: pieces.algebra.div(right[0], divisor)}, divisor
+        return {names[0]: pieces.algebra.div(right[0], divisor)}
     found: dict[str, Term] = {}
     for column, name in enumerate(names):
         replaced = [[*row[:column], b, *row[column + 1 :]] for row, b in zip(matrix, right, strict=True)]
         found[name] = pieces.algebra.div(determinant(pieces, replaced), divisor)
-    return found, divisor
+    return found
 
 
 def determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:

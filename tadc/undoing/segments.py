@@ -4,64 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Reduce, Terms, reachable, tensors_read
-from tadc.passes.terms.liveness import needed
-from tadc.undoing.forms import Form, moved
+from tadc.frontend.terms import Reduce, Terms, reachable
+from tadc.undoing.forms import Form, moved_definition, program_of
+from tadc.undoing.roles import INNER, Role, RoledProgram
 
 #: So many definitions of one kernel are compiled together.
 _DEFINITIONS = 24
 #: So many components are.
 _COMPONENTS = 12
 
-#: A program, and the name among all programs of each of its arguments and results.
-Part = tuple[Program, Callable[[str], str]]
+#: What each tensor of a program is among all: a role by its own.
+Naming = Callable[[Role], Role]
+Part = tuple[RoledProgram, Naming]
 
 
 @dataclass(frozen=True)
 class Composed:
-    """Programs one after another as one: the names among all of what it takes and returns, in order.
-
-    `names` are those of all its tensors.
-    """
+    """Programs one after another as one. `roles` are those of all its tensors, by name."""
 
     program: Program
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    names: dict[str, str]
+    roles: dict[str, Role]
+
+    @cached_property
+    def names(self) -> dict[Role, str]:
+        """All its tensors, by role."""
+        return {role: name for name, role in self.roles.items()}
+
+    @property
+    def inputs(self) -> tuple[Role, ...]:
+        """The arguments, in order."""
+        return tuple(self.roles[a.name] for a in self.program.arguments)
+
+    @property
+    def outputs(self) -> tuple[Role, ...]:
+        """The results, in order."""
+        return tuple(self.roles[d.name] for d in self.program.outputs)
 
 
-def composed(parts: Sequence[Part], wanted: Callable[[str], bool]) -> Composed:
+def composed(parts: Sequence[Part], wanted: Callable[[Role], bool]) -> Composed:
     """The program that does what the parts do in turn, and returns what is wanted of their results.
 
     Its tensors are named in the order in which they appear, so that equal sequences give equal programs.
     """
-    terms, names = Terms(), dict[str, str]()
-    arguments: dict[str, Argument] = {}
-    made: dict[str, Definition] = {}
-    for number, (program, naming) in enumerate(parts):
+    terms, names = Terms(), dict[Role, str]()
+    arguments: dict[Role, Argument] = {}
+    made: dict[Role, Definition] = {}
+    for number, (part, naming) in enumerate(parts):
         inner: dict[str, str] = {}
-        for argument in program.arguments:
-            name = naming(argument.name)
-            inner[argument.name] = names.setdefault(name, f"t{len(names)}")
-            if name not in made:
-                arguments.setdefault(name, replace(argument, name=inner[argument.name]))
-        for definition in program.definitions:
-            own = naming(definition.name) if definition.is_output else f"{number}:{definition.name}"
-            inner[definition.name] = names.setdefault(own, f"t{len(names)}")
-            body = moved(definition.body, terms, inner)
-            is_output = definition.is_output and wanted(own)
-            made[own] = replace(
-                definition, name=inner[definition.name], body=body, is_output=is_output, span=None
-            )
-    kept = needed(list(made.values()))
-    read = {name for d in kept for name in tensors_read([d.body])}
-    taken = {name: a for name, a in arguments.items() if a.name in read}
-    spoken = {definition.name: own for own, definition in made.items()}
-    outputs = tuple(spoken[d.name] for d in kept if d.is_output)
-    own = {inner: name for name, inner in names.items()}
-    return Composed(Program(tuple(taken.values()), kept, terms), tuple(taken), outputs, own)
+        for argument in part.program.arguments:
+            role = naming(part.role(argument.name))
+            inner[argument.name] = names.setdefault(role, f"t{len(names)}")
+            if role not in made:
+                arguments.setdefault(role, replace(argument, name=inner[argument.name]))
+        for d in part.program.definitions:
+            role = naming(part.role(d.name)) if d.is_output else Role(INNER, d.name, number)
+            inner[d.name] = names.setdefault(role, f"t{len(names)}")
+            is_output = d.is_output and wanted(role)
+            made[role] = replace(moved_definition(d, terms, inner, d.indices), is_output=is_output)
+    program = program_of(list(made.values()), arguments.values(), terms)
+    return Composed(program, {name: role for role, name in names.items()})
 
 
 def groups(forms: Sequence[Form], light: Collection[int]) -> list[range]:

@@ -39,8 +39,9 @@ class NoChain(Exception):
 class Chain:
     """The factors of a form's Jacobian, each a plan.
 
-    `start` makes `f<state>_<part>` of the values that die, `step` makes `n_<part>` of `a<back>_<part>`, the
-    states so many steps back, and `end` makes what is new of `l<back>_<part>`, counted from the last state.
+    `start` makes `f<state>_<part>` of the values that die, `step` makes `b<back>_<part>` of `a<back>_<part>`,
+    both counted back from the state that is made, and `end` makes what is new of `l<back>_<part>`, counted
+    from the last state.
     """
 
     form: Form
@@ -65,8 +66,8 @@ def chains_of(form: Form, planner: Planner) -> list[Chain]:
         reader = Reader(form, recurrence, layout)
         try:
             start = planner(reader.start(before), form.dying)
-            step = planner(reader.step(), reader.names("a", range(layout.depth, 0, -1)))
-            end = planner(reader.end(before), reader.names("l", range(layout.depth - 1, -1, -1)))
+            step = planner(reader.step(), list(layout.states("a", range(layout.depth, 0, -1))))
+            end = planner(reader.end(before), list(layout.states("l", range(layout.depth - 1, -1, -1))))
         except NoChain as problem:
             reason = problem
         except CompileError as error:
@@ -96,10 +97,6 @@ class Reader:
         self.terms = self.form.program.terms
         self.type = self.form.types[self.layout.name]
 
-    def names(self, letter: str, states: Sequence[int]) -> list[str]:
-        """The tensors of states."""
-        return [f"{letter}{k}_{part}" for k in states for part in range(len(self.layout.parts))]
-
     def start(self, before: Sequence[Definition]) -> Program:
         """The first states, of what dies."""
         made = [replace(d, is_output=False) for d in before]
@@ -122,7 +119,7 @@ class Reader:
         depth, parts = self.layout.depth, range(len(self.layout.parts))
         step = Affine.var("step")
         known = box(("step",), (self.layout.count,))
-        made: list[Term] = []
+        found: list[Term] = []
         for part in parts:
 
             def rule(forms: Sequence[Affine]) -> Term:
@@ -130,21 +127,19 @@ class Reader:
                 back = step + depth - at
                 if not back.is_constant or not 0 <= back.constant <= depth:
                     raise NoChain("a step reads states of no given distance")
-                name = f"a{back.constant}_{other}" if back.constant else f"n_{other}"
+                name = f"{'a' if back.constant else 'b'}{back.constant}_{other}"
                 return self.terms.read(name, [step, *element], self.type)
 
-            made.append(self.reread(self.body(part, step + depth, known), rule))
-        bodies = self.shared(made)
+            found.append(self.reread(self.body(part, step + depth, known), rule))
+        bodies = self.shared(found)
         whole = [step, *self.own]
-        copied = [
-            *self.ordered([self.definition(f"n_{n}", body, batch=True) for n, body in enumerate(bodies)])
-        ]
-        for name in self.names("a", range(depth - 1, 0, -1)):
-            body = self.terms.read(name, whole, self.type)
-            copied.append(self.definition(f"b{name[1:]}", body, batch=True))
-        arguments = self.names("a", range(depth, 0, -1))
+        made = self.ordered([self.definition(f"b0_{n}", body, batch=True) for n, body in enumerate(bodies)])
+        for k, part in self.layout.states("a", range(depth - 1, 0, -1)).values():
+            body = self.terms.read(f"a{k}_{part}", whole, self.type)
+            made.append(self.definition(f"b{k}_{part}", body, batch=True))
+        arguments = self.layout.states("a", range(depth, 0, -1))
         shape = (self.layout.count, *self.layout.extents)
-        return self.program(copied, [Argument(name, self.type, shape) for name in arguments])
+        return self.program(made, [Argument(name, self.type, shape) for name in arguments])
 
     def end(self, before: Sequence[Definition]) -> Program:
         """What is new, of the last states."""
@@ -164,7 +159,7 @@ class Reader:
             if definition.name not in gone:
                 bodies = self.unfolded(definition)
                 made.append(replace(definition, body=self.reread(bodies, rule)))
-        arguments = self.names("l", range(self.layout.depth - 1, -1, -1))
+        arguments = self.layout.states("l", range(self.layout.depth - 1, -1, -1))
         return self.program(made, [Argument(n, self.type, self.layout.extents) for n in arguments])
 
     # -- parts -------------------------------------------------------------------------------------
@@ -193,7 +188,7 @@ class Reader:
         """
         element = [Affine.var("step"), *self.own]
         reads = {
-            body.number: self.terms.read(f"n_{n}", element, self.type)
+            body.number: self.terms.read(f"b0_{n}", element, self.type)
             for n, body in enumerate(bodies)
             if body.below
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -50,6 +50,10 @@ class Layout:
     def extents(self) -> tuple[int, ...]:
         """The shape of each tensor of a state."""
         return tuple(self.shape[n] for n in self.rest)
+
+    def states(self, letter: str, numbers: Iterable[int]) -> dict[str, tuple[int, int]]:
+        """The names of the tensors of states, with the number of the state and the part that each is."""
+        return {f"{letter}{k}_{part}": (k, part) for k in numbers for part in range(len(self.parts))}
 
     def place(self, part: int, state: Affine, element: Sequence[Affine]) -> list[Affine]:
         """The indices in the recurrence of an element of a part of a state."""

@@ -14,16 +14,17 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Term, bottom_up, tensors_read
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.intervals import interval_of
-from tadc.undoing.forms import Form, moved
+from tadc.undoing.forms import Form, moved_definition
 from tadc.undoing.inlined import without
 from tadc.undoing.pieces import Pieces
 from tadc.undoing.planned import PlanData
 from tadc.undoing.programs import Programs
 from tadc.undoing.ratios import is_light
+from tadc.undoing.roles import PIVOT, TANGENT, Role, value_of
 from tadc.undoing.segments import Composed
 from tadc.undoing.step_chain import Chain, Rule, choice, reread
 from tadc.undoing.step_layout import Layout
-from tadc.undoing.undone import PIVOT, TANGENT, NoFormula, undone
+from tadc.undoing.undone import NoFormula, undone
 
 #: The tensor of the tangents of all states.
 _ALL = "back"
@@ -53,7 +54,7 @@ class Lift:
         """`x_d` of a chain."""
         depth, parts = self.layout.depth, range(len(self.layout.parts))
         values = {f"a{k}_{part}": self.ahead(depth - k, part) for k in range(1, depth + 1) for part in parts}
-        values |= {f"n_{part}": self.ahead(depth, part) for part in parts}
+        values |= {f"b0_{part}": self.ahead(depth, part) for part in parts}
         self.steps(chain.step, undone(chain.step, Programs), values, self._end(chain.end))
         return self._start(chain.start)
 
@@ -64,7 +65,7 @@ class Lift:
         last = self.layout.length - 1
         values = {f"l{k}_{part}": self._value(Affine.const(last - k), part) for k, part in self.states}
         given = {
-            value: self.reading(self.pieces.given("v_", name), self.form.types[name])
+            value: self.reading(self.pieces.given(TANGENT, name), self.form.types[name])
             for name, value in zip(plan.outputs, plan.graph.outputs, strict=True)
         }
         found = self._factor("end", plan, values, given)
@@ -78,7 +79,7 @@ class Lift:
         found = self._factor("start", plan, values, given)
         shapes = self.form.shapes
         return [
-            self.pieces.define(f"x_{name}", name, found[name](_own(len(shapes[name]))), is_output=True)
+            self.pieces.define(f"x_{name}", name, found[name](_own(len(shapes[name]))), Role(TANGENT, name))
             for name in self.form.dying
         ]
 
@@ -87,13 +88,13 @@ class Lift:
     ) -> dict[str, Rule]:
         """The tangents of a plan's inputs from those of its outputs."""
         made = undone(plan, Programs)
-        known = {**values, **{TANGENT + name: rule for name, rule in given.items()}}
-        rules = self.rules(made, known)
+        known = {value_of(name): rule for name, rule in values.items()}
+        rules = self.rules(made, known | {Role(TANGENT, name): rule for name, rule in given.items()})
         self.emit(prefix, made, self.moved(made), rules)
         found = dict(given)
-        for own, definition in zip(made.outputs, made.program.outputs, strict=True):
-            if own.startswith(TANGENT):
-                found[own.removeprefix(TANGENT)] = rules[definition.name]
+        for role in made.outputs:
+            if role.kind == TANGENT:
+                found[role.name] = rules[made.names[role]]
         return found
 
     # -- the steps ---------------------------------------------------------------------------------
@@ -110,28 +111,27 @@ class Lift:
         `made` takes what there is of a step's outputs to that of its inputs; `values` are read beside it.
         """
         depth, parts = self.layout.depth, range(len(self.layout.parts))
-        sources = {
-            TANGENT + value: _state_of(name, depth)
-            for name, value in zip(plan.outputs, plan.graph.outputs, strict=True)
-        }
-        tangents = {own: self._tangent_ahead(*source) for own, source in sources.items()}
-        rules = self.rules(made, {**values, **tangents})
-        given = {t for own, t in _arguments(made).items() if own in sources}
+        states = self.layout.states("b", range(depth))
+        tangents: dict[Role, Rule] = {}
+        for name, value in zip(plan.outputs, plan.graph.outputs, strict=True):
+            back, part = states[name]
+            tangents[Role(TANGENT, value)] = self._tangent_ahead(depth - back, part)
+        rules = self.rules(made, {value_of(name): rule for name, rule in values.items()} | tangents)
+        given = {a.name for a in made.program.arguments if made.roles[a.name] in tangents}
         carried, free = _split(self.moved(made), given)
         held = self.emit("each", made, free, rules)
         slotted = self._slotted(made, carried, held)
-        found = {own: d.name for own, d in zip(made.outputs, made.program.outputs, strict=True)}
-        dying = [f"{TANGENT}a{depth}_{part}" for part in parts]
-        copies = [own for own in dying if own not in found]
-        place = {d.name: n for n, d in enumerate(slotted)}
-        place |= {own: len(slotted) + n for n, own in enumerate(copies)}
+        dying = [Role(TANGENT, f"a{depth}_{part}") for part in parts]
+        copies = [role for role in dying if role not in made.outputs]
+        place = {made.roles[d.name]: n for n, d in enumerate(slotted)}
+        place |= {role: len(slotted) + n for n, role in enumerate(copies)}
         self.width = len(place)
-        self.slots = {part: place[found.get(own, own)] for part, own in enumerate(dying)}
+        self.slots = {part: place[role] for part, role in enumerate(dying)}
         for d in slotted:
-            rules[d.name] = self._slot(place[d.name])
+            rules[d.name] = self._slot(place[made.roles[d.name]])
         shift = {f"i{n}": form for n, form in zip(range(1, len(self.own) + 1), self.own, strict=True)}
         bodies = [reread(self.terms, self.terms.substitute(d.body, shift), rules) for d in slotted]
-        bodies += [tangents[own]([Affine.var("i0"), *self.own]) for own in copies]
+        bodies += [tangents[role]([Affine.var("i0"), *self.own]) for role in copies]
         orders = {d.order.substitute(shift) for d in slotted if d.order is not None}
         self.made.append(self._recurrence(bodies, self._last(ends), orders))
 
@@ -184,37 +184,31 @@ class Lift:
 
     def moved(self, made: Composed) -> list[Definition]:
         """The definitions in the table of the form, with indices i0, i1, …"""
-        found: list[Definition] = []
-        for d in made.program.definitions:
-            indices = tuple(f"i{n}" for n in range(len(d.indices)))
-            spoken = {old: Affine.var(new) for old, new in zip(d.indices, indices, strict=True)}
-            body = moved(d.body, self.terms, {}, spoken)
-            order = d.order and d.order.substitute(spoken)
-            found.append(replace(d, indices=indices, body=body, is_output=False, order=order))
-        return found
+        return [moved_definition(d, self.terms, {}) for d in made.program.definitions]
 
     def emit(
         self, prefix: str, made: Composed, definitions: Sequence[Definition], rules: dict[str, Rule]
     ) -> dict[int, Term]:
         """Add definitions under names of their own; reads of pivots by the numbers of expensive bodies."""
-        own = {d.name: own for own, d in zip(made.outputs, made.program.outputs, strict=True)}
         held: dict[int, Term] = {}
         for d in definitions:
             name = prefix + d.name
             rules[d.name] = self.reading(name, d.type)
             added = replace(d, name=name, body=reread(self.terms, d.body, rules))
             self.made.append(added)
-            if own.get(d.name, "").startswith(PIVOT):
+            if made.roles[d.name].kind == PIVOT:
                 self.pivots.append(added)
-                self.whose[name] = own[d.name].split(":", 2)[2]
+                self.whose[name] = made.roles[d.name].name
                 if not is_light(d.body):
                     held[d.body.number] = self.terms.read(d.name, _own(len(d.indices)), d.type)
         return held
 
-    def rules(self, made: Composed, known: Mapping[str, Rule]) -> dict[str, Rule]:
-        """What is read in the place of the arguments of a program."""
-        types = {a.name: a.type for a in made.program.arguments}
-        return {t: known.get(own) or self.reading(own, types[t]) for own, t in _arguments(made).items()}
+    def rules(self, made: Composed, known: Mapping[Role, Rule]) -> dict[str, Rule]:
+        """What is read in the place of the arguments of a program; else what is of their names."""
+        return {
+            a.name: known.get(role) or self.reading(role.name, a.type)
+            for a, role in zip(made.program.arguments, made.inputs, strict=True)
+        }
 
     # -- reads -------------------------------------------------------------------------------------
 
@@ -253,17 +247,6 @@ class Lift:
 
 def _own(rank: int) -> list[Affine]:
     return [Affine.var(f"i{n}") for n in range(rank)]
-
-
-def _arguments(made: Composed) -> dict[str, str]:
-    """The arguments of a program by the names among all."""
-    return dict(zip(made.inputs, (a.name for a in made.program.arguments), strict=True))
-
-
-def _state_of(output: str, depth: int) -> tuple[int, int]:
-    """How many states ahead of the one that is solved for an output of a step is, and its part."""
-    letter, part = output.split("_")
-    return depth - int(letter[1:] or 0), int(part)
 
 
 def _split(definitions: Sequence[Definition], given: set[str]) -> tuple[list[Definition], list[Definition]]:

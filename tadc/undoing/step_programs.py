@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tadc.frontend.program import Definition, Program
+from tadc.frontend.program import Definition
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import is_const
 from tadc.undoing.forms import Form
 from tadc.undoing.kinds import Class, Dense, Steps
-from tadc.undoing.pieces import Pieces, is_number, least
+from tadc.undoing.pieces import Pieces, is_number
 from tadc.undoing.programs import Programs
+from tadc.undoing.roles import PIVOT, Role, RoledProgram
 from tadc.undoing.step_chain import Chain, NoChain, Planner, chains_of
 from tadc.undoing.step_lift import Lift
 from tadc.undoing.step_systems import StepSystems
-from tadc.undoing.transposed_solutions import transposed
 from tadc.undoing.undone import NoFormula
 
 #: So much less must several tensors of a state cost than one.
@@ -38,35 +38,33 @@ class StepPrograms(Programs):
         """As `Programs.is_closed`."""
         return True
 
-    def inverse(self) -> Program:
+    def inverse(self) -> RoledProgram:
         """As `Programs.inverse`."""
         lift = self._lift
         made = [*lift.made, *self._solution, *_least(lift.pieces, lift.pivots)]
         return lift.pieces.program(made, taped=True)
 
-    def pivots(self) -> Program:
+    def pivots(self) -> RoledProgram:
         """As `Programs.pivots`."""
-        wanted = {pivot.name for pivot in self._lift.pivots}
-        made = [replace(d, is_output=d.name in wanted) for d in self._lift.made]
-        return self._lift.pieces.program(made, taped=True)
+        lift, wanted = self._lift, {pivot.name for pivot in self._lift.pivots}
+        made = [lift.pieces.result(d, Role(PIVOT, d.name)) if d.name in wanted else d for d in lift.made]
+        return lift.pieces.program(made, taped=True)
 
-    def transposed(self) -> Program:
-        """As `Programs.transposed`."""
-        return transposed(self.form, self.inverse())
-
-    def columns(self) -> Program:
+    def columns(self) -> RoledProgram:
         """The pivots of all factors, as `pivots`."""
         return self.pivots()
 
     def element(self, pivot: str, index: Sequence[int]) -> tuple[str, tuple[int, ...]]:
         """The tensor of the form, and its element, whose derivative a pivot is."""
         layout, own = self.chain.layout, self._lift.whose[pivot]
-        letter, _, part = own.partition("_")
-        if not part:
+        states = layout.states("f", range(layout.depth)) | layout.states("b", (0,))
+        if own not in states:
             return own, tuple(index)
-        state = layout.depth + index[0] if letter == "n" else int(letter[1:])
-        rest = index[1:] if letter == "n" else index
-        place = layout.place(int(part), Affine.const(state), [Affine.const(n) for n in rest])
+        state, part = states[own]
+        rest = list(index)
+        if own not in self.chain.start.outputs:
+            state = layout.depth + rest.pop(0)
+        place = layout.place(part, Affine.const(state), [Affine.const(n) for n in rest])
         return layout.name, tuple(form.constant for form in place)
 
 
@@ -107,4 +105,4 @@ def _least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
         for p in pivots
         if not is_number(p.body) or is_const(p.body, 0)
     ]
-    return least(pieces, reads)
+    return pieces.least(reads)

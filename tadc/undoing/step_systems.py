@@ -6,7 +6,6 @@ The matrices of all steps are computed at once and factored; the product is solv
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -14,30 +13,37 @@ import numpy as np
 
 from tadc.compiler.derive import derive
 from tadc.frontend.dtypes import bytes_of_type
-from tadc.frontend.program import Program
-from tadc.frontend.terms import tensors_read
 from tadc.lattice.affine import Affine
-from tadc.passes.terms.liveness import needed
 from tadc.undoing.factors import Array, DenseFactors, Factored
+from tadc.undoing.forms import with_results
 from tadc.undoing.kinds import Bands, Blocks, Dense
 from tadc.undoing.matrices import factors_of_bands
 from tadc.undoing.planned import PlanData
 from tadc.undoing.programs import Programs
+from tadc.undoing.roles import (
+    COLUMN,
+    COTANGENT,
+    INNER,
+    PIVOT,
+    TANGENT,
+    Role,
+    RoledProgram,
+    RoleKind,
+    value_of,
+)
 from tadc.undoing.segments import Part, composed
 from tadc.undoing.step_chain import Chain
 from tadc.undoing.step_lift import Lift
-from tadc.undoing.undone import PIVOT, TANGENT, NoFormula, undone
+from tadc.undoing.undone import NoFormula, naming, undone
 
 Arrays = Mapping[str, Array]
 #: Compiles a program.
-Compiler = Callable[[Program], Any]
+Compiler = Callable[[RoledProgram], Any]
 
 #: From so many numbers in a state on, a solution for each step takes less time than one system for all.
 _DENSE, _BAND = 48, 256
 #: So many bytes of matrices are computed at once.
 _MOST = 1 << 29
-
-_COLUMNS = "columns"
 
 
 class StepSystems(Programs):
@@ -59,7 +65,7 @@ class StepSystems(Programs):
         if self.step.size < (_BAND if isinstance(self.step, Bands) else _DENSE):
             raise NoFormula("it is small")
         for plan in (chain.end, chain.start):
-            if any(not name.startswith(TANGENT) for name in undone(plan, Programs).inputs):
+            if any(role.kind != TANGENT for role in undone(plan, Programs).inputs):
                 raise NoFormula("its first or last states are scaled by values")
 
     @property
@@ -67,32 +73,27 @@ class StepSystems(Programs):
         """As `Programs.is_closed`."""
         return False
 
-    def columns(self) -> Program:
+    def columns(self) -> RoledProgram:
         """The coloured columns of the matrices of all steps, `[lane, step, …]`."""
         lift = Lift(self.form, self.chain.layout)
-        form, names = self.planned.form, self.planned.names
+        form = self.planned.form
         programs = Programs(form, self.step)
+        own = naming(self.planned.names, 0)
+
+        def value(role: Role) -> Role:
+            return Role(INNER, role.name) if role.name in form.new else own(role)
+
         between = [d.name for d in form.program.definitions]
-
-        def own(name: str) -> str:
-            return names.get(name) or f"0.{name}"
-
-        def value(name: str) -> str:
-            return f"gone:{own(name)}" if name in form.new else own(name)
-
-        def column(name: str) -> str:
-            return _COLUMNS if name == f"c_{form.new[0]}" else own(name)
-
-        parts: list[Part] = [(programs.value(between), value), (programs.columns(), column)]
-        made = composed(parts, lambda name: name == _COLUMNS)
-        rules = lift.rules(made, {"a1_0": lift.ahead(0, 0), "n_0": lift.ahead(1, 0)})
+        parts: list[Part] = [(programs.value(between), value), (programs.columns(), own)]
+        made = composed(parts, lambda role: role.kind == COLUMN)
+        known = {"a1_0": lift.ahead(0, 0), "b0_0": lift.ahead(1, 0)}
+        rules = lift.rules(made, {value_of(name): rule for name, rule in known.items()})
         lift.emit("each", made, lift.moved(made), rules)
         *before, last = lift.made
-        return lift.pieces.program([*before, replace(last, is_output=True)], taped=True)
+        return lift.pieces.program([*before, lift.pieces.result(last, Role(COLUMN, last.name))], taped=True)
 
-    def factored(self, found: Arrays, compiler: Compiler) -> Factored:
+    def factored(self, columns: Array, compiler: Compiler) -> Factored:
         """The chain at a point, of its columns there."""
-        (columns,) = found.values()
         kind, count = self.step, self.chain.layout.count
         assert isinstance(kind, Blocks | Bands)
         rows = columns.reshape(len(columns), -1)
@@ -169,32 +170,41 @@ class _Solved:
     """The first or the last factor of a chain, which formulas undo, whatever the values are."""
 
     def __init__(self, plan: PlanData, compiler: Compiler) -> None:
-        self._made = made = undone(plan, Programs)
-        self._own = {a.name: own for a, own in zip(made.program.arguments, made.inputs, strict=True)}
-        self._own |= {d.name: own for d, own in zip(made.program.outputs, made.outputs, strict=True)}
+        made = undone(plan, Programs)
+        self._made = RoledProgram(made.program, made.roles)
         self._compiler = compiler
         self._inputs = plan.graph.inputs
         self._named = dict(zip(plan.outputs, plan.graph.outputs, strict=True))
 
     def back(self, tangents: Arrays) -> dict[str, Array]:
         """The tangents of a plan's inputs, by name, from those of its outputs."""
-        given = {self._named[name]: array for name, array in tangents.items()}
-        found = self._run(self._only(TANGENT), {TANGENT + name: array for name, array in given.items()})
-        return {name: found.get(TANGENT + name, given.get(name)) for name in self._inputs}  # type: ignore[misc]
+        given = {Role(TANGENT, self._named[name]): array for name, array in tangents.items()}
+        found = given | self._run(self._only(TANGENT), given)
+        return {name: found[Role(TANGENT, name)] for name in self._inputs}
 
     def forth(self, cotangents: Arrays) -> dict[str, Array]:
         """The cotangents of a plan's outputs, by name, from those of its inputs."""
-        program = self._only(TANGENT)
-        by = [a.name for a in program.arguments if self._own[a.name].startswith(TANGENT)]
-        found: dict[str, Array] = {}
+        made = self._only(TANGENT)
+        program, role = made.program, made.role
+        by = [a.name for a in program.arguments if role(a.name).kind == TANGENT]
+        found: dict[Role, Array] = {}
         if by:
-            made = _with_what_is_read(derive(program, "vjp", by))
-            self._own |= {a.name: f"w:{self._own[a.cotangent_of]}" for a in made.arguments if a.cotangent_of}
-            self._own |= {d.name: f"w:{self._own[d.gradient_of]}" for d in made.outputs}
-            found = self._run(made, {f"w:{TANGENT}{name}": array for name, array in cotangents.items()})
+            gradient = derive(program, "vjp", by)
+            roles = {
+                t.name: Role(COTANGENT, role(of).name)
+                for t, of in (
+                    *((a, a.cotangent_of) for a in gradient.arguments),
+                    *((d, d.gradient_of) for d in gradient.outputs),
+                )
+                if of
+            }
+            roles = made.roles | roles
+            given = {Role(COTANGENT, name): array for name, array in cotangents.items()}
+            made = RoledProgram(with_results(gradient, [d.name for d in gradient.outputs]), roles)
+            found = self._run(made, given)
         result: dict[str, Array] = {}
         for name, value in self._named.items():
-            parts = [found.get(f"w:{TANGENT}{value}"), cotangents.get(value)]
+            parts = [found.get(Role(COTANGENT, value)), cotangents.get(value)]
             result[name] = np.sum([part for part in parts if part is not None], axis=0)
         return result
 
@@ -205,20 +215,11 @@ class _Solved:
         with np.errstate(divide="ignore"):
             return sum(float(np.log(np.abs(pivot)).sum()) for pivot in pivots.values())
 
-    def _only(self, front: str) -> Program:
-        """The program of the results whose names begin so."""
-        program = self._made.program
-        wanted = {d.name for d in program.outputs if self._own[d.name].startswith(front)}
-        kept = needed([replace(d, is_output=d.name in wanted) for d in program.definitions])
-        return _with_what_is_read(replace(program, definitions=kept))
+    def _only(self, kind: RoleKind) -> RoledProgram:
+        """The program of the results of a kind."""
+        program, role = self._made.program, self._made.role
+        wanted = [d.name for d in program.outputs if role(d.name).kind == kind]
+        return RoledProgram(with_results(program, wanted), self._made.roles)
 
-    def _run(self, program: Program, given: Arrays) -> dict[str, Array]:
-        kernel = self._compiler(program)
-        arrays = {name: given[self._own[name]] for name in kernel.inputs}
-        return {self._own[name]: array for name, array in kernel(arrays).items()}
-
-
-def _with_what_is_read(program: Program) -> Program:
-    """The program without arguments that nothing reads."""
-    read = tensors_read(d.body for d in program.definitions)
-    return replace(program, arguments=tuple(a for a in program.arguments if a.name in read))
+    def _run(self, made: RoledProgram, given: Mapping[Role, Array]) -> dict[Role, Array]:
+        return self._compiler(made)(given)

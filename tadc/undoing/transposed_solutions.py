@@ -5,76 +5,55 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tadc.compiler.derive import derive
-from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Term, tensors_read
-from tadc.lattice.affine import Affine
-from tadc.passes.terms.liveness import needed
-from tadc.undoing.forms import Form, moved
+from tadc.undoing.forms import Form, moved_definition, program_of, with_results
 from tadc.undoing.pieces import Pieces
+from tadc.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
 
 
-def transposed(form: Form, inverse: Program) -> Program:
-    """The new values, `z_n`, `u_s` and `least`, of the program of `x_d` and `least`.
+def transposed(form: Form, inverse: RoledProgram) -> RoledProgram:
+    """The new values, the cotangents of what is new and stays, and the least magnitude of pivots.
 
     With x_D = A^-1 (v_N - B v_S), the gradient of w_D x_D by v_N is A^-T w_D = z_N, and by v_S -B^T z_N.
     """
     pieces = Pieces(form)
-    solution = replace(
-        inverse, definitions=needed([replace(d, is_output=d.name[:2] == "x_") for d in inverse.definitions])
-    )
-    read = {name for d in solution.definitions for name in tensors_read([d.body])}
-    by = [a.name for a in solution.arguments if a.name[:2] == "v_" and a.name in read]
-    solution = replace(solution, arguments=tuple(a for a in solution.arguments if a.name in read))
-    made = derive(solution, "vjp", by)
-    names = {a.name: f"w_{a.cotangent_of[2:]}" for a in made.arguments if a.cotangent_of}
-    names |= {d.name: f"{d.name}_g" for d in made.definitions}
+    program, role = inverse.program, inverse.role
+    solution = with_results(program, [d.name for d in program.outputs if role(d.name).kind == TANGENT])
+    by = [a.name for a in solution.arguments if role(a.name).kind == TANGENT]
+    # Of no numbers the solution reads none.
+    made = derive(solution, "vjp", by) if by else replace(solution, definitions=())
+    given = {
+        a.name: pieces.given(COTANGENT, role(a.cotangent_of).name) for a in made.arguments if a.cotangent_of
+    }
     for name in form.dying:
-        pieces.given("w_", name)
-    values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
-    least = [d for d in inverse.definitions if d.name == "least"]
-    before = [replace(d, is_output=False) for d in inverse.definitions if d.name != "least"] if least else []
-    return _program(form, pieces, inverse, [*values, *before, *_gradients(pieces, made, names), *least])
+        pieces.given(COTANGENT, name)
+    definitions = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
+    least = [pieces.result(d, Role(LEAST)) for d in program.outputs if role(d.name).kind == LEAST]
+    if least:
+        definitions += [replace(d, is_output=False) for d in program.definitions if d.name != least[0].name]
+    definitions += _gradients(pieces, inverse, made, given)
+    known = {a.name: a for a in (*form.program.arguments, *program.arguments)} | pieces.tensors
+    return RoledProgram(program_of([*definitions, *least], known.values(), pieces.terms), pieces.roles)
 
 
-def _gradients(pieces: Pieces, made: Program, names: dict[str, str]) -> list[Definition]:
+def _gradients(
+    pieces: Pieces, inverse: RoledProgram, made: Program, given: dict[str, str]
+) -> list[Definition]:
     """The definitions of a gradient under other names, then the cotangents of all values."""
     form, found = pieces.form, list[Definition]()
-    gradients: dict[str, Term] = {}
+    names = given | {d.name: f"{d.name}_g" for d in made.definitions}
     read = tensors_read(d.body for d in made.definitions)
+    gradients: dict[str, Term] = {name: pieces.algebra.zero for name in form.new}
     for definition in made.definitions:
-        indices = tuple(f"i{n}" for n in range(len(definition.indices)))
-        spoken = {a: Affine.var(b) for a, b in zip(definition.indices, indices, strict=True)}
-        body = moved(definition.body, pieces.terms, names, spoken)
+        moved = moved_definition(definition, pieces.terms, names)
         if definition.gradient_of:
-            gradients[definition.gradient_of[2:]] = body
+            gradients[inverse.role(definition.gradient_of).name] = moved.body
             if definition.name not in read:
                 continue
-        order = definition.order and definition.order.substitute(spoken)
-        found.append(
-            replace(
-                definition,
-                name=names[definition.name],
-                indices=indices,
-                body=body,
-                is_output=False,
-                gradient_of="",
-                span=None,
-                order=order,
-            )
-        )
-    for name in form.new:
-        body = gradients.pop(name, pieces.algebra.zero)
-        found.append(pieces.define(f"z_{name}", name, body, is_output=True))
+        found.append(moved)
     for name, body in gradients.items():
-        own = pieces.read(pieces.given("w_", name), name)
-        found.append(pieces.define(f"u_{name}", name, pieces.algebra.add(own, body), is_output=True))
+        if name not in form.new:
+            body = pieces.algebra.add(pieces.cotangent(name), body)
+        found.append(pieces.define(f"z_{name}", name, body, Role(COTANGENT, name)))
     return found
-
-
-def _program(form: Form, pieces: Pieces, inverse: Program, definitions: list[Definition]) -> Program:
-    """The program of definitions, with all that they read as arguments."""
-    kept = needed(definitions)
-    read = {name for d in kept for name in tensors_read([d.body])} - {d.name for d in kept}
-    known: dict[str, Argument] = {a.name: a for a in (*form.program.arguments, *inverse.arguments)}
-    known |= pieces.tensors
-    return Program(tuple(a for name, a in known.items() if name in read), kept, pieces.terms)

@@ -21,6 +21,7 @@ from tadc.passes.terms.simplify import Simplifier
 from tadc.undoing.inlined import direct
 from tadc.undoing.kinds import Triangles
 from tadc.undoing.pieces import Pieces
+from tadc.undoing.roles import TANGENT, Role
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Triangle:
 
     def defined(self, body: Term) -> Definition:
         """`x_d` as a recurrence."""
-        made = self.pieces.define(f"x_{self.dying}", self.dying, body, is_output=True)
+        made = self.pieces.define(f"x_{self.dying}", self.dying, body, Role(TANGENT, self.dying))
         return replace(made, order=self.order)
 
     def reads_before(self, term: Term) -> bool:
