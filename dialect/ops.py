@@ -16,7 +16,7 @@ from tadc.dialect.mlir import LOCK, check_bindings, ext, ir, irdl
 from tadc.frontend.functions import APPLIED, REDUCTIONS
 
 #: Functions of `tad.apply`, with their number of operands.
-SCALAR_FUNCTIONS = {name: APPLIED[name].arity for name in ("sign", "sigmoid", "relu", "mod", "safe", "pinv")}
+SCALAR_FUNCTIONS = {f.name: f.arity for f in APPLIED.values() if f.operation in (None, "tad.apply")}
 
 #: Kinds of `tad.reduce`; a sum is an op of its own.
 KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from tadc.dialect.ops import SCALAR_FUNCTIONS
-from tadc.frontend.functions import APPLIED, complete
+from tadc.frontend.functions import APPLIED
 
 #: Function -> upstream operation; the rest is `tad.apply`, but for integer powers.
 UPSTREAM: dict[str, str] = {
-    "add": "arith.addf",
-    "sub": "arith.subf",
-    "mul": "arith.mulf",
-    "div": "arith.divf",
-    "neg": "arith.negf",
-    "max": "arith.maximumf",
-    "min": "arith.minimumf",
-    "pow": "math.powf",
-    "abs": "math.absf",
-} | {
-    name: f"math.{name}"
-    for name in (
-        "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh "
-        "asinh acosh atanh erf erfc floor ceil atan2"
-    ).split()
+    f.name: f.operation for f in APPLIED.values() if f.operation and f.operation != "tad.apply"
 }
-
-complete("an operation", {**UPSTREAM, **SCALAR_FUNCTIONS}, APPLIED)
 
 FUNCTION_OF: dict[str, str] = {operation: name for name, operation in UPSTREAM.items()}
 

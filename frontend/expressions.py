@@ -122,7 +122,7 @@ class ExpressionParser(Complaints):
         function = ALIASES.get(token.text, token.text)
         if token.text in SPELLED_REDUCTIONS and following == "{":
             return self._reduce(token)
-        if function in FUNCTIONS and (following == "(" or FUNCTIONS[function].reserved):
+        if function in FUNCTIONS and (following == "(" or FUNCTIONS[function].is_reserved):
             return self._call(token, function)
         if following == "[":
             stored, indices = self._element()

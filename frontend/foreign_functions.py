@@ -8,25 +8,11 @@ from __future__ import annotations
 
 from tadc.frontend.diagnostic_data import GUESS
 from tadc.frontend.elsewhere import COMPLEX, Hint, write
-from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 
 _RENAMED = {
-    "log": "ln loge",
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh arsinh",
-    "acosh": "arccosh arcosh",
-    "atanh": "arctanh artanh",
-    "pow": "power float_power",
-    "abs": "absolute fabs",
-    "sign": "signum sgnf",
-    "max": "maximum",
-    "min": "minimum",
-    "sigmoid": "logistic expit",
-    "ceil": "ceiling",
-    "select": "where ifelse if_else iif",
+    **{f.name: f.elsewhere for f in FUNCTIONS.values()},
+    "select": ("where", "ifelse", "if_else", "iif"),
 }
 #: `fmax` leaves a NaN out, a magnitude may be that of a vector, `choose` a binomial coefficient.
 _LIKE = {"abs": "magnitude", "max": "fmax", "min": "fmin", "select": "choose cond"}
@@ -251,7 +237,7 @@ def _formula(name: str) -> Hint:
 CALLS: dict[str, Hint] = {
     **{word: Hint(help) for words, help in _SAID.items() for word in words.split()},
     **{word: _formula(name) for name in FORMULAS for word in (name, *_ALSO.get(name, "").split())},
-    **{word: write(here) for here, words in _RENAMED.items() for word in words.split()},
+    **{word: write(here) for here, words in _RENAMED.items() for word in words},
     **{word: write(here, GUESS) for here, words in _LIKE.items() for word in words.split()},
 }
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tadc.frontend.extents import extent_text
+from tadc.frontend.functions import APPLIED
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.print_index import (
@@ -41,23 +42,6 @@ _INFIX = {
     "mul": (r" \, ", PRODUCT, PRODUCT, POWER),
     "mod": (r" \bmod ", PRODUCT, PRODUCT, POWER),
 }
-
-#: What stands around the operand of a function.
-_AROUND = {
-    "sqrt": (r"\sqrt{", "}"),
-    "cbrt": (r"\sqrt[3]{", "}"),
-    "abs": (r"\left|", r"\right|"),
-    "floor": (r"\left\lfloor ", r"\right\rfloor"),
-    "ceil": (r"\left\lceil ", r"\right\rceil"),
-    "exp": ("e^{", "}"),
-    "exp2": ("2^{", "}"),
-}
-
-#: Functions that LaTeX has a command for.
-_COMMANDS = {
-    **{name: rf"\{name}" for name in ("log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "max", "min")},
-    "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "log2": r"\log_2", "log10": r"\log_{10}",
-}  # fmt: skip
 
 _BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
@@ -234,11 +218,11 @@ def _apply(term: Apply, scope: Scope) -> tuple[float, list[Item]]:
         return POWER, [r"\frac{", Job(below[0], SUM, scope), "}{", Job(below[1], SUM, scope), "}"]
     if name == "pow":
         return POWER, [Job(below[0], ATOM, scope), "^{", Job(below[1], SUM, scope), "}"]
-    if name in _AROUND:
-        before, after = _AROUND[name]
-        own = POWER if before.endswith("^{") else ATOM
-        return own, [before, Job(below[0], SUM, scope), after]
-    items: list[Item] = [_COMMANDS.get(name, rf"\operatorname{{{name}}}"), r"\left("]
+    latex = APPLIED[name].latex
+    if "#" in latex:
+        before, after = latex.split("#")
+        return POWER if before.endswith("^{") else ATOM, [before, Job(below[0], SUM, scope), after]
+    items: list[Item] = [latex, r"\left("]
     for operand in below:
         items += [Job(operand, SUM, scope), ", "]
     return ATOM, [*items[:-1], r"\right)"]

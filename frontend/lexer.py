@@ -31,7 +31,7 @@ INDEX, IN, INCREASING = "index", "in", "increasing"
 #: Tells where the elements of a sparse tensor are; elsewhere it is a name like others.
 AT = "at"
 #: Words that name no tensor, size or index.
-RESERVED = KEYWORDS | {*FLOATS, *ALIASES} | {f.name for f in FUNCTIONS.values() if f.reserved}
+RESERVED = KEYWORDS | {*FLOATS, *ALIASES} | {f.name for f in FUNCTIONS.values() if f.is_reserved}
 
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 

@@ -1,9 +1,9 @@
-"""The derivative rules, one line each: cotangents of the operands from that of the result.
+"""The derivative rules: cotangents of the operands from that of the result.
 
-A rule takes the algebra `a`, the cotangent `g`, the result `y` and the operands. Conventions at
-points without a derivative are those of the language: `abs'(0) = 0`, `sign' = floor' = ceil' = 0`,
-ties of max and min split evenly, `relu'(0) = 0`. What a zero cotangent times an infinite partial is, says
-`slopes.py` (`through`).
+Most are the slopes of records, texts of the language. A rule takes the algebra `a`, the cotangent `g`, the
+result `y` and the operands. Conventions at points without a derivative are those of the language:
+`abs'(0) = 0`, `sign' = floor' = ceil' = 0`, ties of max and min split evenly, `relu'(0) = 0`. What a zero
+cotangent times an infinite partial is, says `slopes.py` (`through`).
 """
 
 from __future__ import annotations
@@ -13,46 +13,117 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from tadc.frontend.functions import APPLIED, complete
+from tadc.frontend.float_functions import float_function
+from tadc.frontend.formula_values import OPERANDS, VALUE, Arithmetic, evaluate
+from tadc.frontend.functions import APPLIED, ScalarFunction, complete
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
 from tadc.passes.derivatives import slope_ends
 from tadc.passes.derivatives.coefficients import fraction
 from tadc.passes.terms.algebra import Algebra
 
-Unary = Callable[[Any, Term, Apply, Term], tuple[Term, ...]]
-Binary = Callable[[Any, Term, Apply, Term, Term], tuple[Term, ...]]
-Rule = Unary | Binary
+Rule = Callable[..., tuple[Term, ...]]
+
+Calculus = Any
+"""The algebra of a derivative, or floats that have its names."""
+
+Slopes = Callable[[Calculus, Term, Term], list[slope_ends.Slope]]
 
 
-def _root(a: Any, g: Term, y: Term, u: Term, n: Fraction, partial: Term) -> Term:
-    """Through u**n, infinite where u is 0."""
-    return a.through(g, partial, lambda: slope_ends.root(a, y, u, n, a.varying(u)), (u,))
+class _Terms:
+    """Terms as the numbers of formulas; what is computed of literals is one."""
+
+    def __init__(self, a: Calculus) -> None:
+        self.algebra = a
+        self.by_name = {name: getattr(a, name) for name in ("add", "sub", "mul", "div", "neg")}
+
+    def const(self, value: float) -> Term:
+        """The literal."""
+        return self.algebra.const(value)
+
+    def apply(self, function: str, *operands: Term) -> Term:
+        """The function, simplified as far as it is arithmetic."""
+        if (
+            operands
+            and all(isinstance(t, Const) for t in operands)
+            and function in ("log", "sqrt", "div", "neg")
+        ):
+            values = (t.value for t in operands if isinstance(t, Const))
+            return self.algebra.const(float_function(function)(*values))
+        by_name = self.by_name.get(function)
+        return by_name(*operands) if by_name else self.algebra.apply(function, *operands)
+
+    def power(self, x: Term, n: int) -> Term:
+        """A power with a literal exponent."""
+        return self.algebra.power(x, n)
+
+    def select(self, relation: str, x: Term, y: Term, then: Term, otherwise: Term) -> Term:
+        """A choice."""
+        return self.algebra.select(relation, x, y, then, otherwise)
 
 
-def _log(a: Any, g: Term, u: Term, over: Term | None = None, scale: float = 1.0) -> Term:
-    """Through the logarithm of `over`, by default u, divided by the logarithm `scale` of its base."""
-    divisor = u if over is None else over
-    divisor = divisor if scale == 1 else a.mul(a.const(scale), divisor)
-    return a.through(g, a.div(a.one, divisor), lambda: slope_ends.logarithm(a, u, scale, over), (u,))
+def in_terms(a: Calculus, text: str, *operands: Term, value: Term | None = None) -> Term:
+    """The text of a record over terms, or over the numbers of another algebra."""
+    numbers: Arithmetic[Term] = _Terms(a) if isinstance(a, Algebra) else a
+    given = dict(zip((*OPERANDS[: len(operands)], VALUE), (*operands, value), strict=True))
+    return evaluate(text, {name: term for name, term in given.items() if term is not None}, numbers)
 
 
-def _arc(a: Any, g: Term, y: Term, u: Term, ends: slope_ends.Ends, square: int = 1) -> Term:
-    """Through an inverse sine or cosine, infinite at the ends of its domain."""
-    near = a.sub(a.one, u) if square == 1 else a.sub(u, a.one)
-    factors = (near, a.add(a.one, u) if square == 1 else a.add(u, a.one))
-    partial = a.div(a.one, a.apply("sqrt", a.mul(*factors)))
-    return a.through(g, partial, lambda: slope_ends.arc(a, y, u, ends, square, factors), (u,))
+def _root(n: Fraction) -> Slopes:
+    return lambda a, y, u: slope_ends.root(a, y, u, n, a.varying(u))
 
 
-def _square(a: Algebra, x: Term) -> Term:
-    return a.power(x, 2)
+def _log(scale: float = 1.0) -> Slopes:
+    return lambda a, y, u: slope_ends.logarithm(a, u, scale)
+
+
+def _arc(ends: slope_ends.Ends, square: int = 1) -> Slopes:
+    def slopes(a: Calculus, y: Term, u: Term) -> list[slope_ends.Slope]:
+        near, far = (a.sub(a.one, u), a.add(a.one, u)) if square == 1 else (a.sub(u, a.one), a.add(u, a.one))
+        return slope_ends.arc(a, y, u, ends, square, (near, far))
+
+    return slopes
+
+
+#: Where the slopes of functions are infinite, and what they are near there.
+INFINITE: dict[str, Slopes] = {
+    "sqrt": _root(Fraction(1, 2)),
+    "cbrt": _root(Fraction(1, 3)),
+    "log": _log(),
+    "log2": _log(math.log(2)),
+    "log10": _log(math.log(10)),
+    "log1p": lambda a, y, u: slope_ends.logarithm(a, u, 1.0, a.add(a.one, u)),
+    "asin": _arc([(1, math.pi / 2, -1), (-1, -math.pi / 2, 1)]),
+    "acos": _arc([(1, 0.0, 1), (-1, math.pi, -1)]),
+    "acosh": _arc([(1, 0.0, 1)], -1),
+    "atanh": lambda a, y, u: slope_ends.area_tangent(a, u),
+}
+
+
+def _by_text(f: ScalarFunction) -> Rule:
+    """The rule of a function whose record has its slopes; its sign and a quotient stay in front."""
+    slopes = [(text[1:], True) if text.startswith("-(") else (text, False) for text in f.slopes or ()]
+
+    def rule(a: Calculus, g: Term, y: Term, *operands: Term) -> tuple[Term, ...]:
+        found: list[Term] = []
+        for text, is_negative in slopes:
+            slope = in_terms(a, text, *operands, value=y)
+            if f.name in INFINITE:
+                given = a.through(g, slope, lambda: INFINITE[f.name](a, y, operands[0]), operands)
+            elif text.startswith("1 / ") and isinstance(slope, Apply):
+                given = a.div(g, slope.operands[1])
+            else:
+                given = a.mul(g, slope)
+            found.append(a.neg(given) if is_negative else given)
+        return tuple(found)
+
+    return rule
 
 
 #: What holds of an operand of a max or min, and the other one, where it is the result.
 WINS = {"max": ">=", "min": "<="}
 
 
-def _extremum(wins: str) -> Binary:
+def _extremum(wins: str) -> Rule:
     def rule(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
         return goes_to(a, a.select("=", u, v, a.mul(a.const(0.5), g), g), wins, u, v)
 
@@ -64,31 +135,38 @@ def goes_to(a: Algebra, each: Term, wins: str, u: Term, v: Term) -> tuple[Term, 
     return (a.select(wins, u, v, each, a.zero), a.select(wins, v, u, each, a.zero))
 
 
-def over_divisor(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
+def over_divisor(a: Calculus, g: Term, y: Term, u: Term, v: Term) -> Term:
     """`g / v`, for y = u / v."""
     return _over_power(a, g, y, u, v, a.div(a.one, v), (a.one, -1))
 
 
-def times_quotient(a: Any, g: Term, y: Term, u: Term, v: Term) -> Term:
+def times_quotient(a: Calculus, g: Term, y: Term, u: Term, v: Term) -> Term:
     """`g * y / v`, for y = u / v."""
     return _over_power(a, g, y, u, v, a.div(y, v), (u, -2))
 
 
-def _over_power(a: Any, g: Term, y: Term, u: Term, v: Term, partial: Term, power: tuple[Term, int]) -> Term:
+def _over_power(
+    a: Calculus, g: Term, y: Term, u: Term, v: Term, partial: Term, power: tuple[Term, int]
+) -> Term:
     """Through a slope of y = u / v, which is a power of v but for a factor, infinite where v is 0."""
     return a.through(g, partial, lambda: slope_ends.quotient(a, y, u, v, *power, not a.shares(u, v)), (v,))
 
 
-def _pow(a: Any, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+def _through_root(a: Calculus, g: Term, y: Term, u: Term, n: Fraction, partial: Term) -> Term:
+    """Through u**n, infinite where u is 0."""
+    return a.through(g, partial, lambda: _root(n)(a, y, u), (u,))
+
+
+def _pow(a: Calculus, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     n = integer_exponent(y)
     if n is not None:
         partial = a.mul(a.const(n), a.power(u, n - 1))
-        return (a.mul(g, partial) if n >= 0 else _root(a, g, y, u, Fraction(n), partial), a.zero)
+        return (a.mul(g, partial) if n >= 0 else _through_root(a, g, y, u, Fraction(n), partial), a.zero)
     power, positive = a.apply("pow", u, a.sub(v, a.one)), a.values.of(u).is_positive
     if positive or (isinstance(v, Const) and v.value >= 1):
         du = a.mul(g, a.mul(v, power))
     elif isinstance(v, Const):
-        du = _root(a, g, y, u, fraction(v.value), a.mul(v, power))
+        du = _through_root(a, g, y, u, fraction(v.value), a.mul(v, power))
     else:
         # u**0 is constant near u = 0.
         du = a.through(a.mul(g, v), power, lambda: slope_ends.unknown_power(a, y, u, a.varying(u)), (u,))
@@ -102,24 +180,12 @@ def _pow(a: Any, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
 
 
 def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
-    norm = a.add(_square(a, u), _square(a, v))
+    norm = a.add(a.power(u, 2), a.power(v, 2))
     return (a.safe(g, a.div(v, norm)), a.neg(a.safe(g, a.div(u, norm))))
 
 
-def _bell(a: Algebra, g: Term, u: Term) -> Term:
-    """The slope of the error function, `2 / sqrt(pi) * exp(-u**2)`."""
-    return a.mul(g, a.mul(a.const(2 / math.sqrt(math.pi)), a.apply("exp", a.neg(_square(a, u)))))
-
-
-_HALF, _THIRD = Fraction(1, 2), Fraction(1, 3)
-_OF_SINE: slope_ends.Ends = [(1, math.pi / 2, -1), (-1, -math.pi / 2, 1)]
-_OF_COSINE: slope_ends.Ends = [(1, 0.0, 1), (-1, math.pi, -1)]
-_OF_AREA: slope_ends.Ends = [(1, 0.0, 1)]
-
-RULES: dict[str, Rule] = {
-    "add": lambda a, g, y, u, v: (g, g),
-    "sub": lambda a, g, y, u, v: (g, a.neg(g)),
-    "mul": lambda a, g, y, u, v: (a.mul(g, v), a.mul(g, u)),
+#: Rules that no text says: what is 0 or infinite counts otherwise there, or ties are shared.
+_WRITTEN: dict[str, Rule] = {
     "safe": lambda a, g, y, u, v: (a.safe_factor(g, u, v), a.safe(u, g)),
     "div": lambda a, g, y, u, v: (over_divisor(a, g, y, u, v), a.neg(times_quotient(a, g, y, u, v))),
     "mod": lambda a, g, y, u, v: (g, a.neg(a.safe(g, a.apply("floor", a.div(u, v))))),
@@ -127,46 +193,17 @@ RULES: dict[str, Rule] = {
     "pow": _pow,
     "max": _extremum(WINS["max"]),
     "min": _extremum(WINS["min"]),
-    "exp": lambda a, g, y, u: (a.mul(g, y),),
-    "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
-    "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
-    "log": lambda a, g, y, u: (_log(a, g, u),),
-    "log2": lambda a, g, y, u: (_log(a, g, u, scale=math.log(2)),),
-    "log10": lambda a, g, y, u: (_log(a, g, u, scale=math.log(10)),),
-    "log1p": lambda a, g, y, u: (_log(a, g, u, a.add(a.one, u)),),
-    "sqrt": lambda a, g, y, u: (_root(a, g, y, u, _HALF, a.div(a.one, a.mul(a.const(2), y))),),
-    "cbrt": lambda a, g, y, u: (_root(a, g, y, u, _THIRD, a.div(a.one, a.mul(a.const(3), _square(a, y)))),),
-    "sin": lambda a, g, y, u: (a.mul(g, a.apply("cos", u)),),
-    "cos": lambda a, g, y, u: (a.neg(a.mul(g, a.apply("sin", u))),),
-    "tan": lambda a, g, y, u: (a.mul(g, a.add(a.one, _square(a, y))),),
-    "asin": lambda a, g, y, u: (_arc(a, g, y, u, _OF_SINE),),
-    "acos": lambda a, g, y, u: (a.neg(_arc(a, g, y, u, _OF_COSINE)),),
-    "atan": lambda a, g, y, u: (a.div(g, a.add(a.one, _square(a, u))),),
     "atan2": _atan2,
-    "sinh": lambda a, g, y, u: (a.mul(g, a.apply("cosh", u)),),
-    "cosh": lambda a, g, y, u: (a.mul(g, a.apply("sinh", u)),),
-    "tanh": lambda a, g, y, u: (a.mul(g, a.sub(a.one, _square(a, y))),),
-    "asinh": lambda a, g, y, u: (a.safe(g, a.div(a.one, a.apply("sqrt", a.add(a.one, _square(a, u))))),),
-    "acosh": lambda a, g, y, u: (_arc(a, g, y, u, _OF_AREA, -1),),
-    "atanh": lambda a, g, y, u: (
-        a.through(g, a.div(a.one, a.sub(a.one, _square(a, u))), lambda: slope_ends.area_tangent(a, u), (u,)),
-    ),
-    "erf": lambda a, g, y, u: (_bell(a, g, u),),
-    "erfc": lambda a, g, y, u: (a.neg(_bell(a, g, u)),),
     "abs": lambda a, g, y, u: (a.by_sign(g, y, u),),
-    "sign": lambda a, g, y, u: (a.zero,),
-    "floor": lambda a, g, y, u: (a.zero,),
-    "ceil": lambda a, g, y, u: (a.zero,),
-    "sigmoid": lambda a, g, y, u: (a.mul(g, a.mul(y, a.apply("sigmoid", a.neg(u)))),),
-    "relu": lambda a, g, y, u: (a.select(">", u, a.zero, g, a.zero),),
-    "pinv": lambda a, g, y, u: (a.neg(a.mul(g, _square(a, y))),),
+}
+RULES: dict[str, Rule] = {
+    **{f.name: _by_text(f) for f in APPLIED.values() if f.slopes is not None},
+    **_WRITTEN,
 }
 complete("a derivative", RULES, APPLIED)
 
 #: Functions whose slope may be infinite or have a step.
-STEEP = frozenset(
-    {"abs", "sqrt", "cbrt", "pow", "asin", "acos", "acosh", "log", "log2", "log10", "log1p", "div"}
-)
+STEEP = frozenset({*INFINITE, "abs", "pow", "div"})
 
 
 def partials(a: Algebra, y: Apply) -> tuple[Term, ...]:
@@ -174,9 +211,9 @@ def partials(a: Algebra, y: Apply) -> tuple[Term, ...]:
     return cotangents(a, a.one, y)
 
 
-def cotangents(a: Any, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:
+def cotangents(a: Calculus, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:
     """The cotangents of the operands of `y`, given its own; `value` is a term that has the value of `y`."""
-    rule: Any = RULES[y.function]
+    rule: Calculus = RULES[y.function]
     around, a.at = a.at, y
     found = rule(a, g, y if value is None or y.function == "pow" else value, *y.operands)
     a.at = around

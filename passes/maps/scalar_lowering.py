@@ -1,4 +1,4 @@
-"""Scalar functions that upstream lacks, spelt in arith and math, in one table."""
+"""Scalar functions that upstream lacks, in arith and math: the formulas of their records, and a remainder."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import SCALAR_FUNCTIONS
-from tadc.dialect.scalar_ops import PREDICATES
-from tadc.frontend.functions import complete
+from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
+from tadc.frontend.formula_values import OPERANDS, evaluate
+from tadc.frontend.functions import APPLIED, ScalarFunction, complete
 from tadc.passes.maps.lower_body import BodyLowering
 
 _RELATIONS = {**PREDICATES, "unordered": 14}
@@ -25,6 +26,11 @@ class Scalars:
         """The type of a comparison."""
         one = ir.IntegerType.get_signless(1, self.builder.context)
         return ir.VectorType.get(self.type.shape, one) if isinstance(self.type, ir.VectorType) else one
+
+    @property
+    def element(self) -> str:
+        """The name of the float type."""
+        return str(self.type.element_type if isinstance(self.type, ir.VectorType) else self.type)
 
     def logic(self, name: str, x: ir.Value, y: ir.Value) -> ir.Value:
         """An operation on two comparisons."""
@@ -50,39 +56,6 @@ class Scalars:
         return self.builder.create("arith.select", [self.type], [condition, x, y], self.point).results[0]
 
 
-def _sign(s: Scalars, x: ir.Value) -> ir.Value:
-    """-1, 0, 1; NaN and signed zeros stay what they are."""
-    unit = s.op("math.copysign", s.const(1.0), x)
-    keep = s.logic("arith.ori", s.compare("=", x, s.const(0.0)), s.compare("unordered", x, x))
-    return s.select(keep, x, unit)
-
-
-def _sigmoid(s: Scalars, x: ir.Value) -> ir.Value:
-    """1 / (1 + exp(-x)) without overflow: e = exp(-|x|), then 1 or e over 1 + e."""
-    one = s.const(1.0)
-    e = s.op("math.exp", s.op("arith.negf", s.op("math.absf", x)))
-    above = s.select(s.compare("<", x, s.const(0.0)), e, one)
-    return s.op("arith.divf", above, s.op("arith.addf", one, e))
-
-
-def _relu(s: Scalars, x: ir.Value) -> ir.Value:
-    """0 below 0, else x, NaN included."""
-    zero = s.const(0.0)
-    return s.select(s.compare("<=", x, zero), zero, x)
-
-
-def _safe(s: Scalars, x: ir.Value, y: ir.Value) -> ir.Value:
-    """`x * y`; 0 where x is 0, whatever y is."""
-    zero = s.const(0.0)
-    return s.select(s.compare("!=", x, zero), s.op("arith.mulf", x, y), zero)
-
-
-def _pinv(s: Scalars, x: ir.Value) -> ir.Value:
-    """`1 / x`; 0 where x is 0."""
-    zero = s.const(0.0)
-    return s.select(s.compare("=", x, zero), zero, s.op("arith.divf", s.const(1.0), x))
-
-
 def _mod(s: Scalars, x: ir.Value, y: ir.Value) -> ir.Value:
     """The floored remainder, with the sign of y, as in Python."""
     zero = s.const(0.0)
@@ -104,15 +77,49 @@ def _extremum(relation: str) -> Callable[..., ir.Value]:
     return expand
 
 
-EXPANSIONS: dict[str, Callable[..., ir.Value]] = {
-    "sign": _sign,
-    "sigmoid": _sigmoid,
-    "relu": _relu,
+_WRITTEN: dict[str, Callable[..., ir.Value]] = {
     "mod": _mod,
-    "safe": _safe,
-    "pinv": _pinv,
     "arith.maximumf": _extremum(">"),
     "arith.minimumf": _extremum("<"),
+}
+
+
+def _by_formula(f: ScalarFunction) -> Callable[..., ir.Value]:
+    return lambda s, *operands: evaluate(
+        f.formula_for(s.element), dict(zip(OPERANDS, operands, strict=False)), InOperations(s)
+    )
+
+
+class InOperations:
+    """Values of MLIR as the numbers of formulas."""
+
+    def __init__(self, scalars: Scalars) -> None:
+        self.scalars = scalars
+
+    def const(self, value: float) -> ir.Value:
+        """A constant."""
+        return self.scalars.const(value)
+
+    def apply(self, function: str, *operands: ir.Value) -> ir.Value:
+        """A function: an operation, or what it expands to."""
+        operation = UPSTREAM.get(function, function)
+        expansion = EXPANSIONS.get(operation)
+        return expansion(self.scalars, *operands) if expansion else self.scalars.op(operation, *operands)
+
+    def power(self, x: ir.Value, n: int) -> ir.Value:
+        """A power with a literal exponent."""
+        return integer_power(self.scalars, x, n)
+
+    def select(
+        self, relation: str, x: ir.Value, y: ir.Value, then: ir.Value, otherwise: ir.Value
+    ) -> ir.Value:
+        """A choice by a comparison."""
+        return self.scalars.select(self.scalars.compare(relation, x, y), then, otherwise)
+
+
+EXPANSIONS: dict[str, Callable[..., ir.Value]] = {
+    **{name: _by_formula(APPLIED[name]) for name in SCALAR_FUNCTIONS if APPLIED[name].formula},
+    **_WRITTEN,
 }
 complete("what it expands to", EXPANSIONS, SCALAR_FUNCTIONS)
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tadc.frontend.dtypes import DTYPES
-from tadc.frontend.functions import APPLIED, complete
+from tadc.frontend.float_functions import float_function
+from tadc.frontend.formula_values import OPERANDS, evaluate
+from tadc.frontend.functions import APPLIED, ScalarFunction
 from tadc.passes.maps.map import Type
 from tadc.passes.terms.numpy_types import Scalar, numpy_type
 
@@ -17,18 +19,6 @@ from tadc.passes.terms.numpy_types import Scalar, numpy_type
 def number_of(type: Type) -> type[Scalar]:
     """What makes a number of a type: elements of index arrays are indices, which are integers of Python."""
     return {"index": int, "truth": bool}.get(DTYPES[type].kind) or numpy_type(type).type
-
-
-def sign(x: Scalar) -> Scalar:
-    """-1 or 1; zeros and NaN stay what they are."""
-    return x if x == 0 or x != x else np.copysign(type(x)(1), x)
-
-
-def sigmoid(x: Scalar) -> Scalar:
-    """1 / (1 + exp(-x)), without overflow."""
-    one = type(x)(1)
-    e = np.exp(-abs(x))
-    return (e if x < 0 else one) / (one + e)
 
 
 def greater(x: Scalar, y: Scalar) -> Scalar:
@@ -66,19 +56,6 @@ def _of_floats(function: Callable[[float], float]) -> Callable[[Scalar], Scalar]
     return lambda x: type(x)(function(x))
 
 
-def _relu(x: Scalar) -> Scalar:
-    """0 below 0; NaN stays."""
-    return type(x)(0) if x <= 0 else x
-
-
-def _safe(x: Scalar, y: Scalar) -> Scalar:
-    return x * y if x != 0 else type(x)(0)
-
-
-def _pinv(x: Scalar) -> Scalar:
-    return type(x)(1) / x if x != 0 else type(x)(0)
-
-
 def _choose(condition: bool, x: Scalar, y: Scalar) -> Scalar:
     return x if condition else y
 
@@ -92,25 +69,11 @@ _OPERATORS = {
     "arith.andi": "and_", "arith.ori": "or_", "arith.xori": "xor",
 }  # fmt: skip
 
-_NAMED: dict[str, Callable[..., Scalar]] = {
+_WRITTEN: dict[str, Callable[..., Scalar]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
     **{name: getattr(operator, _OPERATORS[name]) for name in _OPERATORS},
-    **{name: getattr(np, name) for name in "exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()},
-    **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh floor ceil".split()},
-    **{name: getattr(np, f"arc{name[1:]}") for name in "asin acos atan asinh acosh atanh atan2".split()},
-}
-
-_WRITTEN: dict[str, Callable[..., Scalar]] = {
     "mod": np.mod,
-    "pow": np.power,
     "abs": abs,
-    "erf": _of_floats(math.erf),
-    "erfc": _of_floats(math.erfc),
-    "sign": sign,
-    "sigmoid": sigmoid,
-    "relu": _relu,
-    "safe": _safe,
-    "pinv": _pinv,
     "max": greater,
     "min": lesser,
     "choose": _choose,
@@ -120,7 +83,46 @@ _WRITTEN: dict[str, Callable[..., Scalar]] = {
     "arith.remf": np.fmod,
 }
 
-FUNCTIONS = complete("a function of NumPy", {**_NAMED, **_WRITTEN}, APPLIED)
+
+class _Rounded:
+    """Numbers of NumPy of one type as those of formulas."""
+
+    def __init__(self, type: type[Any]) -> None:
+        self.type = type
+
+    def const(self, value: float) -> Scalar:
+        return self.type(value)
+
+    def apply(self, function: str, *operands: Scalar) -> Scalar:
+        return FUNCTIONS[function](*operands)
+
+    def power(self, x: Scalar, n: int) -> Scalar:
+        return integer_power(x, n)
+
+    def select(self, relation: str, x: Scalar, y: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
+        return then if FUNCTIONS[relation](x, y) else otherwise
+
+
+def _by_formula(f: ScalarFunction) -> Callable[..., Scalar]:
+    def function(*operands: Scalar) -> Scalar:
+        numbers = _Rounded(type(operands[0]))
+        text = f.formula_for("f32" if numbers.type is np.float32 else "f64")
+        return evaluate(text, dict(zip(OPERANDS, operands, strict=False)), numbers)
+
+    return function
+
+
+def _of_record(f: ScalarFunction) -> Callable[..., Scalar]:
+    """A function of NumPy, by the formula of its record, or of Python's floats."""
+    if f.formula is not None:
+        return _by_formula(f)
+    return getattr(np, f.numpy) if hasattr(np, f.numpy) else _of_floats(float_function(f.name))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{f.name: _of_record(f) for f in APPLIED.values() if f.name not in _WRITTEN},
+    **_WRITTEN,
+}
 
 JOINS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "sum": operator.add,

@@ -29,7 +29,7 @@ from tadc.passes.terms.index_ranges import Range, ranges_within
 ACCESS = 1
 #: An element that is anywhere in memory costs so much.
 SCATTERED = 4
-WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
+WEIGHTS: Mapping[str, int] = {name: f.cost for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 EXPENSIVE = WEIGHTS["div"]
 #: Bytes of an element.

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tadc.frontend.functions import APPLIED, complete
+from tadc.frontend.functions.scalar_function import Course, ScalarFunction
+from tadc.frontend.value_bounds import is_inside, values_over
 
 
 class Values(NamedTuple):
@@ -122,28 +124,30 @@ def _greatest(x: Values, y: Values) -> Values:
     return Values(max(x.low, y.low), max(x.high, y.high), x.finite and y.finite, nonzero)
 
 
-def _odd(x: Values) -> Values:
-    """Of a function with the sign of its operand, finite where that is."""
-    low, high = (0.0 if x.low >= 0 else -math.inf), (0.0 if x.high <= 0 else math.inf)
-    return Values(low, high, x.finite, x.is_nonzero)
+def _of_record(f: ScalarFunction, course: Course) -> Callable[[Values], Values]:
+    """The values of a function from how it runs."""
+
+    def values(x: Values) -> Values:
+        low, high = course.domain
+        inside = is_inside(course, (x.low, x.high)) or (
+            course.is_open and low == 0 and x.is_positive and x.high <= high
+        )
+        part = max(x.low, low), min(x.high, high)
+        least, most = (values_over(f, course, part) if part[0] <= part[1] else None) or course.values
+        bounded = (
+            math.isfinite(course.values[0]) and math.isfinite(course.values[1]) and course.rises is not None
+        )
+        finite = inside and (x.finite or bounded or (math.isfinite(low) and math.isfinite(high)))
+        return Values(least, most, finite, _is_nonzero(course, x))
+
+    return values
 
 
-def _root(x: Values) -> Values:
-    return Values(min(math.sqrt(max(x.low, 0.0)), 1.0), math.inf, x.finite and x.low >= 0, x.is_nonzero)
-
-
-def _logarithm(x: Values) -> Values:
-    return Values(0.0 if x.low >= 1 else -math.inf, math.inf, x.finite and x.is_positive)
-
-
-def _exponential(x: Values) -> Values:
-    low, high = (1.0 if x.low >= 0 else 0.0), (1.0 if x.high <= 0 else math.inf)
-    return Values(low, high, x.finite, nonzero=True)
-
-
-def _within(x: Values, low: float, high: float, found: Values) -> Values:
-    """What is found of a function that is defined between these ends."""
-    return found if x.low >= low and x.high <= high else found._replace(finite=False)
+def _is_nonzero(course: Course, x: Values) -> bool:
+    """Whether no value of a function is 0, for what its bounds do not tell."""
+    if course.zeros is None:
+        return False
+    return all(zero < x.low or zero > x.high or (zero == 0 and x.is_nonzero) for zero in course.zeros)
 
 
 def _remainder(x: Values, y: Values) -> Values:
@@ -152,38 +156,19 @@ def _remainder(x: Values, y: Values) -> Values:
     return Values(low, high, x.finite and y.finite and y.is_nonzero)
 
 
+def _pseudo_inverse(x: Values) -> Values:
+    low, high = (0.0 if x.low >= 0 else -math.inf), (0.0 if x.high <= 0 else math.inf)
+    return Values(low, high, finite=True, nonzero=x.is_nonzero and x.finite)
+
+
 _UNARY: Mapping[str, Callable[[Values], Values]] = {
+    **{f.name: _of_record(f, f.course) for f in APPLIED.values() if f.course is not None},
     "neg": Values.negated,
     "abs": _absolute,
-    "exp": _exponential,
-    "exp2": _exponential,
-    "expm1": lambda x: _odd(x)._replace(low=max(-1.0, _odd(x).low)),
-    "log": _logarithm,
-    "log2": _logarithm,
-    "log10": _logarithm,
-    "log1p": lambda x: _logarithm(_sum(x, exactly(1))),
-    "sqrt": _root,
-    "cbrt": _odd,
-    "erf": lambda x: UNIT,
-    "erfc": lambda x: Values(0, 2, finite=True),
     "sin": lambda x: UNIT._replace(finite=x.finite),
     "cos": lambda x: UNIT._replace(finite=x.finite),
     "tan": lambda x: Values(finite=x.finite),
-    "asin": lambda x: _within(x, -1, 1, Values(-2, 2, finite=True)),
-    "acos": lambda x: _within(x, -1, 1, Values(0, 4, finite=True)),
-    "atan": lambda x: Values(-2, 2, finite=True),
-    "sinh": _odd,
-    "cosh": lambda x: Values(1, math.inf, x.finite),
-    "tanh": lambda x: UNIT,
-    "asinh": _odd,
-    "acosh": lambda x: _within(x, 1, math.inf, Values(0, math.inf, x.finite)),
-    "atanh": lambda x: Values(finite=x.low > -1 and x.high < 1),
-    "sign": lambda x: UNIT,
-    "floor": lambda x: Values(max(-math.inf, x.low - 1), x.high, x.finite),
-    "ceil": lambda x: Values(x.low, x.high + 1, x.finite),
-    "sigmoid": lambda x: Values(0, 1, finite=True, nonzero=True),
-    "relu": lambda x: _greatest(x, exactly(0)),
-    "pinv": lambda x: _odd(x)._replace(finite=True, nonzero=x.is_nonzero and x.finite),
+    "pinv": _pseudo_inverse,
 }
 _BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     "add": _sum,

@@ -3,77 +3,20 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tadc.dual.gamma import digamma
 from tadc.dual.numbers import UFUNCS
-from tadc.frontend.functions import FUNCTIONS, complete
+from tadc.frontend.float_functions import Floats, power, quotient
+from tadc.frontend.functions import complete
 from tadc.passes.derivatives.derivative_table import RULES
 
-#: The relations of `select` as numbers have them.
-_HOLDS: dict[str, Callable[[float, float], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
-
-
-_OWN_OF_ONE: dict[str, Callable[[float], float]] = {
-    "abs": math.fabs,
-    "sign": lambda x: float(x > 0) - float(x < 0),
-    "floor": lambda x: float(math.floor(x)),
-    "ceil": lambda x: float(math.ceil(x)),
-    "sigmoid": _sigmoid,
-    "relu": lambda x: 0.0 if x <= 0 else x,
-    "pinv": lambda x: quotient(1.0, x) if x else 0.0,
-}
-_OWN_OF_TWO: dict[str, Callable[[float, float], float]] = {
-    "max": lambda x, y: x if x > y or x != x else y,
-    "min": lambda x, y: x if x < y or x != x else y,
-    "safe": lambda x, y: x * y if x else 0.0,
-}
-#: The functions of the language on floats: those of `math` by their names, and our own.
-_PLAIN: dict[str, Callable[..., float]] = {
-    **{name: getattr(math, name) for name in FUNCTIONS if hasattr(math, name)},
-    **_OWN_OF_ONE,
-    **_OWN_OF_TWO,
-}
-complete("a function of floats", _PLAIN, FUNCTIONS)
-
-
-def quotient(x: float, y: float) -> float:
-    """x / y as IEEE 754 has it: infinite or NaN where y is 0."""
-    if y == 0:
-        return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
-    return x / y
-
-
-def called(function: Callable[..., float], *operands: float) -> float:
-    """The function as IEEE 754 has it: NaN and infinities in place of exceptions."""
-    try:
-        return function(*operands)
-    except OverflowError:
-        return math.inf
-    except (ValueError, ZeroDivisionError):
-        return math.nan
-
-
-class _Numbers:
+class _Numbers(Floats):
     """What `tadc.passes.terms.algebra.Algebra` is for terms, for floats."""
 
     zero, one = 0.0, 1.0
-
-    def const(self, value: float) -> float:
-        return value
 
     def neg(self, x: float) -> float:
         return -x
@@ -90,15 +33,6 @@ class _Numbers:
     def div(self, x: float, y: float) -> float:
         return quotient(x, y)
 
-    def power(self, x: float, n: int) -> float:
-        return _power(x, n)
-
-    def apply(self, function: str, *operands: float) -> float:
-        return called(_PLAIN[function], *operands)
-
-    def select(self, relation: str, x: float, y: float, then: float, otherwise: float) -> float:
-        return then if _HOLDS[relation](x, y) else otherwise
-
     def safe(self, x: float, y: float) -> float:
         return self.apply("safe", x, y)
 
@@ -109,15 +43,9 @@ class _Numbers:
         return g * self.apply("sign", u)
 
 
-def _power(x: float, y: float) -> float:
-    if x == 0 and y < 0:
-        return math.copysign(math.inf, x) if y % 2 == 1 else math.inf
-    return called(math.pow, x, y)
-
-
 def _pow(y: float, u: float, v: float) -> tuple[float, float]:
     # As `_pow` of the table: 0**v is constant near v > 0, and u**0 near v = 0.
-    by_base = v * _power(u, v - 1) if v else 0.0
+    by_base = v * power(u, v - 1) if v else 0.0
     return by_base, y * (math.log(u) if u > 0 else -math.inf if u == 0 else math.nan) if y else 0.0
 
 

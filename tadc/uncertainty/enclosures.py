@@ -11,11 +11,11 @@ import numpy as np
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.functions import REDUCTIONS, complete
+from tadc.frontend.interval_rounding import Bounds
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.loop_nests import LoopNest, loop_nest
-from tadc.uncertainty.interval_rounding import Bounds
 from tadc.uncertainty.interval_rules import bounds_of
 
 #: What each reduction combines the bounds of its elements by.

@@ -8,7 +8,7 @@ from typing import Any
 
 from tadc.dual.numbers import Number, Plain
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.uncertainty.interval_rounding import Bounds, down, up
+from tadc.frontend.interval_rounding import Bounds, down, up
 from tadc.uncertainty.interval_rules import bounds_of
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tadc.dual.rules import called
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.float_functions import called
+from tadc.frontend.formula_values import evaluate
 from tadc.frontend.functions import APPLIED, complete
-from tadc.uncertainty.interval_rounding import LIBRARY, Bounds, down, lower, no_bound, up, upper
+from tadc.frontend.functions.scalar_function import Course, ScalarFunction
+from tadc.frontend.interval_rounding import LIBRARY, Bounds, down, lower, no_bound, up, upper
+from tadc.frontend.value_bounds import is_inside, value_at, values_over
 
 _Unary = Callable[[float], float]
+_UNIT = (-1.0, 1.0)
 
 
 def bounds_of(function: str, *operands: Bounds) -> Bounds:
@@ -18,64 +22,61 @@ def bounds_of(function: str, *operands: Bounds) -> Bounds:
 
     Raises ArgumentError (TAD0908) where it has none, or no rule.
     """
-    if function in _INCREASING or function in _DECREASING:
-        return _monotone(function, *operands)
     rule = _RULES.get(function)
+    record = APPLIED.get(function)
+    if rule is None and record is not None and record.course is not None:
+        return _of_record(record, record.course, *operands)
     if rule is None:
         helps = ["method `worst` or `mc` goes without"]
         raise ArgumentError([Diagnostic("TAD0908", f"there are no bounds for `{function}`", helps=helps)])
     return rule(*operands)
 
 
-#: Increasing functions: the function, the ends of the domain, and of the values.
-_ALL = (-math.inf, math.inf)
-_POSITIVE = (0.0, math.inf)
-_UNIT = (-1.0, 1.0)
+def _of_record(f: ScalarFunction, course: Course, x: Bounds) -> Bounds:
+    found = values_over(f, course, x) if is_inside(course, x) else None
+    if found is None:
+        raise no_bound(f.name, x)
+    if course.rises is None and not (math.isinf(x[0]) or math.isinf(x[1])):
+        return _met(found, _along(f, course, x, _slope_over(f, x)))
+    return found
 
 
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+def _slope_over(f: ScalarFunction, x: Bounds) -> Bounds:
+    """The values of the slope, which is made of functions that go up and down no steeper than they do."""
+    assert f.slopes is not None
+    return evaluate(f.slopes[0], {"x": x}, _Roughly())
 
 
-_INCREASING: dict[str, tuple[_Unary, Bounds, Bounds]] = {
-    "exp": (math.exp, _ALL, _POSITIVE),
-    "exp2": (math.exp2, _ALL, _POSITIVE),
-    "expm1": (math.expm1, _ALL, (-1.0, math.inf)),
-    "log": (math.log, (5e-324, math.inf), _ALL),
-    "log2": (math.log2, (5e-324, math.inf), _ALL),
-    "log10": (math.log10, (5e-324, math.inf), _ALL),
-    "log1p": (math.log1p, (up(-1.0), math.inf), _ALL),
-    "sqrt": (math.sqrt, _POSITIVE, _POSITIVE),
-    "cbrt": (math.cbrt, _ALL, _ALL),
-    "erf": (math.erf, _ALL, _UNIT),
-    "asin": (math.asin, _UNIT, (-1.5707963267948968, 1.5707963267948968)),
-    "atan": (math.atan, _ALL, (-1.5707963267948968, 1.5707963267948968)),
-    "sinh": (math.sinh, _ALL, _ALL),
-    "tanh": (math.tanh, _ALL, _UNIT),
-    "asinh": (math.asinh, _ALL, _ALL),
-    "acosh": (math.acosh, (1.0, math.inf), _POSITIVE),
-    "atanh": (math.atanh, (up(-1.0), down(1.0)), _ALL),
-    "sigmoid": (_sigmoid, _ALL, (0.0, 1.0)),
-    "degrees": (math.degrees, _ALL, _ALL),
-    "radians": (math.radians, _ALL, _ALL),
-}
-_DECREASING: dict[str, tuple[_Unary, Bounds, Bounds]] = {
-    "acos": (math.acos, _UNIT, (0.0, 3.1415926535897936)),
-    "erfc": (math.erfc, _ALL, (0.0, 2.0)),
-}
+def _along(f: ScalarFunction, course: Course, x: Bounds, slope: Bounds) -> Bounds:
+    """The values over an interval from the slopes in it: those at its ends where all slopes have one sign."""
+    if slope[0] >= 0 or slope[1] <= 0:
+        return _hull([value_at(f, course, end) for end in x])
+    middle = x[0] + (x[1] - x[0]) / 2
+    return _add(value_at(f, course, middle), _mul(slope, _sub(x, (middle, middle))))
 
 
-def _monotone(name: str, x: Bounds) -> Bounds:
-    rising = name in _INCREASING
-    function, domain, values = (_INCREASING if rising else _DECREASING)[name]
-    if not (domain[0] <= x[0] and x[1] <= domain[1]):
-        raise no_bound(name, x)
-    ends = [called(function, end) for end in (x if rising else x[::-1])]
-    if any(map(math.isnan, ends)):
-        raise no_bound(name, x)
-    # At a fixed point such as sin(0) the library is exact.
-    steps = 2 * LIBRARY if name == "sigmoid" else LIBRARY
-    return max(values[0], lower(ends[0], steps)), min(values[1], upper(ends[1], steps))
+def _met(x: Bounds, y: Bounds) -> Bounds:
+    return max(x[0], y[0]), min(x[1], y[1])
+
+
+class _Roughly:
+    """Intervals as the numbers of formulas of slopes, without looking at slopes again."""
+
+    def const(self, value: float) -> Bounds:
+        return float(value), float(value)
+
+    def apply(self, function: str, *operands: Bounds) -> Bounds:
+        record = APPLIED[function]
+        course = record.course
+        if course is None or course.rises is not None:
+            return bounds_of(function, *operands)
+        return _met(course.values, _along(record, course, operands[0], (-course.steepest, course.steepest)))
+
+    def power(self, x: Bounds, n: int) -> Bounds:
+        return _whole_power(x, n)
+
+    def select(self, relation: str, x: Bounds, y: Bounds, then: Bounds, otherwise: Bounds) -> Bounds:
+        return _hull([then, otherwise])
 
 
 def _add(x: Bounds, y: Bounds) -> Bounds:
@@ -168,6 +169,10 @@ def _wave(function: _Unary, top: float) -> Callable[[Bounds], Bounds]:
     return bounds
 
 
+def _scaled(function: _Unary) -> Callable[[Bounds], Bounds]:
+    return lambda x: (lower(function(x[0]), LIBRARY), upper(function(x[1]), LIBRARY))
+
+
 def _tan(x: Bounds) -> Bounds:
     half = math.pi / 2
     if not x[1] - x[0] < 3 or _reaches(x, half) or _reaches(x, -half):
@@ -186,13 +191,9 @@ def _steps(function: Callable[[float], float]) -> Callable[[Bounds], Bounds]:
     """An increasing function without rounding."""
 
     def at(end: float) -> float:
-        return end if math.isinf(end) and function is not _sign else float(function(end))
+        return end if math.isinf(end) else float(function(end))
 
     return lambda x: (at(x[0]), at(x[1]))
-
-
-def _sign(x: float) -> float:
-    return float(x > 0) - float(x < 0)
 
 
 def _floordiv(x: Bounds, y: Bounds) -> Bounds:
@@ -215,12 +216,7 @@ def _hypot(*operands: Bounds) -> Bounds:
     total = (0.0, 0.0)
     for x in operands:
         total = _add(total, _whole_power(x, 2))
-    return _monotone("sqrt", (max(0.0, total[0]), total[1]))
-
-
-def _cosh(x: Bounds) -> Bounds:
-    ends = [called(math.cosh, end) for end in _abs(x)]
-    return max(1.0, lower(ends[0], LIBRARY)), upper(ends[1], LIBRARY)
+    return bounds_of("sqrt", (max(0.0, total[0]), total[1]))
 
 
 def _copysign(x: Bounds, y: Bounds) -> Bounds:
@@ -243,7 +239,7 @@ def _logaddexp(x: Bounds, y: Bounds) -> Bounds:
     for a, b in zip(x, y, strict=True):
         least, most = min(a, b), max(a, b)
         gap = _sub((least, least), (most, most)) if least != most else (0.0, 0.0)
-        ends.append(_add((most, most), _monotone("log1p", _monotone("exp", gap))))
+        ends.append(_add((most, most), bounds_of("log1p", bounds_of("exp", gap))))
     return ends[0][0], ends[1][1]
 
 
@@ -292,7 +288,7 @@ def _gamma(x: Bounds) -> Bounds:
 
 def _lgamma(x: Bounds) -> Bounds:
     if x[0] < 100:
-        at_least = _monotone("log", _abs(_gamma((x[0], min(x[1], 100.0)))))
+        at_least = bounds_of("log", _abs(_gamma((x[0], min(x[1], 100.0)))))
         return at_least if x[1] <= 100 else (at_least[0], max(at_least[1], _stirling(x[1])[1]))
     return _stirling(x[0])[0], _stirling(x[1])[1]
 
@@ -302,8 +298,8 @@ def _stirling(end: float) -> Bounds:
     if math.isinf(end):
         return down(end), end
     x = (end, end)
-    half_log = _div(_monotone("log", _mul((2.0, 2.0), _PI)), (2.0, 2.0))
-    total = _sub(_mul(_sub(x, (0.5, 0.5)), _monotone("log", x)), x)
+    half_log = _div(bounds_of("log", _mul((2.0, 2.0), _PI)), (2.0, 2.0))
+    total = _sub(_mul(_sub(x, (0.5, 0.5)), bounds_of("log", x)), x)
     total = _add(_add(total, half_log), _div((1.0, 1.0), _mul((12.0, 12.0), x)))
     least = _sub(total, _div((1.0, 1.0), _mul((360.0, 360.0), _whole_power(x, 3))))
     return least[0], _add(least, _div((1.0, 1.0), _mul((1260.0, 1260.0), _whole_power(x, 5))))[1]
@@ -323,22 +319,18 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "mod": _mod,
     "pow": _pow,
     "neg": _neg,
-    "abs": _abs,
     "max": lambda *x: (max(lo for lo, _ in x), max(hi for _, hi in x)),
     "min": lambda *x: (min(lo for lo, _ in x), min(hi for _, hi in x)),
     "sin": _wave(math.sin, math.pi / 2),
     "cos": _wave(math.cos, 0.0),
     "tan": _tan,
     "atan2": _atan2,
-    "cosh": _cosh,
     "gamma": _gamma,
     "lgamma": _lgamma,
-    "sign": _steps(_sign),
-    "floor": _steps(math.floor),
-    "ceil": _steps(math.ceil),
+    "degrees": _scaled(math.degrees),
+    "radians": _scaled(math.radians),
     "trunc": _steps(math.trunc),
     "rint": _steps(round),
-    "relu": _steps(lambda x: max(x, 0.0)),
     "pos": _pos,
     "floordiv": _floordiv,
     "hypot": _hypot,
@@ -350,4 +342,4 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "fsum": _sum,
     "logaddexp": _logaddexp,
 }
-complete("a bound", {**_INCREASING, **_DECREASING, **_RULES}, APPLIED)
+complete("a bound", _RULES, [f.name for f in APPLIED.values() if f.course is None])

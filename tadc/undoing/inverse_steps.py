@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.functions import APPLIED
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Read, Term, operands, tensors_read
 from tadc.lattice.affine import Affine
+from tadc.passes.derivatives.derivative_table import in_terms
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.simplify import simplify_program
 from tadc.undoing.forms import Form
@@ -33,32 +35,6 @@ from tadc.undoing.step_layout import Layout, layouts
 from tadc.undoing.step_lift import Lift
 from tadc.undoing.triangles import Triangle
 from tadc.undoing.undone import NoFormula, naming
-
-_Inverse = Callable[[Algebra, Term], Term]
-
-
-def _function(name: str) -> _Inverse:
-    return lambda algebra, y: algebra.apply(name, y)
-
-
-#: The inverse of each function that has one on all of its values.
-_INVERSES: dict[str, _Inverse] = {
-    "exp": _function("log"),
-    "log": _function("exp"),
-    "exp2": _function("log2"),
-    "log2": _function("exp2"),
-    "expm1": _function("log1p"),
-    "log1p": _function("expm1"),
-    "tanh": _function("atanh"),
-    "atanh": _function("tanh"),
-    "sinh": _function("asinh"),
-    "asinh": _function("sinh"),
-    "atan": _function("tan"),
-    "neg": _function("neg"),
-    "sqrt": lambda algebra, y: algebra.mul(y, y),
-    "cbrt": lambda algebra, y: algebra.mul(y, algebra.mul(y, y)),
-    "sigmoid": lambda algebra, y: algebra.apply("log", algebra.div(y, algebra.sub(algebra.one, y))),
-}
 
 
 @dataclass(frozen=True)
@@ -238,8 +214,10 @@ def _peeled(form: Form, values: dict[str, Term], algebra: Algebra) -> tuple[Form
         raise NoFormula("a step is neither affine in what it overwrites, nor a function of one such value")
     active = [t for t in operands(body) if tensors_read([t]) & set(form.dying)]
     value = values[made[0].name]
-    if len(active) == 1 and body.function in _INVERSES and len(body.operands) == 1:
-        value = _INVERSES[body.function](algebra, value)
+    if len(active) == 1 and body.function == "neg":
+        value = algebra.apply("neg", value)
+    elif len(active) == 1 and (inverse := APPLIED[body.function].inverse) is not None:
+        value = in_terms(algebra, inverse, value)
     elif len(active) == 1 and len(body.operands) == 2 and body.function in ("add", "sub", "mul", "div"):
         left, right = body.operands
         value = _other_side(

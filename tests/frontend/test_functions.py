@@ -17,7 +17,7 @@ from jax import Array
 
 from tadc.dual.numbers import UFUNCS
 from tadc.dual.substitutes import _OPERATIONS, _RENAMED
-from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, Function, Reduction, complete, having
+from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, Reduction, ScalarFunction, complete, having
 from tadc.frontend.terms import Terms
 from tests.frontend.test_printer import rows_of, text
 from tests.passes.test_derivative_table import REFERENCE
@@ -71,13 +71,20 @@ def test_reductions_are_what_their_records_say(kind: str) -> None:
 
 def test_a_record_lacks_no_field() -> None:
     records: list[tuple[Any, dict[str, Any]]] = [
-        (Function, {"name": "f"}),
+        (ScalarFunction, {"name": "f"}),
         (Reduction, {"name": "median", "nothing": 0}),
     ]
     for record, given in records:
-        missing = [field.name for field in fields(record) if field.name not in given]
+        missing = [f.name for f in fields(record) if f.name not in given and f.default is f.default_factory]
         with pytest.raises(TypeError, match=missing[-1]):
             record(**given)
+
+
+def test_a_record_says_what_it_lacks() -> None:
+    with pytest.raises(
+        TypeError, match="a derivative, an operation or a formula, LaTeX, a help is missing for f"
+    ):
+        ScalarFunction("f", 1, 1, "", (), "", None)
 
 
 def test_one_over_two_indices_is_printed_as_one_where_ties_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,9 +106,9 @@ def test_functions_of_python_have_derivatives() -> None:
 
 #: Modules with a table of their own, and what each lacks of a new function, or of a new reduction.
 OF_FUNCTIONS = {
-    "tadc.dialect.scalar_ops": "an operation",
+    "tadc.passes.terms.value_intervals": "an interval",
     "tadc.passes.derivatives.derivative_table": "a derivative",
-    "tadc.dual.rules": "a function of floats",
+    "tadc.passes.nest.scalars": "a function of floats",
     "tadc.uncertainty.interval_rules": "a bound",
 }
 OF_REDUCTIONS = {
@@ -113,16 +120,18 @@ EXPANDED = {"tadc.passes.maps.scalar_lowering": "what it expands to"}
 ADDING = """
 import importlib, json, sys
 from tadc.dialect import ops
-from tadc.frontend.functions import APPLIED, FUNCTIONS, REDUCTIONS, Function, Reduction
+from tadc.frontend.functions import APPLIED, FUNCTIONS, REDUCTIONS, Reduction, ScalarFunction
 
 what, names = sys.argv[1], sys.argv[2:]
 modules = [importlib.import_module(name) for name in names]
-if what == "function":
-    FUNCTIONS["gudermann"] = APPLIED["gudermann"] = Function("gudermann", 1, 10, frozenset(), True)
-elif what == "expanded":
-    ops.SCALAR_FUNCTIONS["gudermann"] = 1
-else:
+operation = "math.gudermann" if what == "function" else "tad.apply"
+record = ScalarFunction("gudermann", 1, 10, "an angle", None, "gd", None, operation)
+if what == "reduction":
     REDUCTIONS["median"] = Reduction("median", 0, False, 0)
+else:
+    FUNCTIONS["gudermann"] = APPLIED["gudermann"] = record
+if what == "expanded":
+    ops.SCALAR_FUNCTIONS["gudermann"] = 1
 said = []
 for module in modules:
     try:
