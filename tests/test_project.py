@@ -245,13 +245,13 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_060,
-    "frontend": 11_032,
-    "dialect": 3_445,
-    "passes": 44_785,
+    "frontend": 11_020,
+    "dialect": 3_430,
+    "passes": 44_780,
     "passes/cpu": 1_536,
-    "passes/derivatives": 5_013,
+    "passes/derivatives": 5_006,
     "passes/gpu": 3_520,
-    "passes/maps": 6_190,
+    "passes/maps": 6_186,
     "passes/nest": 9_500,
     "passes/rewrites": 6_990,
     "passes/schedule": 4_470,

@@ -87,7 +87,7 @@ _WRITTEN: dict[str, Callable[..., Scalar]] = {
 class _Rounded:
     """Numbers of NumPy of one type as those of formulas."""
 
-    def __init__(self, type: type[Any]) -> None:
+    def __init__(self, type: type[Scalar]) -> None:
         self.type = type
 
     def const(self, value: float) -> Scalar:
@@ -119,7 +119,7 @@ def _of_record(f: ScalarFunction) -> Callable[..., Scalar]:
     return getattr(np, f.numpy) if hasattr(np, f.numpy) else _of_floats(float_function(f.name))
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., Scalar]] = {
     **{f.name: _of_record(f) for f in APPLIED.values() if f.name not in _WRITTEN},
     **_WRITTEN,
 }
