@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
-from tadc.undoing.inverse_plan import plan_of
+from tadc.apps.undoing.inverse_plan import plan_of
 
 ROUNDS = 15
 

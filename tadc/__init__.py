@@ -30,6 +30,7 @@ from tadc.api.derivatives import (
 from tadc.api.function import Function
 from tadc.api.load import compile, function, load
 from tadc.caller.boundary import UsageError
+from tadc.compiler.reversals import REVERSALS
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
     from tadc.api.reports import certificate, statistics
+    from tadc.apps.inversion import Inverse, Plan, inverse
+    from tadc.apps.uncertainty import Budget, Result, propagate
     from tadc.backend.backend_errors import BackendError
     from tadc.backend.cuda.bundles import Bundle, load_bundle
     from tadc.backend.cuda.device_arrays import DeviceArray
@@ -79,9 +82,8 @@ if TYPE_CHECKING:
     )
     from tadc.certificates.certify import Certificates
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
-    from tadc.inversion import Inverse, Plan, inverse
+    from tadc.frontend.program import Program
     from tadc.native.export import export
-    from tadc.uncertainty import Budget, Result, propagate
 
 __version__ = "0.1.0"
 
@@ -128,7 +130,7 @@ _HOMES = {
     "tadc.api.compiled": ("Compiled",),
     "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
-    "tadc.inversion": ("Inverse", "Plan", "inverse"),
+    "tadc.apps.inversion": ("Inverse", "Plan", "inverse"),
     "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
@@ -137,7 +139,7 @@ _HOMES = {
     "tadc.api.reports": ("certificate", "statistics"),
     "tadc.analysis.structure": ("Structure",),
     "tadc.native.export": ("export",),
-    "tadc.uncertainty": ("Budget", "Result", "propagate"),
+    "tadc.apps.uncertainty": ("Budget", "Result", "propagate"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -222,6 +224,16 @@ __all__ = [
     "vjp",
     "where",
 ]
+
+
+def _inverted(gradient: Program, base: Program) -> Program:
+    """A gradient that makes the states of recurrences backwards, by the inverse of each step."""
+    from tadc.apps.undoing.run_backwards import run_backwards
+
+    return run_backwards(gradient, base)
+
+
+REVERSALS["invert"] = _inverted
 
 
 def __getattr__(name: str) -> Any:

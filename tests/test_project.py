@@ -258,7 +258,8 @@ LIMITS = {
     "passes/supports": 2_125,
     "passes/terms": 4_065,
     "backend": 16_120,
-    "tadc": 28_339,
+    "tadc": 28_435,
+    "tadc/apps": 10_238,
 }
 
 
@@ -270,4 +271,4 @@ def test_no_folder_grows_unnoticed(folder: str) -> None:
 
 def test_every_folder_has_a_limit() -> None:
     inner = (f"passes/{path.parent.name}" for path in (ROOT / "passes").glob("*/__init__.py"))
-    assert set(LIMITS) == {*LAYERS, "tadc", *inner}
+    assert set(LIMITS) == {*LAYERS, "tadc", "tadc/apps", *inner}

@@ -9,7 +9,8 @@ from tadc.api.function import Function, Origin, checked_storage
 from tadc.api.jacobians import Jacobian
 from tadc.caller.boundary import checked_choice, checked_function, public, shown_value, usage
 from tadc.caller.warn_caller import warn_of
-from tadc.compiler.compile_options import REVERSE, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.reversals import REVERSALS
 
 
 @public
@@ -37,7 +38,7 @@ def vjp(
     With `reverse="invert"` the states of recurrences are made again from the last one on, by the inverse of
     each step, so that of any number of steps the last ones alone are kept. Sizes must have values. There is
     one more result, `residual`: how far the first states made so are from those that the recurrences begin
-    with, as a share of the largest of these (`tadc.undoing.run_backwards`).
+    with, as a share of the largest of these (`tadc.apps.undoing.run_backwards`).
 
     >>> import tadc
     >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")
@@ -209,7 +210,7 @@ def derivative_of(
 ) -> Function:
     """The derivative of a mode of `Options`. Raises and warns as `vjp`."""
     checked_function(f, Function, mode.replace("-", "_"))
-    checked_choice(reverse, "reverse", REVERSE)
+    checked_choice(reverse, "reverse", REVERSALS)
     stored = f.options.storing(*checked_storage(materialize, memory_limit))
     limit = stored.memory_limit
     options = replace(

@@ -87,14 +87,11 @@ class Origin:
     def program(self) -> Program:
         """The program of the derivative."""
         from tadc.compiler.derive import derive
+        from tadc.compiler.reversals import REVERSALS
 
         program = self.base.program
         made = derive(program, self.options.mode, self.options.wrt, self.options)
-        if self.options.reverse == "store":
-            return made
-        from tadc.undoing.run_backwards import run_backwards
-
-        return run_backwards(made, program)
+        return REVERSALS[self.options.reverse](made, program)
 
     def function(self) -> Function:
         """The derivative."""

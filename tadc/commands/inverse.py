@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tadc.apps.inversion import inverse
 from tadc.backend.compile_steps import step
 from tadc.commands.certificate_plot import picture_format
 from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program
 from tadc.commands.options import Arguments
 from tadc.commands.warn import function_of
-from tadc.inversion import inverse
 
 
 def execute(arguments: Arguments) -> int:
@@ -21,7 +21,7 @@ def execute(arguments: Arguments) -> int:
         made = inverse(program, arguments.wrt_names)
         plan = made.plan
     if kind:
-        from tadc.inversion.plot import draw
+        from tadc.apps.inversion.plot import draw
 
         Sink(str(arguments.plot)).write(draw(plan, kind))
     if arguments.product is not None:

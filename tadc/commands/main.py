@@ -184,12 +184,12 @@ def checked(source: Source, arguments: Arguments) -> Compilation:
 
 def _backwards(state: Compilation, arguments: Arguments) -> Compilation:
     """The gradients whose recurrences are made backwards, as a program of their own."""
-    from tadc.undoing.run_backwards import run_backwards
+    from tadc.compiler.reversals import REVERSALS
 
     assert state.program is not None
     compile_until(state, "opt", first="tad")
     warn_of_zero_gradients(arguments, state.program, read_back(state))
-    program = run_backwards(read_back(state), state.program)
+    program = REVERSALS[arguments.reverse](read_back(state), state.program)
     options = replace(state.options.of_derived, reverse=arguments.reverse)
     return Compilation(options, state.source, program=program)
 

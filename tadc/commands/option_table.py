@@ -10,7 +10,8 @@ from tadc.backend.target import BACKENDS, UNIT_FORMS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
 from tadc.compiler.all_stages import STAGE_NAMES
-from tadc.compiler.compile_options import MATERIALIZE, REVERSE
+from tadc.compiler.compile_options import MATERIALIZE
+from tadc.compiler.reversals import REVERSALS
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")
@@ -110,7 +111,7 @@ _ALL = (
     Option("memory_limit", "--memory-limit", "BYTES",
            "of a tensor in between, as in 64M; a larger one is computed again"),
     Option("reverse", "--reverse", "HOW",
-           "states of recurrences for gradients: store, or invert: made backwards", choices=REVERSE),
+           "states of recurrences for gradients: store, or invert: made backwards", choices=tuple(REVERSALS)),
     Option("at", "--at", "V=5,I=.02", "values of the inputs: numbers, or arrays as in V=v.npy",
            several="values", words="+"),
     Option("u", "--u", "V=.003", "standard uncertainties; an input without is exact",

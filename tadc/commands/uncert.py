@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tadc.apps.uncertainty import Result, propagate
 from tadc.backend.compile_steps import step
 from tadc.commands.array_files import read_arrays
 from tadc.commands.files import Sink
@@ -18,7 +19,6 @@ from tadc.commands.given_program import read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import function_of
-from tadc.uncertainty import Result, propagate
 
 
 def execute(arguments: Arguments) -> int:

@@ -8,9 +8,6 @@ from tadc.backend.base import CPU, Backend, Settings, Target
 from tadc.backend.target import backend_of
 from tadc.frontend.source import Source
 
-#: How a gradient reads the states of a recurrence: stored, or made backwards by the inverse of each step.
-REVERSE = ("store", "invert")
-
 #: When a reduction becomes a tensor of its own.
 MATERIALIZE = ("auto", "always", "never")
 

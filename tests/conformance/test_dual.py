@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tadc
+from tadc.apps.dual.gamma import digamma
 from tadc.dual import Dual, jvp, lift, value_and_partials
-from tadc.dual.gamma import digamma
 
 Real = Callable[..., Any]
 

@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tadc
+from tadc.apps.uncertainty.float_intervals import Interval
+from tadc.apps.uncertainty.interval_rules import bounds_of
 from tadc.frontend.functions import BINARY, OPERATORS, UNARY
-from tadc.uncertainty.float_intervals import Interval
-from tadc.uncertainty.interval_rules import bounds_of
 
 MP: Any = mpmath.mp
 Real = Callable[..., Any]

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from jax import Array
 
-from tadc.dual.numbers import UFUNCS
-from tadc.dual.substitutes import _OPERATIONS, _RENAMED
+from tadc.apps.dual.numbers import UFUNCS
+from tadc.apps.dual.substitutes import _OPERATIONS, _RENAMED
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, Reduction, ScalarFunction, complete, having
 from tadc.frontend.terms import Terms
 from tests.frontend.test_printer import rows_of, text
@@ -98,7 +98,7 @@ def test_one_over_two_indices_is_printed_as_one_where_ties_share(monkeypatch: py
 
 
 def test_functions_of_python_have_derivatives() -> None:
-    from tadc.dual.rules import _FURTHER, RULES
+    from tadc.apps.dual.rules import _FURTHER, RULES
 
     complete("a derivative", {**RULES, **_FURTHER}, [_RENAMED.get(name, name) for name in _OPERATIONS])
     complete("a derivative", {**RULES, **_FURTHER}, UFUNCS.values())
@@ -109,12 +109,12 @@ OF_FUNCTIONS = {
     "tadc.passes.terms.value_intervals": "an interval",
     "tadc.passes.derivatives.derivative_table": "a derivative",
     "tadc.passes.nest.scalars": "a function of floats",
-    "tadc.uncertainty.interval_rules": "a bound",
+    "tadc.apps.uncertainty.interval_rules": "a bound",
 }
 OF_REDUCTIONS = {
     "tadc.passes.derivatives.reduction_rules": "a derivative",
     "tadc.passes.nest.fold_kinds": "a lowering",
-    "tadc.uncertainty.enclosures": "what its bounds combine by",
+    "tadc.apps.uncertainty.enclosures": "what its bounds combine by",
 }
 EXPANDED = {"tadc.passes.maps.scalar_lowering": "what it expands to"}
 ADDING = """

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.apps.undoing.ratios import ratio
 from tadc.frontend.terms import Terms
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
-from tadc.undoing.ratios import ratio
 from tests.inversion.checking import compare
 
 NEAR = "(if {i > 0} then (a[i]*x[i - 1]) else (0))"

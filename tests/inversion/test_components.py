@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
 import tadc
-from tadc.undoing.components import partition, widths
-from tadc.undoing.flow import Network, strongly_connected
-from tadc.undoing.graph import Graph, graph_of
+from tadc.apps.undoing.components import partition, widths
+from tadc.apps.undoing.flow import Network, strongly_connected
+from tadc.apps.undoing.graph import Graph, graph_of
 
 
 def random_program(seed: int) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.apps.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
 from tadc.frontend.printer import print_program
-from tadc.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
 from tests.inversion.flows import FLOWS
 
 STEPS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tadc.apps.uncertainty.findings import KINDS
 from tadc.cli import main
 from tadc.commands.command_table import COMMANDS, FLAT
 from tadc.commands.completion import bash
@@ -16,7 +17,6 @@ from tadc.commands.options import Arguments
 from tadc.commands.output_files import SUFFIXES
 from tadc.commands.several import split
 from tadc.compiler.all_stages import STAGES
-from tadc.uncertainty.findings import KINDS
 
 PROGRAM = "x: f64[3]; w: f64; f[i] = w * x[i]**2"
 

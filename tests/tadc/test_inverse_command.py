@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import tadc
+from tadc.apps.inversion.plot import MOST, draw, lives
 from tadc.cli import main
-from tadc.inversion.plot import MOST, draw, lives
 
 FIGURE_2 = "x1: f64; x2: f64; x3: f64; z1 = x1*x2; y2 = x2; z2 = z1 + sin(x3)"
 
@@ -106,7 +106,7 @@ def test_too_many_statements_to_draw() -> None:
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    import tadc.inversion.plot as plot
+    import tadc.apps.inversion.plot as plot
 
     def missing(name: str) -> Any:
         raise builtins.ImportError(f"no {name}")

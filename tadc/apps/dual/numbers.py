@@ -1,0 +1,189 @@
+"""What stands for a float in plain Python code: its operators, and the functions of NumPy on it."""
+
+from __future__ import annotations
+
+import operator as plain_operators
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tadc.toolkit.language import UNARY
+
+Plain = Callable[..., Any]
+
+operator: Any = plain_operators  # typed loosely: its stubs leave types out
+
+#: NumPy's functions by name, where the language has them by another.
+_RENAMED = {
+    **{"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow"},
+    **{"float_power": "pow", "negative": "neg", "positive": "pos", "remainder": "mod", "absolute": "abs"},
+    **{"fabs": "abs", "maximum": "max", "fmax": "max", "minimum": "min", "fmin": "min"},
+    **{"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh"},
+    **{"arccosh": "acosh", "arctanh": "atanh", "floor_divide": "floordiv", "rad2deg": "degrees"},
+    **{"deg2rad": "radians", "conjugate": "pos", "gamma": "gamma", "gammaln": "lgamma"},
+}
+_SAME = (
+    *("add", "hypot", "rint", "trunc", "square", "reciprocal", "degrees", "radians", "logaddexp"),
+    *("fmod", "copysign", "ldexp", *UNARY),
+)
+#: NumPy's and SciPy's element-wise functions, and what they are here.
+UFUNCS: dict[str, str] = {**{name: name for name in _SAME}, **_RENAMED}
+
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    **{"less": operator.lt, "less_equal": operator.le, "greater": operator.gt},
+    **{"greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne},
+}
+
+#: Tests of a value.
+_TESTS = ("isnan", "isinf", "isfinite", "signbit")
+
+
+class Number(ABC):
+    """A number that functions of floats compute with; `apply` says what each operation is."""
+
+    __slots__ = ()
+    __hash__: ClassVar[None] = None  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    @classmethod
+    @abstractmethod
+    def apply(cls, function: str, plain: Plain, *operands: Any) -> Any:
+        """The function of numbers of this kind and floats; `plain` is the one of floats."""
+
+    @abstractmethod
+    def test(self, plain: Plain) -> Any:
+        """A test of the value, as `math.isnan`."""
+
+    def _binary(self, function: str, plain: Plain, other: Any, swapped: bool = False) -> Any:
+        if not isinstance(other, Number) and not _is_number(other):
+            return NotImplemented
+        return (
+            self.apply(function, plain, other, self) if swapped else self.apply(function, plain, self, other)
+        )
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", operator.add, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", operator.add, other, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("sub", operator.sub, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("sub", operator.sub, other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("mul", operator.mul, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("mul", operator.mul, other, swapped=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("div", operator.truediv, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("div", operator.truediv, other, swapped=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary("mod", operator.mod, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._binary("mod", operator.mod, other, swapped=True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._binary("floordiv", operator.floordiv, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._binary("floordiv", operator.floordiv, other, swapped=True)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __pow__(self, other: Any, modulo: None = None) -> Any:
+        return self._binary("pow", operator.pow, other)
+
+    def __rpow__(self, other: Any, modulo: None = None) -> Any:
+        return self._binary("pow", operator.pow, other, swapped=True)
+
+    def __neg__(self) -> Any:
+        return self.apply("neg", operator.neg, self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self.apply("abs", abs, self)
+
+    @property
+    def real(self) -> Any:
+        """The number itself."""
+        return self
+
+    @property
+    def imag(self) -> float:
+        """0: there is no imaginary part."""
+        return 0.0
+
+    def conjugate(self) -> Any:
+        """The number itself."""
+        return self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        name = ufunc.__name__
+        if method != "__call__" or kwargs:
+            how = (
+                f"`numpy.{name}.{method}`" if method != "__call__" else f"`{name}` with {', '.join(kwargs)}="
+            )
+            raise TypeError(f"{how} cannot be computed with {type(self).__name__} numbers")
+        if any(getattr(x, "ndim", 0) for x in inputs):
+            return _elementwise(ufunc, inputs)
+        operands = [_unboxed(x) for x in inputs]
+        if name in _RELATIONS:
+            return _RELATIONS[name](*operands)
+        if name in _TESTS:
+            return self.test(ufunc)
+        if name not in UFUNCS:
+            raise TypeError(f"there is no rule for `{name}` of {type(self).__name__} numbers")
+        return self.apply(UFUNCS[name], ufunc, *operands)
+
+    def __getattr__(self, name: str) -> Any:
+        # NumPy computes `sin` of an array of objects by their method `sin`.
+        if name not in UFUNCS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        import numpy as np
+
+        ufunc = getattr(np, name)
+
+        def call(*others: Any) -> Any:
+            return self.__array_ufunc__(ufunc, "__call__", self, *others)
+
+        return call
+
+
+def _is_number(x: Any) -> bool:
+    if isinstance(x, int | float):
+        return True
+    import numpy as np
+
+    return isinstance(x, np.number | np.bool_)
+
+
+def _unboxed(x: Any) -> Any:
+    return x[()] if getattr(x, "shape", None) == () else x
+
+
+def _elementwise(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+    import numpy as np
+
+    boxed: list[Any] = []
+    for x in inputs:
+        if isinstance(x, Number):
+            box = np.empty((), object)
+            box[()] = x
+            boxed.append(box)
+        else:
+            boxed.append(np.asarray(x).astype(object))
+    return ufunc(*boxed)

@@ -1,0 +1,7 @@
+"""Products with the inverse of a Jacobian, without the Jacobian: `tadc.inverse`."""
+
+from tadc.apps.inversion.inverse_function import Checked, Inverse, inverse
+from tadc.apps.undoing.inverse_plan import Plan
+from tadc.apps.undoing.planned import Step
+
+__all__ = ["Checked", "Inverse", "Plan", "Step", "inverse"]

@@ -1,0 +1,204 @@
+"""The compiled programs of a form, each made at its first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from tadc.apps.inversion.wraps import unwrapped
+from tadc.apps.undoing.factors import Array, DenseFactors, DiagonalFactors, Factored, LowRankFactors
+from tadc.apps.undoing.forms import Form, program_of
+from tadc.apps.undoing.kinds import Class, LowRank, Recurrent, Steps
+from tadc.apps.undoing.matrices import assembled, joined, of_diagonals, stacked, type_of, whole_matrix
+from tadc.apps.undoing.pieces import log_sum
+from tadc.apps.undoing.programs import one_band
+from tadc.apps.undoing.roles import COTANGENT, TOTAL, Role, RoledProgram
+from tadc.apps.undoing.step_programs import programs_of
+from tadc.apps.undoing.step_systems import StepSystems
+from tadc.toolkit.language import Definition
+from tadc.toolkit.reporting import new_rlock
+from tadc.toolkit.running import Parameter, function_in_memory
+
+LOCK = new_rlock()
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A compiled program: the roles of its arguments and results, in order."""
+
+    inputs: tuple[Role, ...]
+    outputs: tuple[Role, ...]
+    call: Callable[..., list[Array]]
+    parameters: tuple[Parameter, ...]
+
+    def __call__(self, arrays: Mapping[Role, Array]) -> dict[Role, Array]:
+        """The results of arrays by role."""
+        return dict(zip(self.outputs, self.call([arrays[role] for role in self.inputs]), strict=True))
+
+
+#: Runs a kernel of a form at a point, with arrays besides.
+Runner = Callable[[Kernel, Mapping[Role, Array]], Mapping[Role, Array]]
+
+
+def _nothing(_: Sequence[Array]) -> list[Array]:
+    return []
+
+
+def compiled(made: RoledProgram, *, fused: bool = False) -> Kernel:
+    """The kernel of a program, from disk if it was compiled before.
+
+    If `fused`, products and sums may be rounded once: a recurrence waits half as long for each element.
+    """
+    if not made.program.outputs:
+        return Kernel((), (), _nothing, ())
+    f = function_in_memory(unwrapped(made.program), "<inverse>")
+    kernel = (f.compiled_fused() if fused else f.compiled()).kernel
+    return Kernel(tuple(map(made.role, f.inputs)), tuple(map(made.role, f.outputs)), kernel, kernel.outputs)
+
+
+class Kernels:
+    """What a form is computed and inverted with. Tensors go by their names in the form."""
+
+    def __init__(self, form: Form, kind: Class) -> None:
+        self.form, self.kind = form, kind
+        self.programs = programs_of(form, kind)
+        self.is_closed = self.programs.is_closed
+
+    @cached_property
+    def _taping(self) -> tuple[RoledProgram, ...]:
+        programs = self.programs
+        if self.is_closed:
+            return programs.inverse(), programs.columns()
+        if isinstance(self.kind, LowRank):
+            return programs.right_side(), programs.columns(), programs.outer()
+        return programs.right_side(), programs.columns()
+
+    @cached_property
+    def taped(self) -> tuple[str, ...]:
+        """The values in between that are kept for the way back."""
+        return self.programs.taped(self._taping)
+
+    @cached_property
+    def way_back(self) -> tuple[Kernel, ...]:
+        """What reads values when the component is undone, as a system."""
+        found = (self.right_side, self.columns)
+        return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
+
+    @cached_property
+    def value(self) -> Kernel:
+        """New values and those to tape."""
+        return self._compiled(self.value_program)
+
+    @cached_property
+    def value_program(self) -> RoledProgram:
+        """The program of new values and those to tape."""
+        return self.programs.value(self.taped)
+
+    @property
+    def inverse_program(self) -> RoledProgram:
+        """The whole solution, of a form that is closed."""
+        return self._taping[0]
+
+    @cached_property
+    def transposed(self) -> Kernel:
+        """New values and the whole transposed solution, of a form that is closed."""
+        return self._compiled(self.programs.transposed(), fused=isinstance(self.kind, Recurrent))
+
+    @cached_property
+    def right_side(self) -> Kernel:
+        """What the system is solved for."""
+        return self._compiled(self._taping[0])
+
+    @cached_property
+    def back(self) -> Kernel:
+        """What the transposed solution leaves to the values that stay."""
+        return self._compiled(self.programs.back())
+
+    @cached_property
+    def columns(self) -> Kernel:
+        """The elements of the matrix."""
+        return self._compiled(self._taping[1])
+
+    @cached_property
+    def outer(self) -> Kernel:
+        """The first factor of a low rank."""
+        return self._compiled(self._taping[2])
+
+    @cached_property
+    def inner(self) -> Kernel:
+        """The second factor of a low rank, a row a call."""
+        return self._compiled(self.programs.inner())
+
+    @cached_property
+    def jvp(self) -> Kernel:
+        """A product with the Jacobian."""
+        return self._compiled(self.programs.jvp())
+
+    @cached_property
+    def vjp(self) -> Kernel:
+        """A product with the transposed Jacobian."""
+        return self._compiled(self.programs.vjp())
+
+    def _compiled(self, made: RoledProgram, *, fused: bool = False) -> Kernel:
+        with LOCK:
+            return compiled(made, fused=fused)
+
+    @cached_property
+    def log_determinant(self) -> Kernel:
+        """log |det A|, of a form that is closed."""
+        made = self.programs.pivots().program
+        total = log_sum(made.terms, made.outputs)
+        kept = [replace(d, is_output=False) for d in made.definitions]
+        result = Definition("logabsdet", made.outputs[0].type, (), (), total)
+        program = program_of([*kept, result], made.arguments, made.terms)
+        return self._compiled(RoledProgram(program, {result.name: Role(TOTAL)}))
+
+    # -- matrices ----------------------------------------------------------------------------------
+
+    def factored(self, run: Runner) -> Factored:
+        """The matrix of the component at a point, ready to be solved with."""
+        kind, form = self.kind, self.form
+        found = {(role.name, role.of): array for role, array in run(self.columns, {}).items()}
+        if isinstance(self.programs, StepSystems):
+            (columns,) = found.values()
+            return self.programs.factored(columns, self._compiled)
+        if isinstance(kind, Steps):
+            return DiagonalFactors(np.concatenate([array.ravel() for array in found.values()]))
+        band = one_band(form, kind)
+        if band is not None:
+            return of_diagonals(band, list(found.values()))
+        columns = {name: array for (name, _), array in found.items()}
+        if not isinstance(kind, LowRank):
+            return assembled(form, kind, columns)
+        base = assembled(form, kind.base, columns)
+        outer = stacked(form, kind.base, {role.name: array for role, array in run(self.outer, {}).items()})
+        if _is_far_from_singular(base):
+            return LowRankFactors(base, np.ascontiguousarray(outer.T), self._inner(kind, run))
+        # The base alone hardly has an inverse; the sum may have one.
+        return DenseFactors(whole_matrix(form, kind.base, columns) + outer.T @ self._inner(kind, run))
+
+    def _inner(self, kind: LowRank, run: Runner) -> Array:
+        """A row for each number that goes through."""
+        form = self.form
+        units = {n: np.zeros(form.shapes[n], type_of(form, n)) for n in kind.through}
+        rows: list[Array] = []
+        for name in kind.through:
+            for place in range(prod(form.shapes[name])):
+                unit = np.zeros_like(units[name])
+                unit.reshape(-1)[place] = 1
+                given = {Role(COTANGENT, n): array for n, array in (units | {name: unit}).items()}
+                found = run(self.inner, given)
+                row = {n: found[Role(COTANGENT, n)] for n in form.dying}
+                rows.append(joined(form, kind.base, form.dying, row))
+        return np.stack(rows)
+
+
+def _is_far_from_singular(base: Factored) -> bool:
+    """Whether half of the digits are left where a base is divided by."""
+    pivots = np.abs(base.pivots)
+    limit = np.sqrt(np.finfo(pivots.dtype).eps) * pivots.max(initial=0)
+    return bool(np.all(pivots > limit))

@@ -1,0 +1,235 @@
+"""J^-1 v, J^-T w and log |det J| as programs of the language."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from tadc.apps.undoing.forms import moved, moved_definition
+from tadc.apps.undoing.inlined import without
+from tadc.apps.undoing.pieces import log_sum
+from tadc.apps.undoing.planned import PlanData
+from tadc.apps.undoing.roles import PIVOT, TANGENT, VALUE, Role
+from tadc.apps.undoing.segments import Composed
+from tadc.apps.undoing.step_programs import programs_of
+from tadc.apps.undoing.undone import undone
+from tadc.toolkit.language import (
+    DEFAULT,
+    Affine,
+    Argument,
+    Definition,
+    Names,
+    Program,
+    Read,
+    join_types,
+    tensors_read,
+)
+from tadc.toolkit.transforms import derive, needed, simplify_program
+
+
+def jinv_program(plan: PlanData) -> Program:
+    """The program's arguments and a tangent `y_dot` of each output, to a tangent `x_dot` of each input.
+
+    Raises NoFormula where a component is solved as a system.
+    """
+    return _Formula(plan).jinv()
+
+
+def jinv_transposed_program(plan: PlanData) -> Program:
+    """The program's arguments and a cotangent `dx` of each input, to a cotangent `dy` of each output.
+
+    It is the gradient of J^-1 v, which is linear, by v. Raises NoFormula as `jinv_program`.
+    """
+    made = jinv_program(plan)
+    count = len(plan.graph.program.arguments)
+    tangents = [a.name for a in made.arguments[count:]]
+    found = derive(made, "vjp", tangents)
+    given, results = cotangent_names(plan, Names(plan.graph.program))
+    spoken = {a.name: name for a, name in zip(found.arguments[-len(given) :], given, strict=True)}
+    spoken |= {d.name: name for d, name in zip(found.outputs, results, strict=True)}
+    # J^-1 v is linear in v: its gradient does not depend on it.
+    taken = tuple(a for a in found.arguments if a.name not in tangents)
+    return _renamed(_plain(replace(found, arguments=taken)), spoken)
+
+
+def logabsdet_program(plan: PlanData) -> Program:
+    """The program's arguments to `logabsdet`, -inf where J is singular.
+
+    Raises NoFormula as `jinv_program`.
+    """
+    return _Formula(plan).logabsdet()
+
+
+def signature_of(plan: PlanData, product: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The inputs and the outputs of a product's program, in order."""
+    names = Names(plan.graph.program)
+    own = [a.name for a in plan.graph.program.arguments]
+    if product == "jinvT":
+        given, results = cotangent_names(plan, names)
+        return (*own, *given), tuple(results)
+    given, results = tangent_names(plan, names)
+    return ((*own, *given), tuple(results)) if product == "jinv" else (tuple(own), (names.free("logabsdet"),))
+
+
+def tangent_names(plan: PlanData, names: Names) -> tuple[list[str], list[str]]:
+    """The names of tangents of outputs, and of inputs."""
+    return [names.free(f"{n}_dot") for n in plan.outputs], [names.free(f"{n}_dot") for n in plan.inputs]
+
+
+def cotangent_names(plan: PlanData, names: Names) -> tuple[list[str], list[str]]:
+    """The names of cotangents of inputs, and of outputs."""
+    return [names.free(f"d{n}") for n in plan.inputs], [names.free(f"d{n}") for n in plan.outputs]
+
+
+def _plain(program: Program) -> Program:
+    """The program without roles of derivatives."""
+    return replace(
+        program,
+        arguments=tuple(replace(a, cotangent_of="", tangent_of="") for a in program.arguments),
+        definitions=tuple(replace(d, gradient_of="", tangent_of="", span=None) for d in program.definitions),
+    )
+
+
+def _renamed(program: Program, spoken: dict[str, str]) -> Program:
+    """The program with other names of tensors; those that stand in their way give way."""
+    names = Names(program)
+    own = dict(spoken)
+    for tensor in (*program.arguments, *program.definitions):
+        if tensor.name not in own and tensor.name in spoken.values():
+            own[tensor.name] = names.free(tensor.name)
+    return replace(
+        program,
+        arguments=tuple(replace(a, name=own.get(a.name, a.name)) for a in program.arguments),
+        definitions=tuple(
+            replace(d, name=own.get(d.name, d.name), body=moved(d.body, program.terms, own))
+            for d in program.definitions
+        ),
+    )
+
+
+@dataclass
+class _Formula:
+    """Gives a composed program the names that people read."""
+
+    plan: PlanData
+
+    def __post_init__(self) -> None:
+        program = self.plan.graph.program
+        self.made: Composed = undone(self.plan, programs_of, is_known=False)
+        self.terms = self.made.program.terms
+        self.names = Names(program)
+        self.original = {t.name: t for t in (*program.arguments, *program.definitions)}
+        graph = self.plan.graph
+        given, results = tangent_names(self.plan, self.names)
+        self.tangents = {Role(TANGENT, value): name for value, name in zip(graph.outputs, given, strict=True)}
+        self.results = dict(zip(graph.inputs, results, strict=True))
+        self.total = self.names.free("logabsdet")
+        self.letters = [self.names.index(letter, ()) for letter in "ijklmnpq"]
+
+    def jinv(self) -> Program:
+        """As `jinv_program`."""
+        spoken = self._spoken()
+        made = self._definitions(spoken, {Role(TANGENT, name) for name in self.plan.inputs})
+        known = {d.name for d in made}
+        graph, types = self.plan.graph, self.plan.graph.program.types()
+        outputs: list[Definition] = []
+        for name in graph.inputs:
+            role, shape = Role(TANGENT, name), graph.shapes[name]
+            source = spoken.get(self.made.names.get(role, ""), "")
+            indices = tuple(self.letters[: len(shape)])
+            read = source if source in known else self.tangents[role]
+            body = self.terms.read(read, [Affine.var(i) for i in indices], types[name])
+            outputs.append(Definition(self.results[name], types[name], shape, indices, body))
+        arguments = [
+            Argument(self.tangents[Role(TANGENT, value)], types[name], graph.shapes[name])
+            for name, value in zip(self.plan.outputs, graph.outputs, strict=True)
+        ]
+        return self._program(arguments, [*made, *outputs])
+
+    def logabsdet(self) -> Program:
+        """As `logabsdet_program`."""
+        spoken = self._spoken()
+        pivots = {role: inner for inner, role in self.made.roles.items() if role.kind == PIVOT}
+        made = self._definitions(spoken, pivots)
+        wanted = {spoken[inner] for inner in pivots.values()}
+        total = log_sum(self.terms, [d for d in made if d.name in wanted])
+        type = self._type()
+        return self._program((), [*made, Definition(self.total, type, (), (), total)])
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def _type(self) -> str:
+        types = self.plan.graph.program.types()
+        return join_types(types[name] for name in self.plan.inputs) or DEFAULT
+
+    def _spoken(self) -> dict[str, str]:
+        """The names of tensors by those in the composed program."""
+        found: dict[str, str] = {}
+        arguments = {a.name for a in self.plan.graph.program.arguments}
+        outputs = set(self.plan.graph.outputs)
+        given = {a.name for a in self.made.program.arguments}
+        for inner, role in self.made.roles.items():
+            if role in self.tangents and inner in given:
+                found[inner] = self.tangents[role]
+            elif role.kind == VALUE and (
+                role.name in arguments or (role.name in self.original and role.name not in outputs)
+            ):
+                found[inner] = role.name
+            else:
+                found[inner] = self.names.free(_wish(role))
+        return found
+
+    def _definitions(self, spoken: dict[str, str], wanted: Collection[Role]) -> list[Definition]:
+        """The definitions that are wanted, none of them a result."""
+        kept = [
+            replace(d, is_output=self.made.roles[d.name] in wanted) for d in self.made.program.definitions
+        ]
+        found: list[Definition] = []
+        for d in needed(kept):
+            model = self.original.get(spoken[d.name])
+            indices = (
+                model.indices if isinstance(model, Definition) else tuple(self.letters[: len(d.indices)])
+            )
+            found.append(moved_definition(d, self.terms, spoken, indices))
+        return found
+
+    def _program(self, arguments: Sequence[Argument], definitions: Sequence[Definition]) -> Program:
+        program = self.plan.graph.program
+        taken = tuple(replace(a, cotangent_of="", tangent_of="") for a in program.arguments)
+        made = list(needed(definitions))
+        copies = [d.name for d in made if not d.is_output and isinstance(d.body, Read) and d.order is None]
+        # A result whose definition nothing else reads is that definition.
+        made = self._merged(without(self.terms, made, copies))
+        return _plain(simplify_program(Program((*taken, *arguments), tuple(made), self.terms)))
+
+    def _merged(self, definitions: list[Definition]) -> list[Definition]:
+        """The definitions, where results that are copies of what only they read take its place."""
+        readers = Counter(name for d in definitions for name in tensors_read([d.body]))
+        made = {d.name: d for d in definitions}
+        alone: list[str] = []
+        for d in definitions:
+            source = made.get(d.body.tensor) if d.is_output and isinstance(d.body, Read) else None
+            if source is not None and source.order is None and readers[source.name] == 1:
+                alone.append(source.name)
+        return without(self.terms, definitions, alone)
+
+
+def _wish(role: Role) -> str:
+    """What a tensor is called, if nothing else is."""
+    match role.kind:
+        case "pivot":
+            return "slope"
+        case "tangent":
+            return f"{role.name}_dot"
+        case _:
+            is_part = role.name.startswith(("end", "each", "start", "_")) or not role.name.isidentifier()
+            return "part" if is_part else role.name
+
+
+#: What makes each product.
+FORMULAS: dict[str, Callable[[PlanData], Program]] = {
+    "jinv": jinv_program,
+    "jinvT": jinv_transposed_program,
+    "logabsdet": logabsdet_program,
+}

@@ -1,0 +1,375 @@
+"""What uncertainties are propagated through: programs and Python functions, their values and slopes."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tadc.apps.dual.dual_derivatives import is_numeric
+from tadc.apps.dual.dual_number import Dual
+from tadc.apps.dual.lifting import lifted
+from tadc.apps.dual.numbers import Number
+from tadc.apps.uncertainty.input_errors import misfit, raise_all
+from tadc.apps.uncertainty.shared_axes import shared_axes
+from tadc.apps.uncertainty.uncertain_numbers import Array, Layout, Slot, layout_of
+from tadc.toolkit.reporting import CompileWarning, Diagnostic, usage
+from tadc.toolkit.running import Function, batched, jvp, numpy_type, value_and_vjp
+
+#: So many directions go through a kernel at once.
+_CHUNK = 64
+#: So many bytes of slopes are held.
+_LIMIT = 1 << 32
+#: So many preparations of one function are kept.
+_KEPT = 32
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Outputs at all points, and their derivatives: by output, an array of quantities, points, output."""
+
+    layout: Layout
+    values: dict[str, Any]
+    slopes: dict[str, Any]
+
+
+class Model(ABC):
+    """A function of named inputs. `at` gives values their places, `slopes` differentiates."""
+
+    inputs: tuple[str, ...]
+    #: Those that need no value.
+    optional: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def slopes(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Slopes:
+        """Values and derivatives by the inputs `names`.
+
+        Elements that are computed alike are points of their own, unless the outputs are wanted `whole`.
+        """
+
+    @abstractmethod
+    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Layout:
+        """The quantities of the inputs `names`."""
+
+    @abstractmethod
+    def shape(self, name: str, values: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of an input at one measurement."""
+
+
+def model_of(fn: Function | Callable[..., Any]) -> Model:
+    """The model of a compiled or a plain function. Raises TypeError for what is neither."""
+    return ProgramModel(fn) if isinstance(fn, Function) else PythonModel(fn)
+
+
+class ProgramModel(Model):
+    """A program of the language."""
+
+    def __init__(self, f: Function) -> None:
+        self.f = f
+        self.inputs = f.inputs
+
+    def shape(self, name: str, values: Mapping[str, Any]) -> tuple[int, ...]:
+        """As `Model.shape`: the declared dimensions."""
+        rank = next(len(a.shape) for a in self.f.program.arguments if a.name == name)
+        found = np.shape(values[name])
+        return found[len(found) - rank :]
+
+    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Layout:
+        """As `Model.layout`."""
+        return self.prepared(values, names, whole).layout
+
+    def slopes(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Slopes:
+        """As `Model.slopes`."""
+        return self.prepared(values, names, whole).run(values)
+
+    def prepared(self, values: Mapping[str, Any], names: Sequence[str], whole: bool) -> _Prepared:
+        """The compiled derivative for arrays of these shapes."""
+        shapes = tuple((name, np.shape(values[name])) for name in self.inputs)
+        kept = _PREPARED.setdefault(self.f, {})
+        key = (shapes, tuple(names), whole)
+        found = kept.get(key)
+        if found is None:
+            while len(kept) >= _KEPT:
+                kept.pop(next(iter(kept)))
+            found = kept[key] = _Prepared(self.f, dict(shapes), tuple(names), whole)
+        return found
+
+
+_PREPARED: WeakKeyDictionary[Function, dict[Any, _Prepared]] = WeakKeyDictionary()
+
+
+def measured(f: Function, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
+    """The arguments that have one more dimension than they are declared with: a value for each measurement.
+
+    Raises ArgumentError where these differ in number.
+    """
+    found = {
+        a.name: shapes[a.name][0] for a in f.program.arguments if len(shapes[a.name]) == len(a.shape) + 1
+    }
+    if len(set(found.values())) > 1:
+        counts = ", ".join(f"`{name}` {count}" for name, count in found.items())
+        raise_all([Diagnostic("TAD0903", f"inputs have unequal numbers of measurements: {counts}")])
+    return tuple(found)
+
+
+_REPEATED: WeakKeyDictionary[Function, dict[tuple[str, ...], Function]] = WeakKeyDictionary()
+
+
+def repeated_function(f: Function, names: tuple[str, ...]) -> Function:
+    """The function at many values of some of its arguments, a dimension in front of them."""
+    kept = _REPEATED.setdefault(f, {})
+    if names not in kept:
+        kept[names] = batched(f, names)
+    return kept[names]
+
+
+class _Prepared:
+    """A derivative compiled for given shapes of the inputs."""
+
+    def __init__(
+        self, f: Function, shapes: dict[str, tuple[int, ...]], names: tuple[str, ...], whole: bool
+    ) -> None:
+        if f.per_value is not None:
+            f = f.at(f.per_value.values(shapes, {}))
+        several = measured(f, shapes)
+        self.f = repeated_function(f, several) if several else f
+        self.shapes, self.names = shapes, names
+        rank, carried = (1, several) if several else self._axes(whole)
+        points = shapes[carried[0]][:rank] if rank else ()
+        self.layout = layout_of(
+            [(n, shapes[n][rank if n in carried else 0 :], n in carried) for n in names], points
+        )
+        self.types = self.f.program.types()
+        outputs = self._output_shapes(rank)
+        reverse = outputs is not None and all(s.is_carried or not rank for s in self.layout.slots)
+        self.reverse = reverse and outputs is not None and outputs < self.layout.size
+        self.chunk = min(self.layout.size, _CHUNK)
+
+    @cached_property
+    def derivative(self) -> Function:
+        """The function to call: value and gradients, or value and tangents."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CompileWarning)
+            if self.reverse:
+                return value_and_vjp(self.f, wrt=self.names)
+            return jvp(self.f, wrt=self.names, chunk=self.chunk)
+
+    @cached_property
+    def _units(self) -> dict[str, Any]:
+        return self._tangents(0)
+
+    def _axes(self, whole: bool) -> tuple[int, tuple[str, ...]]:
+        """How many dimensions in front are points, and which arguments have them: fewest quantities win."""
+        ranks = [(0, ())] if whole else list(enumerate(shared_axes(self.f.program)))
+
+        def quantities(choice: tuple[int, tuple[str, ...]]) -> int:
+            rank, carried = choice
+            return sum(prod(self.shapes[n][rank if n in carried else 0 :]) for n in self.names)
+
+        return min((c for c in ranks if c[1] or not c[0]), key=quantities)
+
+    def _output_shapes(self, rank: int) -> int | None:
+        """The number of outputs at a point, where no size symbol is in it."""
+        total = 0
+        for d in self.f.program.outputs:
+            sizes = d.shape[rank:]
+            if not all(isinstance(size, int) for size in sizes):
+                return None
+            total += prod(size for size in sizes if isinstance(size, int))
+        return total
+
+    def run(self, values: Mapping[str, Any]) -> Slopes:
+        """Values and slopes at these inputs."""
+        given = {name: values[name] for name in self.f.inputs}
+        if not self.layout.size:
+            found = _named(self.f, self.f(**given))
+            empty = {n: np.zeros((0, *np.shape(y))) for n, y in found.items()}
+            return Slopes(self.layout, found, empty)
+        return self._reverse(given) if self.reverse else self._forward(given)
+
+    def _forward(self, given: dict[str, Any]) -> Slopes:
+        derivative = self.derivative
+        dots = derivative.output_tangents
+        size = self.layout.size
+        parts: list[dict[str, Any]] = []
+        for begin in range(0, size, self.chunk):
+            tangents = self._units if begin == 0 else self._tangents(begin)
+            parts.append(_named(derivative, derivative(**given, **tangents)))
+            if not begin:
+                _check_memory(sum(parts[0][dot].nbytes for dot in dots.values()) / self.chunk * size)
+        values = {name: parts[0][name] for name in self.f.outputs}
+        slopes = {
+            name: parts[0][dots[name]]
+            if len(parts) == 1
+            else np.concatenate([p[dots[name]] for p in parts])[:size]
+            for name in self.f.outputs
+        }
+        return Slopes(self.layout, values, slopes)
+
+    def _tangents(self, begin: int) -> dict[str, Any]:
+        """Unit tangents in the directions of the quantities from `begin` on."""
+        found: dict[str, Any] = {}
+        for slot in self.layout.slots:
+            rank = len(self.layout.points) if slot.is_carried else 0
+            front = self.layout.points if slot.is_carried else ()
+            dtype = numpy_type(self.types[slot.name])
+            tangent = np.zeros((self.chunk, *front, slot.size), dtype)
+            for row in range(self.chunk):
+                column = begin + row - slot.begin
+                if 0 <= column < slot.size:
+                    tangent[(row, *[slice(None)] * rank, column)] = 1
+            name = self.derivative.tangents[slot.name]
+            found[name] = tangent.reshape(self.chunk, *front, *slot.shape)
+        return found
+
+    def _reverse(self, given: dict[str, Any]) -> Slopes:
+        derivative = self.derivative
+        rank = len(self.layout.points)
+        zeros = self._zero_cotangents()
+        values: dict[str, Any] = {}
+        slopes: dict[str, Any] = {}
+        for output, name in derivative.cotangents.items():
+            shape = zeros[name].shape
+            slope = np.empty((self.layout.size, *shape))
+            for at in np.ndindex(shape[rank:]):
+                weight = zeros[name].copy()
+                place = (*[slice(None)] * rank, *at)
+                weight[place] = 1
+                found = _named(derivative, derivative(**given, **{**zeros, name: weight}))
+                for slot in self.layout.slots:
+                    part = found[derivative.gradients[slot.name]]
+                    part = part.reshape(*self.layout.points, slot.size)
+                    slope[(slice(slot.begin, slot.begin + slot.size), *place)] = np.moveaxis(part, -1, 0)
+                values = {n: found[n] for n in self.f.outputs}
+            slopes[output] = slope
+        return Slopes(self.layout, values, slopes)
+
+    def _zero_cotangents(self) -> dict[str, Any]:
+        rank = len(self.layout.points)
+        found: dict[str, Any] = {}
+        for d in self.f.program.outputs:
+            shape = self.layout.points + tuple(size for size in d.shape[rank:] if isinstance(size, int))
+            dtype = numpy_type(d.type)
+            found[self.derivative.cotangents[d.name]] = np.zeros(shape, dtype)
+        return found
+
+
+def _check_memory(bytes: float) -> None:
+    """Raise ArgumentError (TAD0506) for more slopes than can be held."""
+    if bytes > _LIMIT:
+        message = f"the slopes of all outputs by all inputs take {bytes / 2**30:.0f} GiB"
+        helps = ["leave outputs out that combine all elements, and ask for them on their own"]
+        raise_all([Diagnostic("TAD0506", message, helps=helps)])
+
+
+def _named(f: Function, found: Any) -> dict[str, Any]:
+    """Results by name."""
+    return dict(zip(f.outputs, found if len(f.outputs) > 1 else (found,), strict=True))
+
+
+class PythonModel(Model):
+    """A plain Python function of numbers; an array for an input has a value for each measurement."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        if not callable(fn):
+            help = "make a function of a text: `tadc.function(text)`" if isinstance(fn, str) else ""
+            raise usage(f"`propagate` takes a function, not {type(fn).__name__}", help)
+        self.fn = fn
+        self.lifted = lifted(fn)
+        try:
+            parameters = inspect.signature(fn).parameters.values()
+        except ValueError:
+            raise TypeError(
+                f"`{fn.__name__}` does not say what its arguments are: wrap it in a function"
+            ) from None
+        self.inputs = tuple(p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
+        self.optional = frozenset(p.name for p in parameters if p.default is not p.empty)
+        name = getattr(fn, "__name__", "f")
+        self.name = name if name.isidentifier() else "f"
+
+    def shape(self, name: str, values: Mapping[str, Any]) -> tuple[int, ...]:
+        """As `Model.shape`: inputs are numbers."""
+        return ()
+
+    def points(self, values: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of the set of measurements. Raises ArgumentError where inputs do not agree on it."""
+        shapes = {name: np.shape(values[name]) for name in values}
+        try:
+            return np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            first, *others = [(n, s) for n, s in shapes.items() if s]
+            wrong = [misfit("the value", n, s, first[1]) for n, s in others if s != first[1]]
+            raise_all(wrong)
+            raise
+
+    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Layout:
+        """As `Model.layout`."""
+        return layout_of([(name, (), np.ndim(values[name]) > 0) for name in names], self.points(values))
+
+    def slopes(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Slopes:
+        """As `Model.slopes`: by dual numbers, a run for each measurement."""
+        layout = self.layout(values, names)
+
+        def seeded(given: dict[str, Any]) -> dict[str, Any]:
+            units = np.eye(len(names)).tolist()
+            return given | {n: Dual(given[n], units[k]) for k, n in enumerate(names)}
+
+        rows = [
+            {name: _parts(y, len(names)) for name, y in self.outputs(self.lifted(**seeded(point))).items()}
+            for point in self.each(values)
+        ]
+        shape = layout.points
+        found = {name: np.array([row[name][0] for row in rows]).reshape(shape) for name in rows[0]}
+        slopes = {
+            name: np.array([row[name][1] for row in rows]).T.reshape(len(names), *shape) for name in rows[0]
+        }
+        return Slopes(layout, {n: y if y.ndim else y[()] for n, y in found.items()}, slopes)
+
+    def each(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The inputs at each measurement."""
+        points = self.points(values)
+        if not points:
+            return [{name: plain(values[name]) for name in values}]
+        columns = {name: np.broadcast_to(values[name], points).ravel().tolist() for name in values}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def outputs(self, found: Any) -> dict[str, Any]:
+        """Results by name: of a dictionary or named tuple its own, of a tuple numbered, else the function's.
+
+        Raises TypeError for a result that is no number.
+        """
+        y: Any = found
+        if isinstance(found, Mapping):
+            named = {str(name): part for name, part in y.items()}
+        elif isinstance(found, tuple | list):
+            fields = getattr(y, "_fields", None) or [f"{self.name}_{n}" for n in range(len(y))]
+            named = dict(zip(fields, y, strict=True))
+        else:
+            named = {self.name: y}
+        for name, part in named.items():
+            if np.ndim(part) or not (isinstance(part, Number) or is_numeric(np.asarray(part)[()])):
+                raise TypeError(
+                    f"output `{name}` of a Python function has to be a number, not {type(part).__name__}"
+                )
+        return named
+
+
+def plain(x: Any) -> Any:
+    """A number as Python's own."""
+    return x.item() if hasattr(x, "item") else x
+
+
+def _parts(y: Any, count: int) -> tuple[float, Sequence[float]]:
+    y = y[()] if getattr(y, "shape", None) == () else y
+    return (float(y.value), y.partials) if isinstance(y, Dual) else (float(y), (0.0,) * count)
+
+
+__all__ = ["Array", "Model", "ProgramModel", "PythonModel", "Slopes", "Slot", "model_of"]

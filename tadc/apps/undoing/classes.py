@@ -1,0 +1,317 @@
+"""What the matrix of a component looks like, read off its index maps: how it is solved, and what that costs.
+
+A component takes the numbers that die to as many that are new, by a matrix A at each point. Which elements of
+A can differ from 0 follows from the access maps alone, exactly, whatever the values are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations_with_replacement
+from math import prod
+
+from tadc.apps.undoing.forms import Form, positions
+from tadc.apps.undoing.kinds import (
+    SMALL,
+    Banded,
+    Bands,
+    Blocks,
+    Class,
+    Dense,
+    LowRank,
+    Permutation,
+    Recurrent,
+    Triangles,
+    Triangular,
+)
+from tadc.apps.undoing.relations import Relation, TooMany, apart, facts, relations
+from tadc.toolkit.language import (
+    Affine,
+    Constraint,
+    Definition,
+    EliminationLimit,
+    SearchLimit,
+    find_point,
+    implied,
+    is_empty,
+)
+
+#: A value of at most this share of the component, and of at most so many numbers, makes a low rank.
+_SHARE, _RANK = 4, 256
+#: A band of more than this share of the matrix is none.
+_BAND = 3
+#: A recurrence looks back so far at most.
+_ORDER = 8
+#: So many relations are compared in pairs.
+_PAIRS = 16
+#: So many points are tried to prove that two index maps meet nowhere.
+_TRIES = 5000
+
+
+def class_of(form: Form) -> Class:
+    """The class of a component, of those that hold of its index maps the one that is cheapest to solve."""
+    if not form.size:
+        # As many numbers die as are new, none, but not as many tensors: no other class allows for that.
+        return Permutation(0)
+    found = _direct(form, ())
+    if isinstance(found, Dense | Triangular):
+        through = _narrow(form)
+        if through:
+            rank = form.elements(through)
+            base = _direct(form, through)
+            if isinstance(base, Blocks | Banded) and not (isinstance(base, Banded) and base.cyclic):
+                low = LowRank(base, through, rank)
+                return low if low.cost < found.cost else found
+    return found
+
+
+def _direct(form: Form, through: tuple[str, ...]) -> Class:
+    """The class of what does not pass through some values."""
+    size = form.size
+    blocks = _scalars(form) if not through else None
+    if blocks is not None:
+        return blocks
+    try:
+        found = {
+            d.name: [
+                r for r in relations(form, d, through) if r.source in form.dying and not is_empty(facts(d, r))
+            ]
+            for d in form.program.definitions
+            if d.name in form.new
+        }
+    except (TooMany, EliminationLimit):
+        return Dense(size)
+    made = {d.name: d for d in form.program.definitions if d.name in form.new}
+    for attempt in (_recurrent, _blocks, _permutation, _banded):
+        with suppress(EliminationLimit, SearchLimit):
+            chosen = attempt(form, made, found)
+            if isinstance(chosen, Blocks) and chosen.size > SMALL:
+                # Elements that change places within blocks take no system.
+                chosen = _permutation(form, made, found) or chosen
+            if chosen is not None:
+                return chosen
+    return Dense(size)
+
+
+def _scalars(form: Form) -> Blocks | None:
+    """A few scalars are one small system."""
+    if all(not form.shapes[name] for name in (*form.dying, *form.new)):
+        return Blocks(0, 1, form.size)
+    return None
+
+
+_Found = Mapping[str, Sequence[Relation]]
+_Made = Mapping[str, Definition]
+
+
+def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | Bands | Triangles | None:
+    """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
+    batch = _batch(form, made, found)
+    shape = form.shapes[form.new[0]]
+    count = prod(shape[:batch])
+    size = form.size // count
+    if not batch or count == 1 < size:
+        return None
+    if size <= SMALL or len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
+        return Blocks(batch, count, size)
+    lower, upper = _reach(form, made, found, batch)
+    if not lower or not upper:
+        return Triangles(batch, count, size, not upper)
+    is_band = (lower + upper + 1) * _BAND <= size
+    return Bands(batch, count, size, lower, upper) if is_band else Blocks(batch, count, size)
+
+
+def _reach(form: Form, made: _Made, found: _Found, batch: int) -> tuple[int, int]:
+    """How far the occupied columns of a row of a block are from the diagonal, below and above."""
+    (definition,) = made.values()
+    shape = form.shapes[definition.name][batch:]
+    own = _place(shape, [Affine.var(name) for name in definition.indices[batch:]], (0, 1, 1))
+    offsets = [
+        (_place(shape, r.forms[batch:], (0, 1, 1)) - own, facts(definition, r))
+        for r in found[definition.name]
+    ]
+    size = prod(shape)
+    lower, upper = (
+        max([0, *(_greatest(sign * offset, known, size) for offset, known in offsets)]) for sign in (-1, 1)
+    )
+    return lower, upper
+
+
+def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:
+    """A narrow band on one side, along the last dimension of one tensor."""
+    if len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
+        return None
+    shape = form.shapes[form.new[0]]
+    if not shape or _batch(form, made, found) != len(shape) - 1:
+        return None
+    (definition,) = made.values()
+    own = Affine.var(definition.indices[-1])
+    offsets = [(r.forms[-1] - own, facts(definition, r)) for r in found[definition.name]]
+    upper = max([0, *(_greatest(offset, known, shape[-1]) for offset, known in offsets)])
+    lower = max([0, *(_greatest(-offset, known, shape[-1]) for offset, known in offsets)])
+    if (lower and upper) or not 0 < lower + upper <= min(_ORDER, (shape[-1] - 1) // 2):
+        return None
+    return Recurrent(form.size, lower + upper, bool(lower))
+
+
+def _batch(form: Form, made: _Made, found: _Found) -> int:
+    """How many dimensions in front have the same extent in all tensors, and the same index on both sides."""
+    shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
+    batch = 0
+    for extents in zip(*shapes, strict=False):
+        if len(set(extents)) > 1 or not all(
+            _same(r.forms[batch], Affine.var(d.indices[batch]), d, r)
+            for d in made.values()
+            for r in found[d.name]
+        ):
+            break
+        batch += 1
+    return batch
+
+
+def _same(one: Affine, other: Affine, definition: Definition, relation: Relation) -> bool:
+    if one == other:
+        return True
+    known = facts(definition, relation)
+    return implied(one - other, known) and implied(other - one, known)
+
+
+def _permutation(form: Form, made: _Made, found: _Found) -> Permutation | None:
+    """Whether every row and every column has at most one element: no two relations meet."""
+    pairs = [(made[name], r) for name, each in found.items() for r in each]
+    if len(pairs) > _PAIRS or any(_unknowns(r) for _, r in pairs):
+        return None
+    for (d, r), (e, s) in combinations_with_replacement(pairs, 2):
+        if r is not s and d is e and not _never_both(d, r, s):
+            return None
+        if r.source == s.source and not _never_one(d, r, e, s, r is s):
+            return None
+    return Permutation(form.size)
+
+
+def _unknowns(relation: Relation) -> bool:
+    forms = (*relation.forms, *(row.form for row in relation.rows))
+    return any(name.startswith("?") for form in forms for name in form.variables)
+
+
+def _never_both(definition: Definition, one: Relation, other: Relation) -> bool:
+    """Whether no element depends on two, one by each relation."""
+    known = (*facts(definition, one), *other.rows)
+    if one.source != other.source:
+        return _no_point(known)
+    return all(_no_point((*known, row)) for row in apart(one.forms, other.forms))
+
+
+def _never_one(d: Definition, r: Relation, e: Definition, s: Relation, itself: bool) -> bool:
+    """Whether no two elements depend on one, one by each relation."""
+    second = {name: Affine.var(f"{name}'") for name in e.indices}
+    there = [row.substitute(second) for row in facts(e, s)]
+    meet = [
+        Constraint(a - b.substitute(second), equality=True) for a, b in zip(r.forms, s.forms, strict=True)
+    ]
+    known = (*facts(d, r), *there, *meet)
+    if d is not e:
+        return _no_point(known)
+    here = [Affine.var(name) for name in d.indices]
+    different = apart(here, [second[name] for name in d.indices])
+    # Of a relation and itself the two points can be exchanged.
+    return all(_no_point((*known, row)) for row in (different[::2] if itself else different))
+
+
+def _no_point(rows: Sequence[Constraint]) -> bool:
+    return is_empty(rows) or find_point(rows, _TRIES) is None
+
+
+def _banded(form: Form, made: _Made, found: _Found) -> Banded | Triangular | None:
+    """How far the occupied columns of a row are from the diagonal."""
+    shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
+    interleaved = len(shapes) == 1
+    columns = positions(form, form.dying, interleaved)
+    rows = positions(form, form.new, interleaved)
+    offsets = [
+        (_place(form.shapes[r.source], r.forms, columns[r.source]) - _own(d, form, rows), facts(d, r))
+        for d in made.values()
+        for r in found[d.name]
+    ]
+    size = form.size
+    upper = max([0, *(_greatest(offset, known, size) for offset, known in offsets)])
+    lower = max([0, *(_greatest(-offset, known, size) for offset, known in offsets)])
+    if (lower + upper + 1) * _BAND <= size:
+        return Banded(size, lower, upper, interleaved)
+    if not lower or not upper:
+        return Triangular(size, not upper, interleaved)
+    return _cyclic(size, interleaved, offsets)
+
+
+def _cyclic(
+    size: int, interleaved: bool, offsets: Sequence[tuple[Affine, Sequence[Constraint]]]
+) -> Banded | None:
+    """A band that goes on past the end: offsets near 0, near `size` and near `-size`."""
+
+    def within(reach: int) -> bool:
+        return all(
+            _no_point(
+                (*known, Constraint(sign * offset - reach - 1), Constraint(size - reach - 1 - sign * offset))
+            )
+            for offset, known in offsets
+            for sign in (1, -1)
+        )
+
+    most = (size // _BAND - 1) // 2
+    reach = 1
+    while reach <= most and not within(reach):
+        reach *= 2
+    if reach > most:
+        return None
+    reach = _least(within, reach // 2, reach)
+    return Banded(size, reach, reach, interleaved, cyclic=True)
+
+
+def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The least number from `low + 1` to `high` of which it holds; it holds of all above that."""
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _own(definition: Definition, form: Form, rows: Mapping[str, tuple[int, int, int]]) -> Affine:
+    here = [Affine.var(name) for name in definition.indices]
+    return _place(form.shapes[definition.name], here, rows[definition.name])
+
+
+def _place(shape: Sequence[int], forms: Sequence[Affine], at: tuple[int, int, int]) -> Affine:
+    flat = Affine.const(0)
+    for extent, form in zip(shape, forms, strict=True):
+        flat = flat * extent + form
+    return flat * at[1] + at[0]
+
+
+def _greatest(form: Affine, known: Sequence[Constraint], size: int) -> int:
+    """The least bound of a form that is proven."""
+    return _least(lambda bound: implied(bound - form, known), -size - 1, size)
+
+
+def _narrow(form: Form) -> tuple[str, ...]:
+    """The small values in between that others read, where each path through one is of low rank."""
+    limit = min(_RANK, form.size // _SHARE)
+    small = [
+        d.name
+        for d in form.program.definitions
+        if d.name not in form.new and prod(form.shapes[d.name]) <= limit
+    ]
+    if not small:
+        return ()
+    chosen: dict[str, None] = {}
+    with suppress(TooMany):
+        for definition in form.program.definitions:
+            if definition.name not in small:
+                for r in relations(form, definition, small):
+                    if r.source in small:
+                        chosen[r.source] = None
+    through = tuple(chosen)
+    return through if form.elements(through) <= limit else ()

@@ -1,0 +1,259 @@
+"""Components under names of their own, so that equal ones are one form and share what is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from tadc.apps.undoing.components import Component
+from tadc.apps.undoing.graph import Graph
+from tadc.toolkit.language import (
+    Affine,
+    Apply,
+    Argument,
+    Const,
+    Definition,
+    Program,
+    Read,
+    Reduce,
+    Term,
+    Terms,
+    bottom_up,
+    in_text_order,
+    index_forms,
+    operands,
+    shape_at,
+    tensors_read,
+)
+from tadc.toolkit.transforms import needed, with_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A component as a program: of values that die, that stay and of parameters, in this order, to all it
+    makes.
+
+    Its definitions are `n0`, `n1`, … for what is new and stays, `h0`, `h1`, … for what is only in between.
+    """
+
+    program: Program
+    dying: tuple[str, ...]
+    kept: tuple[str, ...]
+    parameters: tuple[str, ...]
+    new: tuple[str, ...]
+    #: New values that read themselves: their names, by those that stand for what they read.
+    earlier: dict[str, str] = field(default_factory=dict[str, str])
+
+    @cached_property
+    def steps(self) -> Program:
+        """The program of one step: a value that reads itself reads an argument instead.
+
+        With `y = F(x, y)` read so, dy = F_x dx + F_y dy, and F_x takes what dies to what is new.
+        """
+        if not self.earlier:
+            return self.program
+        terms, stands = self.program.terms, {new: name for name, new in self.earlier.items()}
+        arguments = [Argument(name, self.types[new], self.shapes[new]) for name, new in self.earlier.items()]
+        made = [
+            replace(d, order=None, body=moved(d.body, terms, {d.name: stands[d.name]}))
+            if d.name in stands
+            else d
+            for d in self.program.definitions
+        ]
+        return replace(self.program, arguments=(*self.program.arguments, *arguments), definitions=tuple(made))
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor."""
+        found = {name: shape_at(shape, {}) for name, shape in self.program.shapes().items()}
+        return found | {name: found[new] for name, new in self.earlier.items()}
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The element type of each tensor."""
+        found = dict(self.program.types())
+        return found | {name: found[new] for name, new in self.earlier.items()}
+
+    @cached_property
+    def size(self) -> int:
+        """The numbers that die, and as many that are new."""
+        return self.elements(self.dying)
+
+    def elements(self, names: Iterable[str]) -> int:
+        """How many numbers tensors hold."""
+        return sum(prod(self.shapes[name]) for name in names)
+
+
+class Forms:
+    """The forms of a program's components."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.terms = Terms()
+        self.types = graph.program.types()
+        self.made: dict[Any, Form] = {}
+
+    def of(self, component: Component) -> tuple[Form, dict[str, str]]:
+        """The form of a component; by each name of a tensor there the name in the program."""
+        graph = self.graph
+        statements = [graph.statements[position] for position in component.statements]
+        names = {name: f"d{n}" for n, name in enumerate(component.dying)}
+        names |= {name: f"s{n}" for n, name in enumerate(component.kept)}
+        names |= {name: f"n{n}" for n, name in enumerate(component.new)}
+        between = [s.name for s in statements if s.name not in names]
+        names |= {name: f"h{n}" for n, name in enumerate(between)}
+        parameters = self._parameters(statements, names)
+        names |= {name: f"p{n}" for n, name in enumerate(parameters)}
+        made = [self._renamed(s, names, s.name in component.new) for s in statements]
+        arrays = graph.program.index_arrays()
+        arguments = [
+            replace(arrays[name], name=names[name], span=None)
+            if name in arrays
+            else Argument(names[name], self.types[name], graph.shapes[name])
+            for name in (*component.dying, *component.kept, *parameters)
+        ]
+        key = (
+            tuple(arguments),
+            tuple((d.name, d.type, d.shape, d.body.number) for d in made),
+        )
+        form = self.made.get(key)
+        if form is None:
+            program = Program(tuple(arguments), tuple(hoisted(made, self.terms, graph.shapes)), self.terms)
+            dying, kept, others, new = (
+                tuple(names[name] for name in group)
+                for group in (component.dying, component.kept, parameters, component.new)
+            )
+            itself = [d.name for d in made if d.name in new and d.name in tensors_read([d.body])]
+            earlier = {f"e{n}": name for n, name in enumerate(itself)}
+            form = self.made[key] = Form(program, dying, kept, others, new, earlier)
+        own_names = {own: name for name, own in names.items()}
+        return form, own_names | {name: own_names[new] for name, new in form.earlier.items()}
+
+    def _parameters(self, statements: Sequence[Definition], names: Mapping[str, str]) -> list[str]:
+        """What the statements read besides values, in a fixed order."""
+        found: dict[str, None] = {}
+        for statement in statements:
+            for term in in_text_order(statement.body):
+                read = [term.tensor] if isinstance(term, Read) else []
+                arrays = (lookup.array for form in index_forms(term) for lookup in form.lookups())
+                for tensor in (*read, *arrays):
+                    name = self.graph.names.get(tensor, tensor)
+                    if name not in names:
+                        found[name] = None
+        return list(found)
+
+    def _renamed(self, statement: Definition, names: Mapping[str, str], is_new: bool) -> Definition:
+        own = {name: names[self.graph.names.get(name, name)] for name in tensors_read([statement.body])}
+        own[statement.name] = names[statement.name]
+        made = moved_definition(statement, self.terms, own)
+        shape = self.graph.shapes[statement.name]
+        return replace(made, shape=shape, is_output=is_new, cotangent_of="", pattern=None)
+
+
+def positions(form: Form, names: Sequence[str], interleaved: bool) -> dict[str, tuple[int, int, int]]:
+    """The place of each tensor's elements among all: of the first, and the step; row-major within one.
+
+    The third number counts the elements of a tensor.
+    """
+    found: dict[str, tuple[int, int, int]] = {}
+    start = 0
+    for name in names:
+        count = prod(form.shapes[name])
+        found[name] = (len(found), len(names), count) if interleaved else (start, 1, count)
+        start += count
+    return found
+
+
+def moved(
+    root: Term, terms: Terms, tensors: Mapping[str, str], indices: Mapping[str, Affine] | None = None
+) -> Term:
+    """The term in another table, with other names of tensors and forms in the place of free indices."""
+    spoken = indices or {}
+
+    def form_of(form: Affine) -> Affine:
+        return with_arrays(form.substitute(spoken), tensors)
+
+    def value(node: Term, below: list[Term]) -> Term:
+        if isinstance(node, Read):
+            assert node.type
+            return terms.read(
+                tensors.get(node.tensor, node.tensor), list(map(form_of, node.indices)), node.type
+            )
+        if isinstance(node, Const):
+            return terms.const(node.value)
+        return terms.rebuild(node, below, form_of)
+
+    return bottom_up(root, {}, value)
+
+
+def moved_definition(
+    definition: Definition, terms: Terms, names: Mapping[str, str], indices: Sequence[str] | None = None
+) -> Definition:
+    """A definition that is no result in another table, under other names, with indices i0, i1, … or these."""
+    chosen = tuple(f"i{n}" for n in range(len(definition.indices))) if indices is None else tuple(indices)
+    spoken = {a: Affine.var(b) for a, b in zip(definition.indices, chosen, strict=True)}
+    return replace(
+        definition,
+        name=names.get(definition.name, definition.name),
+        indices=chosen,
+        body=moved(definition.body, terms, names, spoken),
+        order=definition.order and definition.order.substitute(spoken),
+        is_output=False,
+        gradient_of="",
+        tangent_of="",
+        span=None,
+    )
+
+
+def program_of(definitions: Sequence[Definition], known: Iterable[Argument], terms: Terms) -> Program:
+    """The program of the definitions that results need, and of those of the arguments that these read."""
+    kept = needed(definitions)
+    read = tensors_read(d.body for d in kept) - {d.name for d in kept}
+    return Program(tuple(a for a in known if a.name in read), kept, terms)
+
+
+def with_results(program: Program, results: Collection[str]) -> Program:
+    """The program of some of its tensors as the results."""
+    made = [replace(d, is_output=d.name in results) for d in program.definitions]
+    return program_of(made, program.arguments, program.terms)
+
+
+def hoisted(
+    definitions: Sequence[Definition], terms: Terms, shapes: Mapping[str, tuple[int, ...]]
+) -> list[Definition]:
+    """The definitions with sums that depend on fewer indices as values of their own.
+
+    Through such a value few numbers pass: it is where a Jacobian is of low rank.
+    """
+    found: list[Definition] = []
+    count = sum(d.name.startswith("h") for d in definitions)
+    for definition in definitions:
+        extents = dict(zip(definition.indices, definition.shape, strict=True))
+        replaced: dict[int, Term] = {}
+        reads_itself = definition.order is not None
+        stack = [definition.body]
+        while stack:
+            term = stack.pop()
+            if term.number in replaced:
+                continue
+            if isinstance(term, Reduce) and term.free < set(extents) and not reads_itself:
+                indices = tuple(i for i in extents if i in term.free)
+                name, type = f"h{count}", term.type or definition.type
+                count += 1
+                shape = tuple(extents[i] for i in indices)
+                found.append(Definition(name, type, shape, indices, term, is_output=False))
+                replaced[term.number] = terms.read(name, [Affine.var(i) for i in indices], type)
+            elif isinstance(term, Apply):  # the operands of others may not be computed everywhere
+                stack += operands(term)
+        if replaced:
+            body = _with(definition.body, replaced, terms)
+            definition = replace(definition, body=body)
+        found.append(definition)
+    return found
+
+
+def _with(root: Term, replaced: Mapping[int, Term], terms: Terms) -> Term:
+    return bottom_up(root, dict(replaced), lambda node, below: terms.rebuild(node, below))

@@ -1,0 +1,119 @@
+"""A program as a graph of values: which statement makes each, and which values it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from tadc.toolkit.language import (
+    Affine,
+    Apply,
+    Definition,
+    Program,
+    Read,
+    Select,
+    Term,
+    having,
+    in_text_order,
+    shape_at,
+    tensors_read,
+)
+
+#: No tangent goes through these.
+FLAT = having("flat")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The statements through which the outputs depend on the arguments `inputs`.
+
+    A statement is a definition; a value is an argument of `inputs` or what a statement makes, a tensor that
+    is whole or not there. A definition that only copies a value is another name of it: `names` says of which.
+    `parameters` are definitions that the statements read and that depend on no input.
+    """
+
+    program: Program
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    statements: tuple[Definition, ...]
+    parameters: tuple[Definition, ...]
+    names: dict[str, str]
+    reads: dict[str, tuple[str, ...]]
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor of the program."""
+        return {name: shape_at(shape, {}) for name, shape in self.program.shapes().items()}
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The number of elements of each value, inputs first, in order."""
+        values = (*self.inputs, *(s.name for s in self.statements))
+        return {name: prod(self.shapes[name]) for name in values}
+
+    @cached_property
+    def readers(self) -> dict[str, tuple[int, ...]]:
+        """The statements that read each value, by position."""
+        found: dict[str, list[int]] = {name: [] for name in self.sizes}
+        for position, statement in enumerate(self.statements):
+            for name in self.reads[statement.name]:
+                found[name].append(position)
+        return {name: tuple(positions) for name, positions in found.items()}
+
+
+def graph_of(program: Program, wrt: Sequence[str]) -> Graph:
+    """The graph of a program without size symbols, by the arguments `wrt`."""
+    types, shapes, names = program.types(), program.shapes(), dict[str, str]()
+    active, kept = set(wrt), list[Definition]()
+    reads: dict[str, tuple[str, ...]] = {}
+    for definition in program.definitions:
+        copied = _copied(definition)
+        source = names.get(copied, copied) if copied else None
+        if source in active and (types[source], shapes[source]) == (definition.type, definition.shape):
+            names[definition.name] = source
+            continue
+        found = dict.fromkeys(names.get(r, r) for r in differentiable_reads(definition.body))
+        reads[definition.name] = tuple(name for name in found if name in active)
+        if reads[definition.name]:
+            active.add(definition.name)
+        kept.append(definition)
+    outputs = tuple(names.get(d.name, d.name) for d in program.outputs)
+    needed = _needed(kept, outputs, names)
+    return Graph(
+        program,
+        tuple(wrt),
+        outputs,
+        tuple(d for d in needed if d.name in active),
+        tuple(d for d in needed if d.name not in active),
+        names,
+        reads,
+    )
+
+
+def differentiable_reads(body: Term) -> list[str]:
+    """The tensors that a body reads where a derivative can come through, in order, some twice."""
+
+    def below(term: Term) -> tuple[Term, ...]:
+        if isinstance(term, Apply) and term.function in FLAT:
+            return ()
+        return (term.then, term.otherwise) if isinstance(term, Select) else term.below
+
+    return [term.tensor for term in in_text_order(body, below) if isinstance(term, Read)]
+
+
+def _copied(definition: Definition) -> str | None:
+    """The tensor that a definition is a copy of."""
+    body = definition.body
+    whole = tuple(Affine.var(index) for index in definition.indices)
+    return body.tensor if isinstance(body, Read) and body.indices == whole else None
+
+
+def _needed(kept: Sequence[Definition], outputs: Sequence[str], names: dict[str, str]) -> list[Definition]:
+    wanted, found = set(outputs), list[Definition]()
+    for definition in reversed(kept):
+        if definition.name in wanted:
+            found.append(definition)
+            wanted.update(names.get(name, name) for name in tensors_read([definition.body]))
+    return found[::-1]

@@ -1,0 +1,298 @@
+"""Tangents and cotangents of a component, as definitions of which programs are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import eq, ge, gt, le, lt, ne
+from typing import Literal
+
+from tadc.apps.undoing.forms import Form, moved, moved_definition, program_of
+from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
+from tadc.toolkit.language import (
+    Affine,
+    Apply,
+    Argument,
+    Const,
+    Definition,
+    Guard,
+    IndexValue,
+    Program,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    Terms,
+    bottom_up,
+    box,
+    reachable,
+    tensors_read,
+)
+from tadc.toolkit.transforms import Algebra, derive, forward_program, is_const, needed
+
+#: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
+Seed = Callable[[Sequence[Affine]], Term]
+
+#: Functions that take no longer than reading a value.
+_CHEAP = frozenset(
+    {"add", "sub", "mul", "neg", "abs", "max", "min", "sign", "floor", "ceil", "relu", "safe", "div"}
+)
+
+_RELATIONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+@dataclass
+class Pieces:
+    """Makes definitions over one form; `tensors` are the arguments beyond its own, by name.
+
+    `roles` are those of these and of results.
+
+    Derivatives are those of one step of what reads itself, unless they are asked of it as a `whole`.
+    """
+
+    form: Form
+    whole: bool = False
+    tensors: dict[str, Argument] = field(default_factory=dict[str, Argument])
+    roles: dict[str, Role] = field(default_factory=dict[str, Role])
+
+    def __post_init__(self) -> None:
+        self.terms = self.form.program.terms
+        self.algebra = Algebra(self.terms)
+        self.primal = {d.name: d for d in self.form.program.definitions}
+        self.source = self.form.program if self.whole else self.form.steps
+
+    def given(self, kind: Literal["tangent", "cotangent"], name: str) -> str:
+        """An argument like a tensor of the form: its tangent or cotangent."""
+        made = f"{'v' if kind == TANGENT else 'w'}_{name}"
+        self.tensors[made] = Argument(made, self.form.types[name], self.form.shapes[name])
+        self.roles[made] = Role(kind, name)
+        return made
+
+    def tangent(self, name: str) -> Term:
+        """The tangent of a value that is given, at the indices that definitions of a form have."""
+        return self.read(self.given(TANGENT, name), name)
+
+    def cotangent(self, name: str) -> Term:
+        """The cotangent of a value that is given."""
+        return self.read(self.given(COTANGENT, name), name)
+
+    def seed(self, name: str) -> Seed:
+        """The tangent of a value that is given, as a seed."""
+        made = self.given(TANGENT, name)
+        return lambda forms: self.terms.read(made, forms, self.form.types[name])
+
+    def read(self, name: str, like: str) -> Term:
+        """The element of an argument or a definition at the indices that definitions of a form have."""
+        rank = len(self.form.shapes[like])
+        return self.terms.read(name, [Affine.var(f"i{n}") for n in range(rank)], self.form.types[like])
+
+    def define(
+        self,
+        name: str,
+        like: str,
+        body: Term,
+        role: Role | None = None,
+        *,
+        front: Sequence[tuple[str, int]] = (),
+    ) -> Definition:
+        """A definition of the shape of a tensor of the form, with more indices in front.
+
+        With a role it is a result.
+        """
+        shape = (*(size for _, size in front), *self.form.shapes[like])
+        indices = (*(index for index, _ in front), *(f"i{n}" for n in range(len(self.form.shapes[like]))))
+        made = Definition(name, self.form.types[like], shape, indices, body, is_output=False)
+        return made if role is None else self.result(made, role)
+
+    def result(self, made: Definition, role: Role) -> Definition:
+        """A definition as a result."""
+        self.roles[made.name] = role
+        return replace(made, is_output=True)
+
+    def tangents(
+        self,
+        tag: str,
+        seeds: Mapping[str, Seed],
+        *,
+        of: Collection[str] | None = None,
+        fixed: Collection[str] = (),
+        chunk: int = 0,
+    ) -> tuple[list[Definition], dict[str, Term]]:
+        """The tangents of the values `of` (None: what is new) along seeds of others.
+
+        First the tangents of what is in between, named with the tag, then the term of each; the values
+        `fixed` are taken as arguments. With a chunk the first index is `lane`.
+        """
+        wanted = self.form.new if of is None else of
+        program = self._cut(wanted, fixed)
+        wrt = [name for name in seeds if any(a.name == name for a in program.arguments)]
+        if not wrt:
+            return [], {name: self.algebra.zero for name in wanted}
+        made = forward_program(program, wrt, keep_values=False, chunk=chunk)
+        whose = {a.name: a.tangent_of for a in made.arguments if a.tangent_of}
+        own = set(self.primal)
+        tangents = [d for d in made.definitions if d.name not in own]
+        names = {d.name: f"{d.name}{tag}" for d in tangents}
+
+        def rule(node: Read) -> Term:
+            if node.tensor in whose:
+                return seeds[whose[node.tensor]](node.indices)
+            assert node.type
+            return self.terms.read(names.get(node.tensor, node.tensor), node.indices, node.type)
+
+        between: list[Definition] = []
+        found: dict[str, Term] = {}
+        memo = dict(self._held)
+        for definition in tangents:
+            body = self.rewritten(definition.body, rule, memo)
+            if chunk:
+                lane = definition.indices[0]
+                body = self.terms.substitute(body, {lane: Affine.var("lane")})
+            if definition.tangent_of:
+                found[definition.tangent_of] = body
+            indices = ("lane", *definition.indices[1:]) if chunk else definition.indices
+            between.append(
+                replace(
+                    definition,
+                    name=names[definition.name],
+                    indices=indices,
+                    body=body,
+                    is_output=False,
+                    tangent_of="",
+                )
+            )
+        return between, {name: found.get(name, self.algebra.zero) for name in wanted}
+
+    @cached_property
+    def _held(self) -> dict[int, Term]:
+        """By number the expensive terms that values of the form are: they are read, not computed again."""
+        return {
+            d.body.number: self.read(d.name, d.name)
+            for d in self.source.definitions
+            if isinstance(d.body, Apply) and d.body.function not in _CHEAP and d.body.type == d.type
+        }
+
+    def _cut(self, wanted: Collection[str], fixed: Collection[str]) -> Program:
+        """The form's program with these outputs, and some of its values as arguments."""
+        form = self.form
+        arguments = [*self.source.arguments]
+        arguments += [Argument(name, form.types[name], form.shapes[name]) for name in fixed]
+        kept = [
+            replace(d, is_output=d.name in wanted) for d in self.source.definitions if d.name not in fixed
+        ]
+        return replace(self.source, arguments=tuple(arguments), definitions=needed(kept))
+
+    def gradients(
+        self, tag: str, wrt: Sequence[str], cotangents: Mapping[str, str]
+    ) -> tuple[list[Definition], dict[str, Term]]:
+        """The cotangents of values `wrt` for the cotangents, tensors by name, of values that are made.
+
+        First definitions of what they read, named with the tag, then the term of each.
+        """
+        program = self._cut(cotangents, ())
+        read = {name for d in program.definitions for name in tensors_read([d.body])}
+        through = [name for name in wrt if name in read]
+        if not through:
+            return [], {name: self.algebra.zero for name in wrt}
+        own = {a.name for a in program.arguments}
+        used = replace(program, arguments=tuple(a for a in program.arguments if a.name in read & own))
+        made = derive(used, "vjp", through)
+        names = {a.name: cotangents[a.cotangent_of] for a in made.arguments if a.cotangent_of}
+        names |= {d.name: f"{d.name}{tag}" for d in made.definitions}
+        between: list[Definition] = []
+        found: dict[str, Term] = {}
+        for definition in made.definitions:
+            moved = moved_definition(definition, self.terms, names)
+            if definition.gradient_of:
+                found[definition.gradient_of] = moved.body
+            between.append(moved)
+        return between, {name: found.get(name, self.algebra.zero) for name in wrt}
+
+    def rewritten(self, root: Term, rule: Callable[[Read], Term], memo: dict[int, Term]) -> Term:
+        """The term with other terms in the place of its reads, the trivial algebra done on the way."""
+        algebra = self.algebra
+        simple = {
+            "add": algebra.add,
+            "sub": algebra.sub,
+            "mul": algebra.mul,
+            "safe": algebra.safe,
+            "div": algebra.div,
+        }
+
+        def value(node: Term, below: list[Term]) -> Term:
+            match node:
+                case Read():
+                    return rule(node)
+                case Apply() if node.function in simple:
+                    return simple[node.function](*below)
+                case Apply(function="neg"):
+                    return algebra.neg(below[0])
+                case Guard():
+                    return algebra.guard(node.conditions, below[0], below[1])
+                case Select():
+                    return self._select(node, below)
+                case Reduce(kind="sum") if is_const(below[0], 0):
+                    return algebra.zero
+                case _:
+                    return self.terms.rebuild(node, below)
+
+        return bottom_up(root, memo, value)
+
+    def _select(self, node: Select, below: Sequence[Term]) -> Term:
+        lhs, rhs, then, otherwise = below
+        if isinstance(lhs, Const) and isinstance(rhs, Const):
+            return then if _RELATIONS[node.relation](lhs.value, rhs.value) else otherwise
+        return self.algebra.select(node.relation, lhs, rhs, then, otherwise)
+
+    def program(self, definitions: Iterable[Definition], *, taped: bool) -> RoledProgram:
+        """The program of definitions, with all that they read as arguments.
+
+        Values that the component itself makes are arguments if they are `taped`, else computed.
+        """
+        stands = self.form.earlier
+        made = [replace(d, body=moved(d.body, self.terms, stands)) if stands else d for d in definitions]
+        if not taped:
+            have = {d.name for d in made}
+            made = [replace(d, is_output=False) for d in self.primal.values() if d.name not in have] + made
+        own = {a.name: a for a in self.form.program.arguments}
+        own |= {d.name: Argument(d.name, d.type, d.shape) for d in self.primal.values()}
+        return RoledProgram(program_of(made, (own | self.tensors).values(), self.terms), self.roles)
+
+    def one(self, _: Sequence[Affine]) -> Term:
+        """The seed of all elements at once."""
+        return self.algebra.one
+
+    def least(self, pivots: Sequence[Definition]) -> list[Definition]:
+        """The least magnitude of pivots, if they are not known to be no 0."""
+        if all(is_number(pivot.body) and not is_const(pivot.body, 0) for pivot in pivots):
+            return []
+        terms, total = self.terms, None
+        for pivot in pivots:
+            body: Term = terms.apply("abs", [pivot.body])
+            if pivot.shape:
+                body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body, kind="min")
+            total = body if total is None else terms.apply("min", [total, body])
+        assert total is not None
+        return [self.result(Definition("least", pivots[0].type, (), (), total), Role(LEAST))]
+
+
+def is_number(term: Term) -> bool:
+    """Whether a term has the same value at all elements, known without running."""
+    return all(not isinstance(t, Read | IndexValue | Reduce | Guard | Select) for t in reachable([term]))
+
+
+def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:
+    """The sum of the logarithms of the magnitudes of pivots, which are read where they are not known."""
+    total: Term = terms.const(0)
+    for pivot in pivots:
+        body = pivot.body
+        if isinstance(body, Const) and abs(body.value) == 1:
+            continue
+        if not is_number(body):
+            body = terms.read(pivot.name, [Affine.var(i) for i in pivot.indices], pivot.type)
+        body = terms.apply("log", [terms.apply("abs", [body])])
+        if pivot.shape:
+            body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body)
+        total = body if is_const(total, 0) else terms.apply("add", [total, body])
+    return total

@@ -1,0 +1,158 @@
+"""Which elements depend on which, through the statements of a component, as maps on integer sets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.graph import FLAT
+from tadc.toolkit.language import (
+    Affine,
+    Apply,
+    Constraint,
+    Definition,
+    Domain,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    box,
+    operands,
+)
+
+#: More relations of one value than this are not looked at one by one.
+MOST = 200
+
+
+class TooMany(Exception):
+    """There are too many paths."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """An element at indices i depends on the element `forms` of `source`, where `rows` hold.
+
+    `rows` and `forms` are in i and in further unknowns: where some values of these satisfy the rows.
+    """
+
+    source: str
+    forms: tuple[Affine, ...]
+    rows: Domain
+
+
+def relations(form: Form, into: Definition, direct: Collection[str] = ()) -> tuple[Relation, ...]:
+    """What the elements of a definition depend on, among values that die and those of `direct`.
+
+    Paths through a value of `direct` end there. Raises TooMany.
+    """
+    return _Paths(form, frozenset(direct)).of(into)
+
+
+@dataclass(frozen=True)
+class _Paths:
+    form: Form
+    direct: frozenset[str]
+
+    def of(self, into: Definition) -> tuple[Relation, ...]:
+        made = {d.name: d for d in self.form.steps.definitions}
+        ends = self.direct | set(self.form.dying)
+        known: dict[str, tuple[Relation, ...]] = {}
+        wanted = [into.name]
+        while wanted:
+            name = wanted[-1]
+            if name in known:
+                wanted.pop()
+                continue
+            steps = _reads(made[name])
+            if any(step.source == name for step in steps):
+                raise TooMany  # a recurrence in between
+            missing = [
+                s.source for s in steps if s.source in made and s.source not in ends and s.source not in known
+            ]
+            if missing:
+                wanted += missing
+                continue
+            found: dict[Relation, None] = {}
+            for step in steps:
+                if step.source in ends:
+                    found[_named(step, made[name])] = None
+                elif step.source in made:
+                    indices = made[step.source].indices
+                    for rest in known[step.source]:
+                        found[_named(_joined(step, indices, rest), made[name])] = None
+                if len(found) > MOST:
+                    raise TooMany
+            known[name] = tuple(found)
+        return known[into.name]
+
+
+def _reads(definition: Definition) -> list[Relation]:
+    """The reads of a body with the sets over which they are read; unknowns are those of the sums."""
+    found: list[Relation] = []
+    count = 0
+    stack: list[tuple[Term, Domain, Mapping[str, Affine]]] = [(definition.body, (), {})]
+    while stack:
+        term, rows, names = stack.pop()
+        match term:
+            case Read():
+                forms = tuple(form.substitute(names) for form in term.indices)
+                found.append(Relation(term.tensor, forms, rows))
+            case Apply() if term.function in FLAT:
+                pass
+            case Select():
+                stack += [(term.then, rows, names), (term.otherwise, rows, names)]
+            case Guard():
+                conditions = tuple(row.substitute(names) for row in term.conditions)
+                stack.append((term.then, rows + conditions, names))
+                stack += [
+                    (term.otherwise, (*rows, Constraint(-side - 1)), names)
+                    for row in conditions
+                    for side in row.inequalities
+                ]
+            case Reduce():
+                new = {b: Affine.var(f"?{count + n}") for n, b in enumerate(term.binders)}
+                count += len(term.binders)
+                inner = {**names, **new}
+                domain = tuple(row.substitute(inner) for row in term.domain)
+                stack.append((term.body, rows + domain, inner))
+            case _:
+                stack += [(t, rows, names) for t in operands(term)]
+        if len(found) + len(stack) > 4 * MOST:
+            raise TooMany
+    return found
+
+
+def _joined(step: Relation, indices: Sequence[str], rest: Relation) -> Relation:
+    """The elements that depend on others through those of one value, whose indices these are."""
+    unknowns = {name for row in rest.rows for name in row.form.variables}
+    unknowns |= {name for form in rest.forms for name in form.variables}
+    inner = dict(zip(indices, step.forms, strict=True))
+    inner |= {name: Affine.var(f"?{name}") for name in unknowns if name.startswith("?")}
+    forms = tuple(form.substitute(inner) for form in rest.forms)
+    return Relation(rest.source, forms, step.rows + tuple(row.substitute(inner) for row in rest.rows))
+
+
+def _named(relation: Relation, definition: Definition) -> Relation:
+    """The relation with unknowns named in order, so that equal ones are one."""
+    found: dict[str, Affine] = {}
+    for form in (*relation.forms, *(row.form for row in relation.rows)):
+        for name in sorted(form.variables):
+            if name.startswith("?") and name not in found:
+                found[name] = Affine.var(f"?{len(found)}")
+    forms = tuple(form.substitute(found) for form in relation.forms)
+    rows = dict.fromkeys(row.substitute(found) for row in relation.rows)
+    return Relation(relation.source, forms, tuple(rows))
+
+
+def facts(definition: Definition, relation: Relation) -> Domain:
+    """What holds of the indices of a relation."""
+    return (*box(definition.indices, definition.shape), *relation.rows)
+
+
+def apart(one: Sequence[Affine], other: Sequence[Affine]) -> list[Constraint]:
+    """Rows of which one holds where two lists of forms differ."""
+    pairs = zip(one, other, strict=True)
+    return [Constraint(sign * (a - b) - 1) for (a, b), sign in product(pairs, (1, -1))]

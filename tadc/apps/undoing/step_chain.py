@@ -1,0 +1,297 @@
+"""A recurrence over whole states as a chain: a start, steps that are alike, and an end.
+
+Of `h[t] = if {t = 0} then (A(d)) else (F(h[t - 1], t))` and `n = E(h[T - 1])` the Jacobian of n by d is a
+product,
+
+    dn/dd = E' F'_(T-1) … F'_1 A'
+
+and each factor is inverted by itself (Pearlmutter and Siskind). The steps are one program, whose tensors have
+the number of the step as their first index: its Jacobian is block-diagonal, a block for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.planned import PlanData
+from tadc.apps.undoing.step_layout import MOST_PARTS, Layout, layouts
+from tadc.toolkit.language import (
+    Affine,
+    Argument,
+    Constraint,
+    Definition,
+    Program,
+    Read,
+    Term,
+    Terms,
+    bottom_up,
+    box,
+    reachable,
+    tensors_read,
+)
+from tadc.toolkit.reporting import CompileError
+from tadc.toolkit.transforms import Simplifier, needed
+
+#: Makes the plan of a program by its arguments.
+Planner = Callable[[Program, Sequence[str]], PlanData]
+
+#: The term in the place of a read, given by its indices.
+Rule = Callable[[Sequence[Affine]], Term]
+
+
+class NoChain(Exception):
+    """Why a form is no chain."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The factors of a form's Jacobian, each a plan.
+
+    `start` makes `f<state>_<part>` of the values that die, `step` makes `b<back>_<part>` of `a<back>_<part>`,
+    both counted back from the state that is made, and `end` makes what is new of `l<back>_<part>`, counted
+    from the last state.
+    """
+
+    form: Form
+    layout: Layout
+    start: PlanData
+    step: PlanData
+    end: PlanData
+
+
+def chains_of(form: Form, planner: Planner) -> list[Chain]:
+    """The form as chains, one for each layout. Raises NoChain with the reason where there is none."""
+    made = [d for d in form.program.definitions if d.order is not None]
+    if len(made) != 1 or made[0].name in form.new:
+        raise NoChain("it has not one recurrence whose last states alone are read")
+    if form.kept:
+        raise NoChain("it reads values that stay")
+    recurrence = made[0]
+    before = _upstream(form.program.definitions, recurrence)
+    reason = NoChain("its states are not made one of the other by steps that are alike")
+    found: list[Chain] = []
+    for layout in layouts(recurrence, form.shapes[recurrence.name]):
+        reader = Reader(form, recurrence, layout)
+        try:
+            start = planner(reader.start(before), form.dying)
+            step = planner(reader.step(), list(layout.states("a", range(layout.depth, 0, -1))))
+            end = planner(reader.end(before), list(layout.states("l", range(layout.depth - 1, -1, -1))))
+        except NoChain as problem:
+            reason = problem
+        except CompileError as error:
+            reason = NoChain(error.diagnostics[0].message)
+        else:
+            found.append(Chain(form, layout, start, step, end))
+    if not found:
+        raise reason
+    return found
+
+
+def _upstream(definitions: Sequence[Definition], recurrence: Definition) -> tuple[Definition, ...]:
+    """The definitions that a recurrence reads, through others too."""
+    kept = [replace(d, is_output=d.name == recurrence.name) for d in definitions]
+    return tuple(d for d in needed(kept) if d.name != recurrence.name)
+
+
+@dataclass
+class Reader:
+    """Reads the three programs off a form."""
+
+    form: Form
+    recurrence: Definition
+    layout: Layout
+
+    def __post_init__(self) -> None:
+        self.terms = self.form.program.terms
+        self.type = self.form.types[self.layout.name]
+
+    def start(self, before: Sequence[Definition]) -> Program:
+        """The first states, of what dies."""
+        made = [replace(d, is_output=False) for d in before]
+        for state in range(self.layout.depth):
+            for part in range(len(self.layout.parts)):
+                body = self.body(part, Affine.const(state), ())
+
+                def rule(forms: Sequence[Affine]) -> Term:
+                    part, at, element = self.layout.part_of(forms)
+                    if not at.is_constant:
+                        raise NoChain("the start reads states of no given number")
+                    return self.terms.read(f"f{at.constant}_{part}", element, self.type)
+
+                body = self.reread(body, rule)
+                made.append(self.definition(f"f{state}_{part}", body))
+        return self.program(self.ordered(made), ())
+
+    def step(self) -> Program:
+        """A state of those before it, for all steps at once."""
+        depth, parts = self.layout.depth, range(len(self.layout.parts))
+        step = Affine.var("step")
+        known = box(("step",), (self.layout.count,))
+        found: list[Term] = []
+        for part in parts:
+
+            def rule(forms: Sequence[Affine]) -> Term:
+                other, at, element = self.layout.part_of(forms)
+                back = step + depth - at
+                if not back.is_constant or not 0 <= back.constant <= depth:
+                    raise NoChain("a step reads states of no given distance")
+                name = f"{'a' if back.constant else 'b'}{back.constant}_{other}"
+                return self.terms.read(name, [step, *element], self.type)
+
+            found.append(self.reread(self.body(part, step + depth, known), rule))
+        bodies = self.shared(found)
+        whole = [step, *self.own]
+        made = self.ordered([self.definition(f"b0_{n}", body, batch=True) for n, body in enumerate(bodies)])
+        for k, part in self.layout.states("a", range(depth - 1, 0, -1)).values():
+            body = self.terms.read(f"a{k}_{part}", whole, self.type)
+            made.append(self.definition(f"b{k}_{part}", body, batch=True))
+        arguments = self.layout.states("a", range(depth, 0, -1))
+        shape = (self.layout.count, *self.layout.extents)
+        return self.program(made, [Argument(name, self.type, shape) for name in arguments])
+
+    def end(self, before: Sequence[Definition]) -> Program:
+        """What is new, of the last states."""
+        gone = {d.name for d in before} | {self.layout.name}
+        last = self.layout.length - 1
+
+        def rule(forms: Sequence[Affine]) -> Term:
+            if not all(forms[n].is_constant for n in (self.layout.axis, *self.layout.split)):
+                raise NoChain("more than the last states are read")
+            part, at, element = self.layout.part_of(forms)
+            if not at.is_constant or not last - self.layout.depth < at.constant <= last:
+                raise NoChain("more than the last states are read")
+            return self.terms.read(f"l{last - at.constant}_{part}", element, self.type)
+
+        made: list[Definition] = []
+        for definition in self.form.program.definitions:
+            if definition.name not in gone:
+                bodies = self.unfolded(definition)
+                made.append(replace(definition, body=self.reread(bodies, rule)))
+        arguments = self.layout.states("l", range(self.layout.depth - 1, -1, -1))
+        return self.program(made, [Argument(n, self.type, self.layout.extents) for n in arguments])
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    @property
+    def own(self) -> list[Affine]:
+        """The indices of a tensor of a state."""
+        return [Affine.var(self.recurrence.indices[n]) for n in self.layout.rest]
+
+    def body(self, part: int, state: Affine, known: Sequence[Constraint]) -> Term:
+        """The body of the recurrence for a part of a state."""
+        forms = self.layout.place(part, state, self.own)
+        at = {
+            name: form
+            for name, form in zip(self.recurrence.indices, forms, strict=True)
+            if form != Affine.var(name)
+        }
+        body = self.terms.substitute(self.recurrence.body, at)
+        names = [self.recurrence.indices[n] for n in self.layout.rest]
+        return Simplifier(self.terms).visit(body, (*box(names, self.layout.extents), *known))
+
+    def shared(self, bodies: Sequence[Term]) -> list[Term]:
+        """The bodies of the parts of a state, where one that is part of another is read there.
+
+        A leapfrog step may be written with the new velocity in full in that of the place.
+        """
+        element = [Affine.var("step"), *self.own]
+        reads = {
+            body.number: self.terms.read(f"b0_{n}", element, self.type)
+            for n, body in enumerate(bodies)
+            if body.below
+        }
+        found: list[Term] = []
+        for body in bodies:
+            others = {number: read for number, read in reads.items() if number != body.number}
+            found.append(bottom_up(body, dict[int, Term](others), self.terms.rebuild))
+        return found
+
+    def unfolded(self, definition: Definition) -> Term:
+        """The body of what reads the last states, a branch for each part that its index may choose."""
+        shape = self.form.shapes[definition.name]
+        return Simplifier(self.terms).visit(
+            chosen(
+                self.terms, definition.body, self.layout, dict(zip(definition.indices, shape, strict=True))
+            ),
+            box(definition.indices, shape),
+        )
+
+    def definition(self, name: str, body: Term, *, batch: bool = False) -> Definition:
+        """A tensor of a state, or of all."""
+        indices = tuple(self.recurrence.indices[n] for n in self.layout.rest)
+        shape = self.layout.extents
+        if not batch:
+            return Definition(name, self.type, shape, indices, body)
+        reads_itself = name in tensors_read([body])
+        order = None
+        if reads_itself:
+            assert self.recurrence.order is not None
+            gone = {n: Affine.const(0) for n in self.recurrence.indices if n not in indices}
+            order = self.recurrence.order.substitute(gone)
+        return Definition(name, self.type, (self.layout.count, *shape), ("step", *indices), body, order=order)
+
+    def reread(self, root: Term, rule: Rule) -> Term:
+        """The term with others in the place of reads of the recurrence."""
+        return reread(self.terms, root, {self.layout.name: rule})
+
+    def ordered(self, definitions: Sequence[Definition]) -> list[Definition]:
+        """The definitions, each behind those that it reads. Raises NoChain where there is a circle."""
+        waiting, found = list(definitions), list[Definition]()
+        while waiting:
+            left = {d.name for d in waiting}
+            ready = [d for d in waiting if not (tensors_read([d.body]) & left) - {d.name}]
+            if not ready:
+                raise NoChain("tensors of one state read each other in turns")
+            found += ready
+            waiting = [d for d in waiting if d not in ready]
+        return found
+
+    def program(self, definitions: Sequence[Definition], arguments: Sequence[Argument]) -> Program:
+        """The program of definitions; what else they read is an argument."""
+        have = {d.name for d in definitions} | {a.name for a in arguments}
+        read = tensors_read(d.body for d in definitions) - have
+        known = {a.name: a for a in self.form.program.arguments}
+        if self.layout.name in read or not read <= known.keys():
+            raise NoChain("more than the last states are read behind it, or more than states in a step")
+        if arguments and read & set(self.form.dying):
+            raise NoChain("the start is read in each step, or behind the recurrence")
+        taken = [
+            a for name, a in known.items() if name in read or (not arguments and name in self.form.dying)
+        ]
+        return Program((*arguments, *taken), tuple(definitions), self.terms)
+
+
+def chosen(terms: Terms, body: Term, layout: Layout, extents: Mapping[str, int]) -> Term:
+    """The body with a branch for each value of an index that says which part of a state is read."""
+    for term in reachable([body]):
+        if not isinstance(term, Read) or term.tensor != layout.name:
+            continue
+        for n in layout.split:
+            for name in term.indices[n].variables & extents.keys():
+                if extents[name] > MOST_PARTS:
+                    continue
+                values = [terms.substitute(body, {name: Affine.const(k)}) for k in range(extents[name])]
+                left = {k: v for k, v in extents.items() if k != name}
+                return choice(
+                    terms, Affine.var(name), [chosen(terms, value, layout, left) for value in values]
+                )
+    return body
+
+
+def choice(terms: Terms, index: Affine, values: Sequence[Term]) -> Term:
+    """The value whose number a form is."""
+    found = values[-1]
+    for k in reversed(range(len(values) - 1)):
+        found = terms.guard([Constraint(index - k, equality=True)], values[k], found)
+    return found
+
+
+def reread(terms: Terms, root: Term, rules: Mapping[str, Rule]) -> Term:
+    """The term in a table, with others in the place of reads of some tensors."""
+
+    def value(read: Read) -> Term | None:
+        return rules[read.tensor](read.indices) if read.tensor in rules else None
+
+    return terms.with_reads(root, value)

@@ -1,0 +1,83 @@
+"""A plan as one program of the language: values forwards, tangents backwards, and what is divided by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tadc.apps.undoing.forms import Form, program_of
+from tadc.apps.undoing.kinds import Class
+from tadc.apps.undoing.planned import PlanData, Planned
+from tadc.apps.undoing.programs import Programs
+from tadc.apps.undoing.roles import (
+    BETWEEN,
+    COTANGENT,
+    INNER,
+    PIVOT,
+    TANGENT,
+    VALUE,
+    Role,
+    RoledProgram,
+    value_of,
+)
+from tadc.apps.undoing.segments import Composed, Naming, Part, composed
+
+#: The programs of a form of a class.
+ProgramsOf = Callable[[Form, Class], Programs]
+
+
+class NoFormula(Exception):
+    """Why the language does not say a solution, and of which component."""
+
+    def __init__(self, reason: str, planned: Planned | None = None) -> None:
+        super().__init__(reason)
+        self.planned = planned
+
+
+def undone(plan: PlanData, programs_of: ProgramsOf, *, is_known: bool = True) -> Composed:
+    """What takes tangents of a plan's outputs to those of its inputs, and its pivots.
+
+    Values of inputs are arguments, those of outputs if they are known. Raises NoFormula where a component is
+    no formula.
+    """
+    graph = plan.graph
+    known = {value_of(name) for name in graph.outputs} if is_known else set[Role]()
+    parts: list[Part] = []
+    if graph.parameters:
+        made = program_of(
+            [replace(d, is_output=True) for d in graph.parameters],
+            graph.program.arguments,
+            graph.program.terms,
+        )
+        parts.append((RoledProgram(made, {}), lambda role: role))
+    backwards: list[Part] = []
+    for number, planned in enumerate(plan.components):
+        programs = programs_of(planned.form, planned.kind)
+        if not programs.is_closed:
+            raise NoFormula(planned.kind.name, planned)
+        own = naming(planned.names, number)
+        between = [d.name for d in planned.form.program.definitions]
+
+        def computed(role: Role, own: Naming = own, number: int = number) -> Role:
+            # What is known is not computed: the result is one that nothing reads.
+            return Role(INNER, role.name, -2 - number) if own(role) in known else own(role)
+
+        parts.append((programs.value(between), computed))
+        backwards += [(programs.inverse(), own), (programs.pivots(), own)]
+    wanted = {Role(TANGENT, name) for name in graph.inputs}
+    return composed([*parts, *backwards[::-1]], lambda role: role in wanted or role.kind == PIVOT)
+
+
+def naming(names: Mapping[str, str], number: int) -> Naming:
+    """The roles of a component's tensors in its program.
+
+    A value in between goes by its component and its name there.
+    """
+
+    def own(role: Role) -> Role:
+        name = names.get(role.name)
+        if role.kind in (VALUE, TANGENT, COTANGENT):
+            return Role(BETWEEN, role.name, number) if name is None else Role(role.kind, name)
+        return Role(role.kind, name or role.name, number)
+
+    return own

@@ -1,0 +1,25 @@
+"""What is told to users: diagnostics with a place and a help, checks of arguments, tables."""
+
+from tadc.caller.boundary import (
+    checked_choice,
+    checked_function,
+    checked_number,
+    checked_sizes_given,
+    leaving,
+    public,
+    usage,
+)
+from tadc.caller.showing import tables_html, tables_latex
+from tadc.caller.warn_caller import warn_of
+from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic, Label
+from tadc.frontend.forks import new_rlock
+from tadc.frontend.packages import imported, missing_package
+from tadc.frontend.source import Place, Source, Span
+from tadc.frontend.suggest import did_you_mean
+
+__all__ = [
+    "ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Label", "Place", "Source", "Span",
+    "checked_choice", "checked_function", "checked_number", "checked_sizes_given", "did_you_mean",
+    "imported", "leaving", "missing_package", "new_rlock", "public", "tables_html", "tables_latex",
+    "usage", "warn_of",
+]  # fmt: skip

@@ -1,0 +1,20 @@
+"""Functions, their derivatives, and how arrays come in and go out."""
+
+from tadc.api.array_kinds import as_given
+from tadc.api.batches import batched
+from tadc.api.derivatives import jvp, value_and_vjp
+from tadc.api.function import Function
+from tadc.api.load import function_in_memory
+from tadc.api.recipes import Signature
+from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.free_memory import available_memory
+from tadc.backend.runtime.host_arrays import Array, Parameter, bind
+from tadc.backend.runtime.python_names import result_type
+from tadc.caller.python_signatures import typed_text
+from tadc.passes.terms.numpy_types import numpy_type
+
+__all__ = [
+    "Array", "Function", "Parameter", "Signature", "SizeSymbols", "as_given", "available_memory",
+    "batched", "bind", "function_in_memory", "jvp", "numpy_type", "result_type", "typed_text",
+    "value_and_vjp",
+]  # fmt: skip

@@ -1,0 +1,15 @@
+"""Programs of programs: derivatives, simplification, and the algebra that they are written in."""
+
+from tadc.compiler.derive import derive, resolve_wrt
+from tadc.passes.derivatives.derivative_table import RULES, in_terms
+from tadc.passes.derivatives.forward import forward_program
+from tadc.passes.maps.blocks import with_arrays
+from tadc.passes.rewrites.compared import store_compared
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.simplify import Simplifier, simplify_program
+
+__all__ = [
+    "RULES", "Algebra", "Simplifier", "derive", "forward_program", "in_terms", "is_const", "needed",
+    "resolve_wrt", "simplify_program", "store_compared", "with_arrays",
+]  # fmt: skip
