@@ -49,8 +49,9 @@ frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
 lint: .venv/lint.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/python .ci/show_layers.py
 	$(BIN)/pyright
-	$(BIN)/lint-imports
+	cd build/lib && ../../$(BIN)/lint-imports ../../pyproject.toml
 
 # The wheel and the sdist, tried in an environment of their own.
 package: | $(BIN)/python

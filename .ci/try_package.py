@@ -72,7 +72,7 @@ def expect(holds: bool, words: str) -> None:
 
 
 def tracked() -> list[str]:
-    """Files that git tracks or would track, links as what they are."""
+    """Files that git tracks or would track."""
     listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", at=ROOT)
     return [name for name in listed.splitlines() if (ROOT / name).exists()]
 
@@ -81,7 +81,7 @@ def copy_checkout(target: Path) -> None:
     """The working tree, without what is ignored."""
     for name in tracked():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target / name, follow_symlinks=False)
+        shutil.copy(ROOT / name, target / name)
 
 
 def environment(folder: Path, *packages: str) -> Path:
@@ -114,8 +114,8 @@ def compare(python: Path, wheel: Path, sdist: Path, work: Path) -> None:
     run(python, *command, at=unpacked)
     (again,) = (work / "again").glob("*.whl")
     expect(contents(wheel) == contents(again), "the sdist builds another wheel than the checkout")
-    links = [name for name in tracked() if name.startswith(PACKAGES) and not (ROOT / name).is_symlink()]
-    wanted = {name if name.startswith("tadc/") else f"tadc/{name}" for name in links}
+    files = [name for name in tracked() if name.startswith(PACKAGES)]
+    wanted = {name if name.startswith("tadc/") else f"tadc/{name}" for name in files}
     missing = wanted - set(contents(wheel))
     expect(not missing, f"not in the wheel; see `packages` and `package-data`: {sorted(missing)}")
 

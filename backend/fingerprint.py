@@ -16,6 +16,9 @@ _CPU_FIELDS = frozenset(
     "Features,CPU implementer,CPU architecture,CPU variant,CPU part,CPU revision".split(",")
 )
 
+#: Beside `tadc/` in a checkout, and in it where tadc is installed.
+_LAYERS = ("backend", "dialect", "frontend", "lattice", "passes")
+
 
 @cache
 def fingerprint() -> str:
@@ -27,7 +30,7 @@ def _sources() -> list[str]:
     """The files of tadc, each with its time and size: what Python itself tells a changed module by."""
     root = os.path.dirname(os.path.dirname(__file__))
     found: list[str] = []
-    folders = [""]
+    folders = [*_LAYERS, "tadc"] if os.path.isdir(os.path.join(root, "tadc")) else [""]
     while folders:
         folder = folders.pop()
         with os.scandir(os.path.join(root, folder)) as files:

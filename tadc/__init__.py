@@ -14,7 +14,11 @@ runs without it, so `import tadc` is cheap.
 from __future__ import annotations
 
 from importlib import import_module
+from os import path
 from typing import TYPE_CHECKING, Any
+
+if not path.isdir(path.join(__path__[0], "passes")):
+    __path__.append(path.dirname(__path__[0]))  # in a checkout the layers stand beside this folder
 
 from tadc.api.batches import batched
 from tadc.api.derivatives import (

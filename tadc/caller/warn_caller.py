@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from types import FrameType
 
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
-
-_PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
 
 def nearest_caller() -> tuple[FrameType, int]:
     """The nearest frame outside of the package, and its level from 1, that of the function which asks."""
     frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back and f"{frame.f_globals.get('__name__')}.".startswith("tadc."):
         frame, level = frame.f_back, level + 1
     return frame, level
 

@@ -1,5 +1,6 @@
-"""Calls and commands without what only POSIX or Linux has, in a process where that is missing."""
+"""Calls and commands in a copy of a checkout, and without what only POSIX or Linux has."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 #: What Windows has not, of `os`, the standard library and `ctypes`; modules of others are loaded before.
 WITHOUT = """
 import ctypes, os, platform, signal, subprocess, sys, tempfile
-import numpy as np, scipy.sparse
+import matplotlib.figure, numpy as np, rich.console, rich.progress, scipy.sparse
 
 for name in (
     "uname geteuid getuid getegid getgid sched_getaffinity sched_setaffinity sysconf confstr register_at_fork"
@@ -30,8 +31,12 @@ sys.platform = "win32"
 """
 
 CALLS = """
-import tadc
+import pickle
+import tadc, tadc.passes
 from tadc.cli import main
+
+root = os.getcwd()
+assert [os.path.dirname(m.__file__) for m in (tadc, tadc.passes)] == [root + "/tadc", root + "/passes"]
 
 f = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
 dx, dw = tadc.vjp(f)(x=np.arange(9.0), w=np.ones(3), dy=np.ones(7))
@@ -39,6 +44,12 @@ assert dw.tolist() == [21, 28, 35]
 assert f.at({"N": 9, "K": 3})(np.arange(9.0), np.ones(3))[-1] == 21
 g = tadc.function("src: index[E] in N; x: f64[N]; y[n: N] = sum{e: src[e] = n} (x[src[e]])")
 assert g(src=np.array([0, 0, 2]), x=np.ones(3)).tolist() == [2, 0, 1]
+assert str(pickle.loads(pickle.dumps(g))) == str(g)
+sys.path.append("examples")
+import demo
+
+paper = tadc.function(open("examples/paper.tad").read())
+assert all(float(far) < 1e-6 for far in demo.check(paper, tadc.vjp(paper)).columns[3].cells)
 COMMANDS = "check, gradcheck, diff --wrt x, emit asm -o f.s, uncert --at x=1 --u x=.1"
 for command in COMMANDS.split(", "):
     first, *others = command.split()
@@ -48,7 +59,10 @@ print("done")
 """
 
 
-def test_calls_and_commands_without_posix(tmp_path: Path) -> None:
+def test_a_copy_of_a_checkout_runs_without_posix(tmp_path: Path, root: Path) -> None:
+    """Nothing is installed there, and there are no links; the first folder where modules are looked for is it."""
+    for folder in ("backend", "dialect", "examples", "frontend", "lattice", "passes", "tadc"):
+        shutil.copytree(root / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT + CALLS], cwd=tmp_path, capture_output=True, text=True, check=False
     )
