@@ -16,10 +16,6 @@ _CPU_FIELDS = frozenset(
     "Features,CPU implementer,CPU architecture,CPU variant,CPU part,CPU revision".split(",")
 )
 
-#: Beside `tadc/` in a checkout, and in it where tadc is installed.
-_LAYERS = ("backend", "dialect", "frontend", "lattice", "passes")
-
-
 @cache
 def fingerprint() -> str:
     """Text that differs between versions of the compiler and between kinds of machines."""
@@ -30,7 +26,8 @@ def _sources() -> list[str]:
     """The files of tadc, each with its time and size: what Python itself tells a changed module by."""
     root = os.path.dirname(os.path.dirname(__file__))
     found: list[str] = []
-    folders = [*_LAYERS, "tadc"] if os.path.isdir(os.path.join(root, "tadc")) else [""]
+    beside = "backend dialect frontend lattice passes tadc"  # in a checkout
+    folders = beside.split() if os.path.isdir(os.path.join(root, "tadc")) else [""]
     while folders:
         folder = folders.pop()
         with os.scandir(os.path.join(root, folder)) as files:
