@@ -1,10 +1,10 @@
-"""Show tools that read tadc, and do not run it, where its layers are (`make lint` does; editors need it too).
+"""Show tools that read tadc, and do not run it, where its layers are: pyright, editors, import-linter.
 
-`tadc.passes` is the folder `passes`, as `package-dir` of pyproject.toml says. Python finds it by the path of the
-package, which `tadc/__init__.py` extends; pyright and import-linter know no such path. They get, below build/,
+`tadc.passes` is the folder `passes`, as `package-dir` of pyproject.toml says. Python finds it by the path of
+the package, which `tadc/__init__.py` extends; those tools do not. They get, below build/,
 
-- types: for each module of a layer one of the same name that hands on what it defines, so that `tadc.passes.x` and
-  the file `passes/x.py`, which an editor opens, have the same classes (`extraPaths` in pyproject.toml);
+- types: for each module of a layer one that hands on what it defines, so that `tadc.passes.x` and the file
+  `passes/x.py`, which an editor opens, have the same classes (`extraPaths` in pyproject.toml);
 - lib: a copy of all packages as a wheel has them.
 """
 
@@ -28,7 +28,7 @@ def main() -> None:
 
 def write_types(layers: dict[str, str], target: Path) -> None:
     """Files that are right are left alone: an editor looks at them."""
-    texts = {target / "tadc" / "__init__.py": ""}  # without it pyright would take `tadc` for what is in no folder
+    texts = {target / "tadc" / "__init__.py": ""}  # pyright prefers a package to a folder without it
     for package, folder in layers.items():
         for path in sorted((ROOT / folder).rglob("*.py*")):
             if path.suffix in (".py", ".pyi"):
@@ -43,7 +43,7 @@ def write_types(layers: dict[str, str], target: Path) -> None:
 
 
 def handing_on(path: Path) -> str:
-    """A module with all names of a module at the top of the repository, private ones and unlisted ones by name."""
+    """A module with all names of a module, private ones and those that `__all__` leaves out by name."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     symbols = symtable(path.read_text(encoding="utf-8"), str(path), "exec").get_symbols()

@@ -16,6 +16,7 @@ _CPU_FIELDS = frozenset(
     "Features,CPU implementer,CPU architecture,CPU variant,CPU part,CPU revision".split(",")
 )
 
+
 @cache
 def fingerprint() -> str:
     """Text that differs between versions of the compiler and between kinds of machines."""

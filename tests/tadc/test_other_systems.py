@@ -60,7 +60,7 @@ print("done")
 
 
 def test_a_copy_of_a_checkout_runs_without_posix(tmp_path: Path, root: Path) -> None:
-    """Nothing is installed there, and there are no links; the first folder where modules are looked for is it."""
+    """It is not installed, and has no links."""
     for folder in ("backend", "dialect", "examples", "frontend", "lattice", "passes", "tadc"):
         shutil.copytree(root / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     done = subprocess.run(
