@@ -63,78 +63,78 @@ OF_INTEGER = "  ; of an integer"
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class IrValue:
     """A value of the function under construction; Python's operators append to it."""
 
-    function: Function
+    function: IrFunction
     name: str
     type: Type
 
-    def _binary(self, other: Value | float, float_op: str, integer_op: str) -> Value:
+    def _binary(self, other: IrValue | float, float_op: str, integer_op: str) -> IrValue:
         op = float_op if self.type.is_float else integer_op
         return self.function.emit(self.type, f"{op} {self.type} {self.name}, {self._name_of(other)}")
 
-    def _name_of(self, other: Value | float) -> str:
-        return other.name if isinstance(other, Value) else self.type.constant(other)
+    def _name_of(self, other: IrValue | float) -> str:
+        return other.name if isinstance(other, IrValue) else self.type.constant(other)
 
-    def __add__(self, other: Value | float) -> Value:
+    def __add__(self, other: IrValue | float) -> IrValue:
         return self._binary(other, "fadd", "add")
 
-    def __sub__(self, other: Value | float) -> Value:
+    def __sub__(self, other: IrValue | float) -> IrValue:
         return self._binary(other, "fsub", "sub")
 
-    def __mul__(self, other: Value | float) -> Value:
+    def __mul__(self, other: IrValue | float) -> IrValue:
         return self._binary(other, "fmul", "mul")
 
-    def __truediv__(self, other: Value | float) -> Value:
+    def __truediv__(self, other: IrValue | float) -> IrValue:
         return self._binary(other, "fdiv", "udiv")
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> IrValue:
         return self.function.emit(self.type, f"fneg {self.type} {self.name}")
 
-    def __lshift__(self, other: Value | int) -> Value:
+    def __lshift__(self, other: IrValue | int) -> IrValue:
         return self._binary(other, "", "shl")
 
-    def __rshift__(self, other: Value | int) -> Value:
+    def __rshift__(self, other: IrValue | int) -> IrValue:
         """Keeps the sign, as Python's does."""
         return self._binary(other, "", "ashr")
 
-    def logical_shift(self, other: Value | int) -> Value:
+    def logical_shift(self, other: IrValue | int) -> IrValue:
         """Right shift that brings in zeros."""
         return self._binary(other, "", "lshr")
 
-    def __and__(self, other: Value | int) -> Value:
+    def __and__(self, other: IrValue | int) -> IrValue:
         return self._binary(other, "", "and")
 
-    def __or__(self, other: Value | int) -> Value:
+    def __or__(self, other: IrValue | int) -> IrValue:
         return self._binary(other, "", "or")
 
-    def __xor__(self, other: Value | int) -> Value:
+    def __xor__(self, other: IrValue | int) -> IrValue:
         return self._binary(other, "", "xor")
 
-    def compare(self, predicate: str, other: Value | float) -> Value:
+    def compare(self, predicate: str, other: IrValue | float) -> IrValue:
         """`olt`, `ogt`, `ult`, … of floats; `eq`, `slt`, … of integers."""
         op = "fcmp" if self.type.is_float else "icmp"
         text = f"{op} {predicate} {self.type} {self.name}, {self._name_of(other)}"
         return self.function.emit(Type(False, 1, self.type.lanes), text)
 
-    def convert(self, op: str, type: Type) -> Value:
+    def convert(self, op: str, type: Type) -> IrValue:
         """`bitcast`, `zext`, `trunc`, `fpext`, `uitofp`, … to a type."""
         return self.function.emit(type, f"{op} {self.type} {self.name} to {type}")
 
     @property
-    def bits(self) -> Value:
+    def bits(self) -> IrValue:
         """The bits of a float as an integer."""
         return self.convert("bitcast", self.type.integer)
 
     @property
-    def as_float(self) -> Value:
+    def as_float(self) -> IrValue:
         """The float with these bits."""
         return self.convert("bitcast", Type(True, self.type.bits, self.type.lanes))
 
 
 @dataclass
-class Function:
+class IrFunction:
     """A function of up to three arguments of one type, under construction."""
 
     name: str
@@ -147,78 +147,78 @@ class Function:
     count: int = 0
 
     @property
-    def x(self) -> Value:
+    def x(self) -> IrValue:
         """The first argument."""
-        return Value(self, "%x", self.type)
+        return IrValue(self, "%x", self.type)
 
     @property
-    def arguments(self) -> tuple[Value, ...]:
+    def arguments(self) -> tuple[IrValue, ...]:
         """All arguments: x, y, z."""
-        return tuple(Value(self, f"%{name}", self.type) for name in "xyz"[: self.arity])
+        return tuple(IrValue(self, f"%{name}", self.type) for name in "xyz"[: self.arity])
 
-    def emit(self, type: Type, text: str) -> Value:
+    def emit(self, type: Type, text: str) -> IrValue:
         """Append an instruction."""
         self.count += 1
-        value = Value(self, f"%v{self.count}", type)
+        value = IrValue(self, f"%v{self.count}", type)
         self.lines.append(f"  {value.name} = {text}")
         return value
 
-    def constant(self, type: Type, value: float | int) -> Value:
+    def constant(self, type: Type, value: float | int) -> IrValue:
         """A literal as a value."""
-        return Value(self, type.constant(value), type)
+        return IrValue(self, type.constant(value), type)
 
-    def call(self, name: str, type: Type, *operands: Value) -> Value:
+    def call(self, name: str, type: Type, *operands: IrValue) -> IrValue:
         """A call of a function or an intrinsic."""
         arguments = ", ".join(f"{o.type} {o.name}" for o in operands)
         return self.emit(type, f"call {type} @{name}({arguments})")
 
-    def fma(self, a: Value, b: Value | float, c: Value | float) -> Value:
+    def fma(self, a: IrValue, b: IrValue | float, c: IrValue | float) -> IrValue:
         """`a * b + c`, rounded once."""
-        b, c = (o if isinstance(o, Value) else self.constant(a.type, o) for o in (b, c))
+        b, c = (o if isinstance(o, IrValue) else self.constant(a.type, o) for o in (b, c))
         return self.call(f"llvm.fma.{a.type.suffix}", a.type, a, b, c)
 
-    def muladd(self, a: Value, b: Value | float, c: Value | float) -> Value:
+    def muladd(self, a: IrValue, b: IrValue | float, c: IrValue | float) -> IrValue:
         """`a * b + c`, rounded once, or twice where that takes many instructions less."""
         found = self.fma(a, b, c)
         self.lines[-1] += TWICE
         return found
 
-    def fma_of_integer(self, a: Value, b: float, c: Value) -> Value:
+    def fma_of_integer(self, a: IrValue, b: float, c: IrValue) -> IrValue:
         """`a * b + c`, rounded once; `a` is an integer of at most 11 bits."""
         found = self.fma(a, b, c)
         self.lines[-1] += OF_INTEGER
         return found
 
-    def fabs(self, a: Value) -> Value:
+    def fabs(self, a: IrValue) -> IrValue:
         """The absolute value."""
         return self.call(f"llvm.fabs.{a.type.suffix}", a.type, a)
 
-    def sqrt(self, a: Value) -> Value:
+    def sqrt(self, a: IrValue) -> IrValue:
         """The square root, rounded once."""
         return self.call(f"llvm.sqrt.{a.type.suffix}", a.type, a)
 
-    def trunc(self, a: Value) -> Value:
+    def trunc(self, a: IrValue) -> IrValue:
         """The integer next to it towards 0."""
         return self.call(f"llvm.trunc.{a.type.suffix}", a.type, a)
 
-    def copysign(self, a: Value, sign: Value) -> Value:
+    def copysign(self, a: IrValue, sign: IrValue) -> IrValue:
         """The magnitude of `a` with the sign of `sign`."""
         return self.call(f"llvm.copysign.{a.type.suffix}", a.type, a, sign)
 
-    def select(self, condition: Value, a: Value | float, b: Value | float) -> Value:
+    def select(self, condition: IrValue, a: IrValue | float, b: IrValue | float) -> IrValue:
         """`a` where the condition holds, else `b`; not both are literals."""
-        type = a.type if isinstance(a, Value) else b.type if isinstance(b, Value) else self.type
-        a, b = (o if isinstance(o, Value) else self.constant(type, o) for o in (a, b))
+        type = a.type if isinstance(a, IrValue) else b.type if isinstance(b, IrValue) else self.type
+        a, b = (o if isinstance(o, IrValue) else self.constant(type, o) for o in (a, b))
         return self.emit(type, f"select {condition.type} {condition.name}, {type} {a.name}, {type} {b.name}")
 
-    def horner(self, x: Value, coefficients: tuple[float, ...]) -> Value:
+    def horner(self, x: IrValue, coefficients: tuple[float, ...]) -> IrValue:
         """The polynomial with these coefficients, lowest degree first."""
         result = self.constant(x.type, coefficients[-1])
         for c in reversed(coefficients[:-1]):
             result = self.muladd(result, x, c)
         return result
 
-    def define(self, result: Value) -> str:
+    def define(self, result: IrValue) -> str:
         """The text of the function: it returns `result`."""
         arguments = ", ".join(f"{a.type} {a.name}" for a in self.arguments)
         head = f"define internal {self.type} @{self.name}({arguments}) {self.attributes} {{"

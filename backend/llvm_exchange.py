@@ -59,7 +59,6 @@ def _double_bits(literal: str, single: bool) -> int:
 
 
 def _single(value: float) -> float:
-    """The value rounded to f32."""
     return struct.unpack("f", struct.pack("f", value))[0]
 
 

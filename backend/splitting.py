@@ -29,7 +29,7 @@ LEAST_PART = 8192
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _SplitKind:
     """A way to call a function by several threads: what it is called with on each of these, what is said of
     the whole, what is called instead where there is no pool, and the function that calls threads."""
 
@@ -42,22 +42,21 @@ class _Kind:
     """Those of `whole` that are no numbers."""
 
     def typed(self, words: Iterable[str]) -> str:
-        """Words as operands with their types."""
         return ", ".join(f"{'ptr' if word in self.pointers else 'i64'} %{word}" for word in words)
 
 
 _KINDS = {
     kind.name: kind
     for kind in (
-        _Kind(
+        _SplitKind(
             "split", ("begin", "end"),
             ("elements", "multiple", "operations"), ("0", "%elements"), PARALLEL,
         ),
-        _Kind(
+        _SplitKind(
             "spread", ("begin", "end"),
             ("elements", "multiple", "starts", "operations"), ("0", "%elements"), PARALLEL, ("starts",),
         ),
-        _Kind(
+        _SplitKind(
             "turns", ("first", "last", "part", "parts"),
             ("phases", "most", "operations"), ("0", "%phases", "0", "1"), "tadc_turns",
         ),
@@ -120,7 +119,7 @@ def size_of_loops(text: str) -> int:
     return len(text) - sum(len(found[0]) for found in _CALLERS.finditer(text))
 
 
-def _definitions(name: str, types: list[str], kind: _Kind) -> str:
+def _definitions(name: str, types: list[str], kind: _SplitKind) -> str:
     """The split of a function, or its turns; arguments but for those of a range have these types, of 8 bytes
     each.
 

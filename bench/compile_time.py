@@ -16,7 +16,7 @@ from rich.table import Table
 from bench.deep_programs import DEEP
 from bench.random_programs import random_program
 from tadc.backend.object_code import object_code
-from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.all_stages import LoweringStage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
@@ -49,7 +49,7 @@ def compile_text(text: str) -> dict[str, float]:
         stages[name] = now - last
         last = now
 
-    def after(stage: Stage, state: Compilation, seconds: float) -> None:
+    def after(stage: LoweringStage, state: Compilation, seconds: float) -> None:
         note(stage.name)
 
     state = Compilation(Options("value-and-vjp"), Source(text, "<random>"))

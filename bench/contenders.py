@@ -18,7 +18,7 @@ import numpy as np
 
 import tadc
 from bench.workloads.workload import Arrays, Form, Prepared, Workload
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.workspace import workspace
 
 TADC = "tadc"
@@ -92,7 +92,7 @@ def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Conte
         call(*inputs)
     else:
         call = tadc.compile(workload.derivative(dtype, sizes))
-        assert isinstance(call.kernel, Kernel)
+        assert isinstance(call.kernel, HostKernel)
         temporaries = workspace(call.kernel.temporaries).bytes
     seconds = time.perf_counter() - begin
     made = Contender(lambda: call(*workload.arguments(inputs)), seconds, temporaries)

@@ -30,7 +30,6 @@ def is_index_array(type: ir.Type) -> bool:
 
 
 def _elements(op: Any) -> list[Any]:
-    """The types of results, of tensors those of elements."""
     types = [value.type for value in op.results]
     return [type.element_type if isinstance(type, ir.RankedTensorType) else type for type in types]
 

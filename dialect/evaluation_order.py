@@ -26,15 +26,15 @@ Wanted = tuple[Term, str]
 
 
 @dataclass
-class Scope:
+class RegionScope:
     """A region being filled: the values made there."""
 
-    outer: Scope | None
+    outer: RegionScope | None
     values: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
 
     def value(self, term: Term, type: str) -> Any | None:
         """The value of a term, made here or further out."""
-        scope: Scope | None = self
+        scope: RegionScope | None = self
         while scope:
             if found := scope.values.get((term.number, type)):
                 return found
@@ -42,7 +42,7 @@ class Scope:
         return None
 
 
-def schedule(root: Term, type: str, scope: Scope) -> list[Wanted]:
+def schedule(root: Term, type: str, scope: RegionScope) -> list[Wanted]:
     """What the region always evaluates, operands first, shared work before regions."""
     strict: dict[tuple[int, str], Wanted] = {}
     stack = [(root, type)]

@@ -119,7 +119,6 @@ def _value(node: ast.expr) -> Affine:
 
 
 def _constant(form: Affine, what: str, operator: str) -> int:
-    """The value of a constant; raises NotAffine for another form."""
     if not form.is_constant or (operator != "*" and form.constant < 1):
         raise NotAffine(f"an index expression needs {what} beside '{operator}'")
     return form.constant

@@ -17,7 +17,7 @@ class UnsupportedIR(Exception):
         self.location = location
 
 
-class Places(dict[Place | None, Any]):
+class ProgramLocations(dict[Place | None, Any]):
     """The location of each place in a program, made once."""
 
     def __init__(self, context: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tadc.dialect import scalar_ops
 from tadc.dialect.element_types import conversion, types_in
 from tadc.dialect.index_maps import Name, in_order, index_attribute
-from tadc.dialect.locations import Places, labelled
+from tadc.dialect.locations import ProgramLocations, labelled
 from tadc.dialect.lookups import own_lookups
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import SCALAR_FUNCTIONS
@@ -32,7 +32,7 @@ class OpWriter:
         self.types = types_in(context)
         self.whole = ir.IntegerType.get_signless(64, context)
         self.index_type = ir.IndexType.get(context)
-        self.places = Places(context)
+        self.places = ProgramLocations(context)
         self.location = self.unknown = self.places[None]
         self.point: Any = None
         self.tensors: dict[str, Any] = {}

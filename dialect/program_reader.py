@@ -67,12 +67,12 @@ def _returned(block: Any) -> list[Any]:
 def read_program(function: Any) -> Program:
     """Read a `func.func`; raises UnsupportedIR where it is no program."""
     with deep_recursion():
-        return _Reader(function).program()
+        return _FunctionReader(function).program()
 
 
 def names_of(function: Any) -> tuple[list[str], list[str]]:
     """The names that a program of the function gives its arguments, sizes included, and its results."""
-    block, reader = function.regions[0].blocks[0], _Reader(function)
+    block, reader = function.regions[0].blocks[0], _FunctionReader(function)
     return reader.claim("arg_attrs", block.arguments), reader.claim("res_attrs", _returned(block))
 
 
@@ -82,12 +82,12 @@ def read_fused(function: Any) -> Fused:
     Results that were made before others of the function stand before them.
     """
     with deep_recursion():
-        reader = _Reader(function, in_order=False)
+        reader = _FunctionReader(function, in_order=False)
         program = reader.program()
         return Fused(program, tuple(reader.maps), tuple(reader.inside.together))
 
 
-class _Reader:
+class _FunctionReader:
     """Reads a function; `results` are those that no definition has yet given.
 
     With `in_order`, definitions are results in the order of the function's.

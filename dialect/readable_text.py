@@ -26,7 +26,7 @@ from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.text_forms import FORMS
-from tadc.dialect.text_tokens import Rebuilt, Tokens
+from tadc.dialect.text_tokens import Rebuilt, TextTokens
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
@@ -131,7 +131,7 @@ class _Places:
 
     def span(self, offset: int) -> Span:
         """The token at an offset; the last one at the end of the text."""
-        tokens = Tokens(self.source.text)
+        tokens = TextTokens(self.source.text)
         index = bisect_right(tokens, offset, key=lambda token: token.start) - 1
         last = tokens[max(len(tokens) - 2, 0)]
         found = tokens[max(index, 0)]
@@ -202,7 +202,7 @@ def _diagnostic(diagnostic: Any, headline: tuple[str, str], places: _Places | No
 
 def _silent(source: Source) -> Diagnostic:
     """For MLIR's only error without a word: a `tad` op in neither of its forms."""
-    tokens = Tokens(source.text)
+    tokens = TextTokens(source.text)
     ops = (t for t, after in pairwise(tokens) if t.text.startswith("tad.") and after.text in ("=", ",", "}"))
     labels = [Label(Span(t.start, t.end), "neither an op nor an attribute") for t in ops]
     return Diagnostic(*_UNREADABLE, labels[0] if labels else None, source=source)

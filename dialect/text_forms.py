@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.text_indices import Space
-from tadc.dialect.text_tokens import Piece, Token
+from tadc.dialect.text_tokens import TextPiece, TextToken
 
 #: What follows the name of an op; words in braces are fields, which a reader and a writer have a method for.
 FORMS = {
@@ -38,13 +38,13 @@ class Op:
     """
 
     name: str
-    token: Token
+    token: TextToken
     result: str = ""
-    operands: list[Token] = field(default_factory=list[Token])
-    attributes: list[Piece] = field(default_factory=list[Piece])
+    operands: list[TextToken] = field(default_factory=list[TextToken])
+    attributes: list[TextPiece] = field(default_factory=list[TextPiece])
     said: dict[str, Any] = field(default_factory=dict[str, Any])
-    binders: list[tuple[Token, str]] = field(default_factory=list[tuple[Token, str]])
-    own: tuple[Token, str] | None = None
+    binders: list[tuple[TextToken, str]] = field(default_factory=list[tuple[TextToken, str]])
+    own: tuple[TextToken, str] | None = None
     lookups: list[Op] = field(default_factory=list["Op"])
     space: Space = field(default_factory=Space)
     is_box: bool = False
@@ -62,9 +62,9 @@ class Op:
         """The names of the dimensions of its set: of its indices, and of what it looks up."""
         return [*(token.text for token, _ in self.binders), *(f"%{made.result}" for made in self.lookups)]
 
-    def give(self, key: str, value: str, token: Token) -> None:
+    def give(self, key: str, value: str, token: TextToken) -> None:
         """Set an attribute, said at a token."""
-        self.attributes.append(Piece(f"{key} = {value}", token.start))
+        self.attributes.append(TextPiece(f"{key} = {value}", token.start))
 
     def types(self) -> tuple[list[str], list[str]]:
         """The types of its operands and of its results, which follow from those that its form says."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tadc.dialect.text_tokens import Token, Tokens
+from tadc.dialect.text_tokens import TextToken, TextTokens
 
 #: Operators that bind tighter than a sum.
 PRODUCTS = ("*", "floordiv", "ceildiv", "mod")
@@ -27,7 +27,7 @@ Sum = list[tuple[str, str]]  # (sign, term) in order
 class TextError(Exception):
     """A text that does not follow the readable form; `token` is where."""
 
-    def __init__(self, message: str, token: Token) -> None:
+    def __init__(self, message: str, token: TextToken) -> None:
         super().__init__(message)
         self.message = message
         self.token = token
@@ -42,10 +42,10 @@ class Space:
     """
 
     binders: Sequence[str] | None = None
-    operands: list[Token] = field(default_factory=list[Token])
+    operands: list[TextToken] = field(default_factory=list[TextToken])
     closed: bool = False
 
-    def name(self, token: Token) -> str:
+    def name(self, token: TextToken) -> str:
         """The dimension or symbol of a name."""
         if self.binders and token.text in self.binders:
             return f"d{list(self.binders).index(token.text)}"
@@ -77,16 +77,16 @@ class Space:
 class TokenCursor:
     """A place among tokens."""
 
-    def __init__(self, tokens: Tokens, at: int = 0) -> None:
+    def __init__(self, tokens: TextTokens, at: int = 0) -> None:
         self.tokens = tokens
         self.at: int = at
 
     @property
-    def token(self) -> Token:
+    def token(self) -> TextToken:
         """The next token."""
         return self.tokens[self.at]
 
-    def take(self) -> Token:
+    def take(self) -> TextToken:
         """Consume the next token."""
         self.at += self.token.kind != "end"
         return self.tokens[self.at - 1] if self.at else self.token
@@ -98,13 +98,13 @@ class TokenCursor:
         self.at += 1
         return True
 
-    def expect(self, text: str) -> Token:
+    def expect(self, text: str) -> TextToken:
         """Consume a token that must read so."""
         if not self.accept(text):
             raise TextError(f"expected `{text}`{self.found_instead()}", self.token)
         return self.tokens[self.at - 1]
 
-    def expect_kind(self, kind: str, what: str) -> Token:
+    def expect_kind(self, kind: str, what: str) -> TextToken:
         """Consume a token that must be of a kind."""
         if self.token.kind != kind:
             raise TextError(f"expected {what}{self.found_instead()}", self.token)
@@ -115,10 +115,10 @@ class TokenCursor:
         return f", found `{self.token.text}`" if self.token.text else ", found the end of the text"
 
 
-class Cursor(TokenCursor):
+class TextCursor(TokenCursor):
     """A place among tokens, and the readers of what both directions share."""
 
-    def values(self, close: str) -> list[Token]:
+    def values(self, close: str) -> list[TextToken]:
         """Names separated by commas, up to a closing bracket."""
         return self.listed(close, lambda: self.expect_kind("value", "a value such as `%i`"))
 

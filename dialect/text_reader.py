@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from tadc.dialect.text_forms import PIECES, Op, box_attribute, element_type
-from tadc.dialect.text_indices import Cursor, Space, TextError
-from tadc.dialect.text_tokens import Piece, Rebuilt, Token, Tokens
+from tadc.dialect.text_indices import Space, TextCursor, TextError
+from tadc.dialect.text_tokens import Rebuilt, TextPiece, TextToken, TextTokens
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -15,7 +15,7 @@ from tadc.frontend.source import Source, Span
 
 def read(source: Source) -> Rebuilt:
     """The generic form, one line a line; raises CompileError (TAD0601) where it does not read."""
-    reader = _Reader(source)
+    reader = _TextReader(source)
     try:
         with deep_recursion():
             reader.run(len(reader.tokens) - 1)
@@ -27,11 +27,11 @@ def read(source: Source) -> Rebuilt:
     return reader.out
 
 
-class _Reader(Cursor):
+class _TextReader(TextCursor):
     """Copies a text up to each op in readable form, reads that by its pattern, and puts its generic form."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(Tokens(source.text if "tad." in source.text else ""))
+        super().__init__(TextTokens(source.text if "tad." in source.text else ""))
         self.source = source
         self.out = Rebuilt(source.text)
         self.scopes: list[set[str]] = []
@@ -84,7 +84,7 @@ class _Reader(Cursor):
     def call(self, op: Op) -> None:
         """Write `"tad.read"(%a, %i)`."""
         self.out.put(f'"{op.name}"(', op.token.start)
-        self.out.put_all(Piece(operand.text, operand.start) for operand in op.operands)
+        self.out.put_all(TextPiece(operand.text, operand.start) for operand in op.operands)
         self.out.put(")", op.token.start)
 
     def open(self, op: Op) -> None:
@@ -94,7 +94,7 @@ class _Reader(Cursor):
         given = [(name, "index", place) for name, place in op.binders]
         given += [(op.own[0], op.results[0], op.own[1])] if op.own else []
         self.out.put(" ^bb0(" if given else "", self.token.start)
-        self.out.put_all(Piece(f"{name.text}: {type}{place}", name.start) for name, type, place in given)
+        self.out.put_all(TextPiece(f"{name.text}: {type}{place}", name.start) for name, type, place in given)
         self.out.put("):" if given else "", self.token.start)
         self.scopes.append({name.text[1:] for name, _, _ in given})
 
@@ -129,8 +129,7 @@ class _Reader(Cursor):
         self.out.put(text, op.token.start)
         self.out.skip_to(self.tokens[self.at - 1].end)
 
-    def location(self, token: Token, name: str) -> str:
-        """The place of a token, with a name."""
+    def location(self, token: TextToken, name: str) -> str:
         line, column = self.source.position(token.start)
         place = f"{_quoted(self.source.name)}:{line}:{column}"
         return f" loc({_quoted(name)}({place}))" if name and not name[0].isdigit() else f" loc({place})"
@@ -154,12 +153,12 @@ class _Reader(Cursor):
         """`%own`."""
         op.own = self.binder("a name for the tensor itself, such as `%own`")
 
-    def binder(self, what: str) -> tuple[Token, str]:
+    def binder(self, what: str) -> tuple[TextToken, str]:
         """What a region binds, and its location."""
         token = self.expect_kind("value", what)
         return token, self.given_location() or self.location(token, self.binder_name(token))
 
-    def binder_name(self, token: Token) -> str:
+    def binder_name(self, token: TextToken) -> str:
         """Undo how MLIR makes names unique: `%k_0` under `%k` is a `k` as well."""
         name = token.text[1:]
         match = re.fullmatch(r"(.*)_\d+", name)
@@ -213,7 +212,6 @@ class _Reader(Cursor):
         op.give(key, token.text, token)
 
     def operand(self, op: Op, what: str) -> None:
-        """A name."""
         op.operands.append(self.expect_kind("value", what))
 
     def operands(self, op: Op) -> None:
@@ -267,7 +265,7 @@ class _Reader(Cursor):
             raise TextError("this `{` is never closed", brace)
         self.at = self.tokens.partner[start] + 1
         if text := self.tokens.flat(start + 1, self.at - 1):
-            op.attributes.append(Piece(text, self.tokens[start + 1].start, True))
+            op.attributes.append(TextPiece(text, self.tokens[start + 1].start, True))
 
     def attribute(self, keyword: str) -> str:
         """`affine_set<…>` or an alias."""
@@ -284,7 +282,6 @@ class _Reader(Cursor):
             op.give("domain", box_attribute(op.results[0], len(op.binders)), op.token)
 
     def tensor_type(self, op: Op) -> None:
-        """The type of the tensor that is read."""
         op.tensor_type = self.type()
         if op.name == "tad.read" and not element_type(op.tensor_type):
             raise TextError("expected a tensor type such as `tensor<3x4xf64>`", self.tokens[self.at - 1])
@@ -297,26 +294,26 @@ class _Reader(Cursor):
 
 
 #: Reads each field of a form.
-FIELDS: dict[str, Callable[[_Reader, Op], None]] = {
-    "binders": _Reader.binders,
-    "own": _Reader.own,
-    "order": _Reader.order,
-    "box": _Reader.box,
+FIELDS: dict[str, Callable[[_TextReader, Op], None]] = {
+    "binders": _TextReader.binders,
+    "own": _TextReader.own,
+    "order": _TextReader.order,
+    "box": _TextReader.box,
     "domain": lambda reader, op: reader.set(op, "domain", "in"),
     "where": lambda reader, op: reader.set(op, "where", "where"),
     "kind": lambda reader, op: reader.string(op, "kind", 'a kind such as `"max"`'),
     "fn": lambda reader, op: reader.string(op, "fn", 'a function such as `"sigmoid"`'),
     "tensor": lambda reader, op: reader.operand(op, "a tensor such as `%a`"),
     "index": lambda reader, op: reader.operand(op, "an index such as `%i`"),
-    "values": _Reader.operands,
-    "arguments": _Reader.arguments,
-    "subscripts": _Reader.subscripts,
-    "position": _Reader.position,
-    "attributes": _Reader.attributes,
-    "results": _Reader.results,
-    "tensor type": _Reader.tensor_type,
-    "index type": _Reader.index_type,
-    "region": _Reader.region,
+    "values": _TextReader.operands,
+    "arguments": _TextReader.arguments,
+    "subscripts": _TextReader.subscripts,
+    "position": _TextReader.position,
+    "attributes": _TextReader.attributes,
+    "results": _TextReader.results,
+    "tensor type": _TextReader.tensor_type,
+    "index type": _TextReader.index_type,
+    "region": _TextReader.region,
 }
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.text_indices import Cursor, Space, Sum, TextError, negated, spell
-from tadc.dialect.text_tokens import Token, Tokens
+from tadc.dialect.text_indices import Space, Sum, TextCursor, TextError, negated, spell
+from tadc.dialect.text_tokens import TextToken, TextTokens
 
 Row = tuple[Sum, int, bool]  # terms, constant, whether an equality
 
@@ -17,12 +17,12 @@ Row = tuple[Sum, int, bool]  # terms, constant, whether an equality
 class _Named(Space):
     """SSA names as they are."""
 
-    def name(self, token: Token) -> str:
+    def name(self, token: TextToken) -> str:
         return token.text
 
 
 @dataclass
-class Speller:
+class AttributeSpeller:
     """Spells attributes of a context; what would not come back exactly is not spelled."""
 
     context: ir.Context
@@ -30,7 +30,7 @@ class Speller:
     spelled: dict[tuple[str, ...], str | None] = field(default_factory=dict[tuple[str, ...], "str | None"])
 
     def spell(
-        self, text: str, operands: list[Token], binders: Sequence[str] | None, *, closed: bool
+        self, text: str, operands: list[TextToken], binders: Sequence[str] | None, *, closed: bool
     ) -> str | None:
         """The rows of a set or the forms of a map, separated by commas.
 
@@ -50,7 +50,7 @@ class Speller:
         is_set = text.startswith("affine_set")
         try:
             short = _renamed(text, operands, space.binders, is_set)
-            cursor = Cursor(Tokens(short + "}"))
+            cursor = TextCursor(TextTokens(short + "}"))
             back = space.set(cursor.rows(space)) if is_set else space.map(cursor.forms(space, "}"))
             given = [token.text for token in space.operands]
             return short if given == operands and self.same(back, text) else None
@@ -70,13 +70,13 @@ def _renamed(text: str, operands: Sequence[str], binders: Sequence[str] | None, 
     body = re.sub(
         r"\b[ds]\d+\b", lambda match: names[match[0]], text[text.rindex(": (" if is_set else "-> (") :]
     )
-    space, cursor = _Named(), Cursor(Tokens(body), at=2)
+    space, cursor = _Named(), TextCursor(TextTokens(body), at=2)
     if not is_set:
         return ", ".join(_spell_form(*form) for form in cursor.listed(")", lambda: _form(cursor, space)))
     return _spell_rows(cursor.listed(")", lambda: _row(cursor, space)))
 
 
-def _row(cursor: Cursor, space: Space) -> Row:
+def _row(cursor: TextCursor, space: Space) -> Row:
     """`form >= 0`, `form == 0`."""
     terms, constant = _form(cursor, space)
     equality = cursor.relation((">=", "==")) == "=="
@@ -84,7 +84,7 @@ def _row(cursor: Cursor, space: Space) -> Row:
     return terms, constant, equality
 
 
-def _form(cursor: Cursor, space: Space) -> tuple[Sum, int]:
+def _form(cursor: TextCursor, space: Space) -> tuple[Sum, int]:
     """The signed terms of an expression, and its constant."""
     terms: Sum = []
     constant = 0

@@ -27,7 +27,7 @@ _PATTERN = re.compile(
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class Token(NamedTuple):
+class TextToken(NamedTuple):
     """A token and its place; `kind` is a group of the lexer's pattern."""
 
     kind: str
@@ -36,14 +36,14 @@ class Token(NamedTuple):
     end: int
 
 
-class Tokens(list[Token]):
+class TextTokens(list[TextToken]):
     """The tokens of a text, ended by an empty one; `partner` pairs the brackets by index."""
 
     def __init__(self, text: str, pattern: re.Pattern[str] = _PATTERN) -> None:
-        found = (Token(m.lastgroup or "", m.group(), m.start(), m.end()) for m in pattern.finditer(text))
+        found = (TextToken(m.lastgroup or "", m.group(), m.start(), m.end()) for m in pattern.finditer(text))
         super().__init__(token for token in found if token.kind != "skip")
         self.text = text
-        self.append(Token("end", "", len(text), len(text)))
+        self.append(TextToken("end", "", len(text), len(text)))
         self.partner = self._pair()
 
     def _pair(self) -> dict[int, int]:
@@ -85,7 +85,7 @@ class Tokens(list[Token]):
         return index
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A new text, its place in a source, and whether it is copied from there."""
 
     text: str
@@ -98,7 +98,7 @@ class Rebuilt:
     """A text made of pieces of a source and of new pieces, each with its place in the source."""
 
     source: str
-    pieces: list[Piece] = field(default_factory=list[Piece])
+    pieces: list[TextPiece] = field(default_factory=list[TextPiece])
     starts: list[int] = field(default_factory=list[int])
     length: int = 0
     read: int = 0
@@ -112,11 +112,11 @@ class Rebuilt:
     def put(self, text: str, origin: int, copied: bool = False) -> None:
         """Add a new piece that stands for what is at `origin` in the source, or is `copied` from there."""
         if text:
-            self.pieces.append(Piece(text, origin, copied))
+            self.pieces.append(TextPiece(text, origin, copied))
             self.starts.append(self.length)
             self.length += len(text)
 
-    def put_all(self, pieces: Iterable[Piece]) -> None:
+    def put_all(self, pieces: Iterable[TextPiece]) -> None:
         """Add new pieces with commas between."""
         for number, piece in enumerate(pieces):
             self.put(", " if number else "", piece.origin)

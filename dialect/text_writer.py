@@ -15,8 +15,8 @@ from typing import Any
 from tadc.dialect.lookups import lookups_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.text_forms import PIECES, Op, box_attribute
-from tadc.dialect.text_spelling import Speller
-from tadc.dialect.text_tokens import Token
+from tadc.dialect.text_spelling import AttributeSpeller
+from tadc.dialect.text_tokens import TextToken
 
 _OP = re.compile(r'(\s*)(?:(%\S+) = )?"(tad\.\w+)"\(([^)]*)\)')
 _ARGUMENT = re.compile(r"(%[\w$.-]+): (?:index|tensor<)")
@@ -26,7 +26,7 @@ _BODY = "\0"  # where the text of a region stands
 
 def write(text: str, operation: ir.Operation, *, debug_info: bool = False) -> str:
     """The readable form of the text of an operation, in which `tad` ops are generic."""
-    return "\n".join(_Writer(text, operation, debug_info).lines())
+    return "\n".join(_OpTextWriter(text, operation, debug_info).lines())
 
 
 class _Shape(Exception):
@@ -39,12 +39,12 @@ def _check(good: bool) -> None:
         raise _Shape
 
 
-class _Writer:
+class _OpTextWriter:
     """Goes through the lines of a text, and the operations that are in them."""
 
     def __init__(self, text: str, operation: ir.Operation, debug_info: bool) -> None:
         self.text, self.debug_info = text.split("\n"), debug_info
-        self.speller = Speller(operation.context)
+        self.speller = AttributeSpeller(operation.context)
         self.operations: list[Any] = []
         operation.walk(self.meet, ir.WalkOrder.PRE_ORDER)
         self.line = self.met = 0
@@ -89,7 +89,6 @@ class _Writer:
         return f"{found[1]}{name}{op.name} {head}{'' if rest else op.place}"
 
     def fields(self, op: Op) -> str:
-        """What its pattern says."""
         pieces = PIECES[op.name]
         return "".join(FIELDS[text](self, op) if n % 2 else text for n, text in enumerate(pieces))
 
@@ -140,7 +139,6 @@ class _Writer:
     # -- fields --------------------------------------------------------------------------------
 
     def order(self, op: Op) -> str:
-        """The form of an order."""
         order = str(op.said.pop("order"))
         return self.speller.spell(order, [], op.bound, closed=True) or order
 
@@ -167,7 +165,7 @@ class _Writer:
         texts = (f"%{made.result} = {self.fields(made)}{made.place}" for made in op.lookups)
         return f"at ({', '.join(texts)}) " if op.lookups else ""
 
-    def mapped(self, op: Op, indices: list[Token], form: str) -> str:
+    def mapped(self, op: Op, indices: list[TextToken], form: str) -> str:
         """Forms of indices, where they are written so, else names with a map behind them."""
         at = str(op.said.pop("at"))
         forms = self.speller.spell(at, indices, None, closed=False)
@@ -183,20 +181,20 @@ def _discardable(op: Op) -> str:
     return f" attributes {{{', '.join(texts)}}}" if texts else ""
 
 
-def _value(name: str) -> Token:
-    return Token("value", name, 0, 0)
+def _value(name: str) -> TextToken:
+    return TextToken("value", name, 0, 0)
 
 
-def _names(tokens: list[Token]) -> str:
+def _names(tokens: list[TextToken]) -> str:
     return ", ".join(token.text for token in tokens)
 
 
 #: Writes each field of a form.
-FIELDS: dict[str, Callable[[_Writer, Op], str]] = {
+FIELDS: dict[str, Callable[[_OpTextWriter, Op], str]] = {
     "binders": lambda writer, op: f"({', '.join(name.text + place for name, place in op.binders)})",
     "own": lambda writer, op: op.own[0].text + op.own[1] if op.own else "",
-    "order": _Writer.order,
-    "box": _Writer.box,
+    "order": _OpTextWriter.order,
+    "box": _OpTextWriter.box,
     "domain": lambda writer, op: writer.set(op, "domain", "in"),
     "where": lambda writer, op: writer.set(op, "where", "where"),
     "kind": lambda writer, op: str(op.said.pop("kind")),

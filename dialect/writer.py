@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.declarations import attributes_of
-from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
+from tadc.dialect.evaluation_order import RegionScope, always_evaluated, schedule
 from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.op_writer import OpWriter
@@ -52,10 +52,10 @@ def write_program(program: Program, module: Any, name: str | None = None, before
         body = module.operation.regions[0].blocks[0]
         point = ir.InsertionPoint(body) if before is None else ir.InsertionPoint(before)
         with deep_recursion():
-            return _Writer(program, context).function(point, name or program.symbol)
+            return _ProgramWriter(program, context).function(point, name or program.symbol)
 
 
-class _Writer(OpWriter):
+class _ProgramWriter(OpWriter):
     def __init__(self, program: Program, context: Any) -> None:
         super().__init__(context, MAX_OPERATIONS)
         self.program = program
@@ -107,9 +107,9 @@ class _Writer(OpWriter):
 
     # -- terms ---------------------------------------------------------------------------------
 
-    def fill(self, root: Term, type: str, outer: Scope | None) -> None:
+    def fill(self, root: Term, type: str, outer: RegionScope | None) -> None:
         """Fill a region with what it always evaluates, then yield the root."""
-        scope = Scope(outer)
+        scope = RegionScope(outer)
         self.depth += 1
         # The lowest term may stand in as many sums and branches as a program may have, and its derivative.
         if self.depth > 2 * MAX_REGIONS:
@@ -119,7 +119,7 @@ class _Writer(OpWriter):
         self.depth -= 1
         self.create("tad.yield", [], [self.emit(root, type, scope)])
 
-    def emit(self, term: Term, type: str, scope: Scope) -> Any:
+    def emit(self, term: Term, type: str, scope: RegionScope) -> Any:
         """The value of a term in a type, made in this region if it is not there."""
         found = scope.value(term, type)
         if found is not None:
@@ -134,7 +134,7 @@ class _Writer(OpWriter):
         value = scope.values[term.number, type] = made.results[0]
         return value
 
-    def make(self, term: Term, type: str, scope: Scope) -> Any:
+    def make(self, term: Term, type: str, scope: RegionScope) -> Any:
         """The operation of a term."""
         result = self.types[type]
         values = [self.emit(operand, wanted, scope) for operand, wanted in always_evaluated(term, type)]

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 from tadc.frontend import syntax
 from tadc.frontend.report import Reporter, error
-from tadc.frontend.scope import Names
+from tadc.frontend.scope import ProgramNames
 from tadc.frontend.source import Span
 
 
 def check_binders(
-    specs: Sequence[syntax.IndexSpec], names: Names, reporter: Reporter, owner: str, *, on_left: bool = False
+    specs: Sequence[syntax.IndexSpec],
+    names: ProgramNames,
+    reporter: Reporter,
+    owner: str,
+    *,
+    on_left: bool = False,
 ) -> bool:
     """Report indices that repeat or would hide a tensor or size; tell whether there are none.
 

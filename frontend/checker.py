@@ -23,7 +23,7 @@ from tadc.frontend.ranges import inferred_size, interval_text
 from tadc.frontend.reads import ReadChecker, Setting
 from tadc.frontend.recurrences import Recurrence, canonical_order, not_affine, type_without, types_of
 from tadc.frontend.report import Enough, Rejected, Reporter, error
-from tadc.frontend.scope import Index, Names, Scope, Size, Tensor
+from tadc.frontend.scope import ProgramNames, Scope, ScopedIndex, ScopedSize, ScopedTensor
 from tadc.frontend.size_conditions import negative_sizes, not_negative, without_repeats
 from tadc.frontend.size_values import size_values
 from tadc.frontend.sizes import SizeReader, check_extent, unknown_size
@@ -97,13 +97,13 @@ class _Checker:
         """Whether tensors in between are stored where they are not 0; `stored_lets`, whether some are."""
         self.stored_lets = False
         self.reporter = reporter
-        self.names = Names(module, reporter)
+        self.names = ProgramNames(module, reporter)
         self.sizes = SizeReader(self.names, reporter, sizes)
         self.terms = Terms()
         #: Sets of sizes for which the program has no meaning.
         self.excluded: list[Domain] = []
         #: What the declarations of outputs say; None if that was rejected.
-        self.declared: dict[str, Tensor | None] = {}
+        self.declared: dict[str, ScopedTensor | None] = {}
         self.arguments: list[Argument] = []
         self.definitions: list[Definition] = []
 
@@ -118,10 +118,10 @@ class _Checker:
             if is_repeated:
                 continue
             if isinstance(statement, syntax.Declare) and name in self.names.outputs:
-                self.declared[name] = meaning if isinstance(meaning, Tensor) else None
+                self.declared[name] = meaning if isinstance(meaning, ScopedTensor) else None
                 continue
             self.names.known[name] = meaning
-            if isinstance(statement, syntax.Declare) and isinstance(meaning, Tensor):
+            if isinstance(statement, syntax.Declare) and isinstance(meaning, ScopedTensor):
                 self.arguments.append(
                     Argument(
                         name,
@@ -147,7 +147,7 @@ class _Checker:
             tuple(self.arguments), tuple(self.definitions), self.terms, sizes=symbols, excluded=excluded
         )
 
-    def _attempt(self, statement: syntax.Statement) -> Tensor | Size | None:
+    def _attempt(self, statement: syntax.Statement) -> ScopedTensor | ScopedSize | None:
         """What a statement gives its name; None if it is rejected, which is reported."""
         try:
             match statement:
@@ -161,14 +161,14 @@ class _Checker:
             self.reporter.add(problem)
             return None
 
-    def _declare(self, statement: syntax.Declare) -> Tensor | None:
+    def _declare(self, statement: syntax.Declare) -> ScopedTensor | None:
         sizes = [self._size(expr, declares=True) for expr in statement.shape]
         shape = tuple(size for size in sizes if size is not None)
         if len(shape) < len(sizes):
             return None
         dims = tuple(expr.span for expr in statement.shape)
         below = self._below(statement) if statement.below is not None else None
-        made = Tensor(
+        made = ScopedTensor(
             statement.name,
             statement.element_type,
             shape,
@@ -205,7 +205,7 @@ class _Checker:
 
     # -- definitions -----------------------------------------------------------------------
 
-    def _define(self, statement: syntax.Define) -> Tensor | None:
+    def _define(self, statement: syntax.Define) -> ScopedTensor | None:
         self.names.forget_reported()
         head = self._head(statement)
         before = len(self.reporter.diagnostics)
@@ -221,7 +221,7 @@ class _Checker:
         for key, size in zip(keys, sizes, strict=True):
             context = context.bind(key, size)
         spoken = [spec.name for spec in statement.indices]
-        indices = {name: Index(name, key) for name, key in zip(spoken, keys, strict=True)}
+        indices = {name: ScopedIndex(name, key) for name, key in zip(spoken, keys, strict=True)}
         setting = Setting(Scope(statement.name, head, indices), context)
         shape = tuple(size for size in sizes if size is not None)
         dims = declared.dims if declared else tuple(spec.span for spec in statement.indices)
@@ -230,7 +230,7 @@ class _Checker:
         if statement.order is not None and id(statement) not in self.names.repeated:
             recurrence = self._recurrence(statement, statement.order, keys, setting)
             element = element or type_without(statement.name, statement.body, types_of(self.names.known))
-            own = Tensor(statement.name, element, shape, head, dims, is_argument=False)
+            own = ScopedTensor(statement.name, element, shape, head, dims, is_argument=False)
             whole = recurrence is not None and len(shape) == len(sizes)
             self.names.known[statement.name] = own if whole else None
             uses = RangeUses(statement, self.names)
@@ -246,7 +246,7 @@ class _Checker:
         if body is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
             return None
         element = element or natural_type(body)
-        made = Tensor(statement.name, element, shape, head, dims, is_argument=False)
+        made = ScopedTensor(statement.name, element, shape, head, dims, is_argument=False)
         if stored is not None:
             made = replace(stored, type=element, span=head, is_argument=False)
         check_extent(statement.name, made.shape, element, head)
@@ -287,7 +287,7 @@ class _Checker:
             return None
         return Recurrence(statement.name, indices, canonical_order(form, indices), order.span)
 
-    def _declaration(self, statement: syntax.Define) -> Tensor | None:
+    def _declaration(self, statement: syntax.Define) -> ScopedTensor | None:
         """The declaration of the output that is defined, if there is one."""
         name = statement.name
         site = self.names.outputs.get(name)
@@ -303,7 +303,7 @@ class _Checker:
         return self.declared[name]
 
     def _ranges(
-        self, statement: syntax.Define, declared: Tensor | None, uses: RangeUses
+        self, statement: syntax.Define, declared: ScopedTensor | None, uses: RangeUses
     ) -> list[Extent | None]:
         """The size of each index on the left; None where it is rejected."""
         specs, rank = statement.indices, len(statement.indices)
@@ -340,7 +340,7 @@ class _Checker:
             self.reporter.add(problem)
             return None
 
-    def _rank_error(self, statement: syntax.Define, declared: Tensor) -> Diagnostic:
+    def _rank_error(self, statement: syntax.Define, declared: ScopedTensor) -> Diagnostic:
         rank, count = len(declared.shape), len(statement.indices)
         used = f"with {counted(count, 'index', 'indices')}" if count else "without indices"
         return error(

@@ -18,7 +18,7 @@ from tadc.frontend.syntax import Expr
 from tadc.frontend.tree import walk
 
 
-def by_value(node: syntax.If, text: Callable[[Span], str]) -> tuple[list[str], list[Edit]]:
+def by_value(node: syntax.IfExpr, text: Callable[[Span], str]) -> tuple[list[str], list[Edit]]:
     """How an `if` by values is written: the help, and the edit where it is one choice."""
     first, *others = node.conditions
     if others:
@@ -28,7 +28,7 @@ def by_value(node: syntax.If, text: Callable[[Span], str]) -> tuple[list[str], l
     return [f"to choose by value, write `select({condition}, …, …)`"], [edit]
 
 
-def sum_by_value(node: syntax.Reduce, text: Callable[[Span], str]) -> str:
+def sum_by_value(node: syntax.ReduceExpr, text: Callable[[Span], str]) -> str:
     """How a sum over those points is written where a condition on values holds."""
     condition = text(node.conditions[0].span) if len(node.conditions) == 1 else "x[i] > 0"
     return f"to choose by value, write `select({condition}, …, 0)` in its body"
@@ -134,7 +134,7 @@ class Complaints(Cursor):
                 return True
         return False
 
-    def unbraced(self, node: syntax.If, at: Token, end: int, *, braced: bool, bracket: bool) -> None:
+    def unbraced(self, node: syntax.IfExpr, at: Token, end: int, *, braced: bool, bracket: bool) -> None:
         """Report the condition of an `if` that stands in parentheses, or in nothing."""
         if any(isinstance(part, syntax.Subscript) for c in node.conditions for _, _, part in walk(c)):
             helps, edits = by_value(node, self.text)

@@ -12,7 +12,7 @@ from tadc.lattice.affine import Affine, at_least_zero, equals_zero
 
 
 @dataclass(frozen=True)
-class Condition:
+class IndexCondition:
     """`difference relation 0` between integers.
 
     Elements of index arrays in it stand in each other `depth` deep: they are in range where all conditions
@@ -51,26 +51,28 @@ class Condition:
 NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def where_all_hold(context: Context, conditions: Sequence[Condition]) -> Context:
+def where_all_hold(context: Context, conditions: Sequence[IndexCondition]) -> Context:
     """The points of the `then` branch."""
     for condition in conditions:
         context = context.assume_any(condition.holds)
     return context
 
 
-def where_one_fails(context: Context, conditions: Sequence[Condition]) -> Context:
+def where_one_fails(context: Context, conditions: Sequence[IndexCondition]) -> Context:
     """The points of the `else` branch."""
     return context.assume_any(tuple(c for condition in conditions for c in condition.fails))
 
 
-def rows_and_rest(conditions: Sequence[Condition]) -> tuple[Domain, list[Condition]]:
+def rows_and_rest(conditions: Sequence[IndexCondition]) -> tuple[Domain, list[IndexCondition]]:
     """The rows of conditions that come first, and the others: those with `!=`, and what is deeper."""
     depth = min((c.depth for c in conditions if c.relation == "!="), default=None)
     rest = [c for c in conditions if c.relation == "!=" or (depth is not None and c.depth > depth)]
     return tuple(row for c in conditions if c not in rest for row in c.holds), rest
 
 
-def guard(terms: Terms, conditions: Sequence[Condition], then: Term, otherwise: Term, span: Span) -> Term:
+def guard(
+    terms: Terms, conditions: Sequence[IndexCondition], then: Term, otherwise: Term, span: Span
+) -> Term:
     """Choose by conditions. `!=` swaps: `if {c and a != b} X else Y` is
     `if {c} (if {a = b} Y else X) else Y`.
     """

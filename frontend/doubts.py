@@ -102,13 +102,13 @@ def _hidden(definition: syntax.Define) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     bodies: list[tuple[Sequence[syntax.IndexSpec], syntax.Node]] = [(definition.indices, definition.body)]
     bodies += [
-        (node.indices, node.body) for _, _, node in walk(definition) if isinstance(node, syntax.Reduce)
+        (node.indices, node.body) for _, _, node in walk(definition) if isinstance(node, syntax.ReduceExpr)
     ]
     for specs, body in bodies:
         inner = {
             spec.name: spec.span
             for _, _, node in walk(body)
-            if isinstance(node, syntax.Reduce)
+            if isinstance(node, syntax.ReduceExpr)
             for spec in node.indices
         }
         if not inner.keys() & {spec.name for spec in specs}:
@@ -136,7 +136,7 @@ def _free_names(body: syntax.Node) -> Iterator[str]:
         if isinstance(node, syntax.Name) and node.id not in bound:
             yield node.id
         below = [child for _, child in children(node)]
-        if isinstance(node, syntax.Reduce):
+        if isinstance(node, syntax.ReduceExpr):
             inside = bound | {spec.name for spec in node.indices}
             pending += [(child, inside if child is node.body else bound) for child in below]
         else:

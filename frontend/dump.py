@@ -35,11 +35,11 @@ def _own(node: Node) -> list[str]:
             return [node.id]
         case syntax.Subscript():
             return [node.tensor, "at"] if node.stored else [node.tensor]
-        case syntax.Unary() | syntax.Binary() | syntax.Relation():
+        case syntax.Unary() | syntax.Binary() | syntax.RelationExpr():
             return [node.operator]
-        case syntax.Call():
+        case syntax.CallExpr():
             return [node.function]
-        case syntax.Reduce():
+        case syntax.ReduceExpr():
             return [node.kind]
         case syntax.IndexSpec():
             return [node.name]

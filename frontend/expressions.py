@@ -196,7 +196,7 @@ class ExpressionParser(Complaints):
         span = self.since(token.start)
         if len(arguments) != FUNCTIONS[function].arity:
             self.wrong_arity(token, function, arguments, span)
-        return syntax.Call(span, function, token.span, arguments)
+        return syntax.CallExpr(span, function, token.span, arguments)
 
     def _unknown_call(self, token: Token) -> Expr:
         if token.start in self.lexical:
@@ -218,7 +218,7 @@ class ExpressionParser(Complaints):
         if self._is_sum_of_all(token):
             raise SyntaxStop
         arguments = self._arguments()
-        return syntax.Call(self.since(token.start), token.text, token.span, arguments)
+        return syntax.CallExpr(self.since(token.start), token.text, token.span, arguments)
 
     def _is_sum_of_all(self, token: Token) -> bool:
         """Whether nothing more can be said of the argument: `mean(x)` is a tensor without indices."""
@@ -253,12 +253,12 @@ class ExpressionParser(Complaints):
         self.regions -= 1
         whole = self.since(token.start)
         if kind != NORM:
-            return syntax.Reduce(whole, kind, tuple(specs), lower, upper, body, conditions)
+            return syntax.ReduceExpr(whole, kind, tuple(specs), lower, upper, body, conditions)
         square = syntax.Binary(body.span, "**", body, syntax.Number(body.span, 2))
-        total = syntax.Reduce(whole, "sum", tuple(specs), lower, upper, square, conditions)
-        return syntax.Call(whole, "sqrt", token.span, (total,))
+        total = syntax.ReduceExpr(whole, "sum", tuple(specs), lower, upper, square, conditions)
+        return syntax.CallExpr(whole, "sqrt", token.span, (total,))
 
-    def _indices_where(self) -> tuple[list[syntax.IndexSpec], tuple[syntax.Relation, ...]]:
+    def _indices_where(self) -> tuple[list[syntax.IndexSpec], tuple[syntax.RelationExpr, ...]]:
         """Read `i, j: 5`, `e: dst[e] = n and e < 3` or `e: E: dst[e] = n`: indices and conditions."""
         specs: list[syntax.IndexSpec] = []
         while not specs or self.another(",", ";"):
@@ -273,7 +273,7 @@ class ExpressionParser(Complaints):
             specs.append(syntax.IndexSpec(self.since(token.start), token.text, size))
         return specs, self._conditions(self._relation()) if self.accept(":") else ()
 
-    def _conditions(self, first: syntax.Relation) -> tuple[syntax.Relation, ...]:
+    def _conditions(self, first: syntax.RelationExpr) -> tuple[syntax.RelationExpr, ...]:
         """Read the rest of `c and c`."""
         found = [first]
         while self.accept("and"):
@@ -379,7 +379,7 @@ class ExpressionParser(Complaints):
         then = self._branch("then", token, bare)
         otherwise = self._branch("else", token, bare)
         self.regions -= 1
-        node = syntax.If(self.since(token.start), conditions, then, otherwise)
+        node = syntax.IfExpr(self.since(token.start), conditions, then, otherwise)
         if bare:
             self.bare_branches(bare)
         if not braced or bracket:
@@ -417,9 +417,9 @@ class ExpressionParser(Complaints):
             branches.append(self.expression())
         self.leave("an operator")
         self.nesting -= 1
-        return syntax.Select(self.since(token.start), condition, *branches)
+        return syntax.SelectExpr(self.since(token.start), condition, *branches)
 
-    def _relation(self) -> syntax.Relation:
+    def _relation(self) -> syntax.RelationExpr:
         start = self.peek().start
         self.deeper()
         if self.peek().text == "not" and "not" not in self.tensors:
@@ -428,7 +428,7 @@ class ExpressionParser(Complaints):
         self.nesting -= 1
         return self._related(start, left)
 
-    def _related(self, start: int, left: Expr) -> syntax.Relation:
+    def _related(self, start: int, left: Expr) -> syntax.RelationExpr:
         """The rest of a relation behind its left side."""
         token = self.peek()
         if token.kind not in RELATIONS:
@@ -439,4 +439,4 @@ class ExpressionParser(Complaints):
         self.nesting -= 1
         if self.peek().kind in RELATIONS:
             self.unexpected("one comparison", ["join comparisons by `and`: `0 <= i and i < 3`"])
-        return syntax.Relation(self.since(start), token.kind, left, right)
+        return syntax.RelationExpr(self.since(start), token.kind, left, right)

@@ -10,7 +10,7 @@ from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit
 from tadc.frontend.elsewhere import whole_number
 from tadc.frontend.limits import MAX_DIVISIONS
 from tadc.frontend.report import Rejected, error
-from tadc.frontend.scope import INT64_MAX, Names, Scope, Size, Tensor
+from tadc.frontend.scope import INT64_MAX, ProgramNames, Scope, ScopedSize, ScopedTensor
 from tadc.frontend.source import Span
 from tadc.lattice.affine import Affine, Floor
 
@@ -35,7 +35,7 @@ def check_divisions(form: Affine, what: str, span: Span) -> None:
         raise Rejected(error("TAD0112", f"too many divisions in one {what}", span, label))
 
 
-class IndexReader:
+class IndexExprReader:
     """Turns the expressions of one kind of place (`what`) into forms.
 
     `what` is "tensor index", "bound of the sum", "condition" or "index expression";
@@ -45,7 +45,7 @@ class IndexReader:
 
     def __init__(
         self,
-        names: Names,
+        names: ProgramNames,
         scope: Scope,
         text: Callable[[Span], str],
         what: str,
@@ -93,9 +93,9 @@ class IndexReader:
                 if found is None:
                     raise Rejected(self._value(expr.span, expr.tensor))
                 return found
-            case syntax.Call():
+            case syntax.CallExpr():
                 raise Rejected(self._call(expr))
-            case syntax.Reduce():
+            case syntax.ReduceExpr():
                 raise Rejected(self._nonlinear(expr.span, "a sum"))
             case _:
                 raise Rejected(self._nonlinear(expr.span, "a choice"))
@@ -105,12 +105,12 @@ class IndexReader:
         if not self.names.is_visible(name, self.scope):
             raise Rejected(self.names.unbound(name, expr.span, self.scope, self.what))
         match self.names.resolve(name, expr.span, self.scope):
-            case Tensor():
+            case ScopedTensor():
                 found = self.lookup(syntax.Subscript(expr.span, name, expr.span, ()))
                 if found is None:
                     raise Rejected(self._value(expr.span, name))
                 return found
-            case Size() as size:
+            case ScopedSize() as size:
                 return size.form
             case index:
                 return Affine.var(index.key)
@@ -184,7 +184,7 @@ class IndexReader:
             found.helps, found.edits = [f"write its value: `{value}`"], [Edit(node.span, value, SAFE)]
         return found
 
-    def _call(self, expr: syntax.Call) -> Diagnostic:
+    def _call(self, expr: syntax.CallExpr) -> Diagnostic:
         inner = expr.arguments[0]
         helps: list[str] = []
         edits: list[Edit] = []
@@ -212,7 +212,7 @@ class IndexReader:
                 *[self.names.unknown(name, span, self.names.known, "name")][: name not in self.names.known]
             )
         declared = f"an array of indices is declared as one: `{name}: index[…] in N`"
-        if isinstance(tensor, Tensor) and not tensor.is_argument:
+        if isinstance(tensor, ScopedTensor) and not tensor.is_argument:
             declared = f"`{name}` has floating numbers: read an index array itself where this reads `{name}`"
         helps = [declared] if not self.what.startswith("condition") else []
         if self.what == "tensor index":

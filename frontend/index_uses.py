@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from tadc.frontend import syntax
 from tadc.frontend.extents import Extent, as_form, extent
-from tadc.frontend.scope import Names, Size, Tensor
+from tadc.frontend.scope import ProgramNames, ScopedSize, ScopedTensor
 from tadc.frontend.source import Span
 from tadc.frontend.tree import children
 from tadc.lattice.affine import ZERO, Affine, at_least_zero
@@ -24,7 +24,7 @@ _Dimension: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SizeCandidate:
     """A range that a read of a dimension tells: its size, where that is stated, and the read."""
 
     size: Extent
@@ -37,7 +37,7 @@ class _Reach:
     """A read of a dimension at a multiple of an index with something added, where these are bound."""
 
     dimension: _Dimension
-    whole: Candidate
+    whole: SizeCandidate
     factor: int
     added: Affine
     bound: Mapping[str, Uses]
@@ -50,7 +50,7 @@ class _Reach:
     def _others(self) -> list[str]:
         return [name for name in self.bound if self.added.coefficient(name)]
 
-    def candidate(self) -> Candidate | None:
+    def candidate(self) -> SizeCandidate | None:
         """The range in which it is in range; None where that is not known, or no range is."""
         end = self._end()
         if end is None:
@@ -59,7 +59,7 @@ class _Reach:
         size = last.floordiv(abs(self.factor)) + 1
         if size.is_constant and size.constant < 0:
             return None
-        return Candidate(extent(size), self.whole.stated, self.whole.read)
+        return SizeCandidate(extent(size), self.whole.stated, self.whole.read)
 
     def _end(self) -> Affine | None:
         """The most that is added, to an index that is taken away the least; None where nothing is read."""
@@ -82,11 +82,11 @@ class Uses:
     #: The first and the last value, where they are stated.
     stated: tuple[Affine, Affine] | None = None
     #: Of each dimension that it reads alone.
-    alone: dict[_Dimension, Candidate] = field(default_factory=dict[_Dimension, Candidate])
+    alone: dict[_Dimension, SizeCandidate] = field(default_factory=dict[_Dimension, SizeCandidate])
     #: What it reads else, whatever conditions say.
     reaches: list[_Reach] = field(default_factory=list[_Reach])
     #: Of index arrays with an element that a condition says this to be.
-    elements: list[Candidate] = field(default_factory=list[Candidate])
+    elements: list[SizeCandidate] = field(default_factory=list[SizeCandidate])
     excused: bool = False
     #: The first reduction inside that binds an index of the same name.
     hidden_by: syntax.IndexSpec | None = None
@@ -96,18 +96,18 @@ class Uses:
         sizes = {candidate.size for candidate in self.alone.values()}
         return self.stated or ((ZERO, as_form(sizes.pop()) - 1) if len(sizes) == 1 else None)
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[SizeCandidate]:
         """One for each size that is told."""
         told = {dimension: [candidate] for dimension, candidate in self.alone.items()}
         for reach in filter(lambda reach: reach.tells, self.reaches):
             if (reach.dimension in told or not self.alone) and (candidate := reach.candidate()):
                 told.setdefault(reach.dimension, []).append(candidate)
-        first: dict[Extent, Candidate] = {}
+        first: dict[Extent, SizeCandidate] = {}
         for candidate in (*(c for several in told.values() for c in self._least(several)), *self._said()):
             first.setdefault(candidate.size, candidate)
         return list(first.values())
 
-    def _least(self, several: list[Candidate]) -> list[Candidate]:
+    def _least(self, several: list[SizeCandidate]) -> list[SizeCandidate]:
         """The least of what a dimension tells; several where that hangs on sizes and it is not read alone."""
         kept = several[:1]
         for candidate in several[1:]:
@@ -121,7 +121,7 @@ class Uses:
         """The size in which a read is in range that tells no range."""
         return next((found.size for reach in self.reaches if (found := reach.candidate())), None)
 
-    def _said(self) -> list[Candidate]:
+    def _said(self) -> list[SizeCandidate]:
         return [] if self.alone else self.elements
 
 
@@ -140,7 +140,7 @@ _Place: TypeAlias = tuple[syntax.Expr, Mapping[str, Uses], frozenset[str]]
 class RangeUses:
     """The uses of every index of a definition: by name for its own, by node for those of sums."""
 
-    def __init__(self, define: syntax.Define, names: Names) -> None:
+    def __init__(self, define: syntax.Define, names: ProgramNames) -> None:
         """A recurrence's reads of itself say nothing until its own ranges are known."""
         self.names = names
         self.own = {spec.name: Uses(self._stated(spec.size)) for spec in define.indices}
@@ -155,19 +155,19 @@ class RangeUses:
             if isinstance(expr, syntax.Subscript):
                 if define.order is None or expr.tensor != define.name or define.name in names.known:
                     self._collect(expr, bound, guarded)
-            elif isinstance(expr, syntax.Reduce):
+            elif isinstance(expr, syntax.ReduceExpr):
                 pending += [(e, bound, guarded) for e in reversed((*expr.lower, *expr.upper))]
                 fresh = self._bind(expr, bound)
                 bound, guarded = {**bound, **fresh}, guarded - fresh.keys()
                 if expr.lower and not any(uses.stated for uses in fresh.values()):
                     guarded |= bound.keys()
-            if isinstance(expr, syntax.Reduce | syntax.If):
+            if isinstance(expr, syntax.ReduceExpr | syntax.IfExpr):
                 for relation in expr.conditions:
                     _note_elements(relation, bound, names)
                     guarded |= _bounded(relation, bound)
             pending += [(child, bound, guarded) for child in reversed(_values_below(expr))]
 
-    def _bind(self, node: syntax.Reduce, bound: Mapping[str, Uses]) -> dict[str, Uses]:
+    def _bind(self, node: syntax.ReduceExpr, bound: Mapping[str, Uses]) -> dict[str, Uses]:
         """New uses of the indices of a reduction, where others are bound."""
         ends = [_form(e, {}, self.names) for e in (*node.lower, *node.upper)]
         low, high = ends if len(ends) == 2 else (None, None)
@@ -187,7 +187,7 @@ class RangeUses:
     def _collect(self, read: syntax.Subscript, bound: Mapping[str, Uses], guarded: frozenset[str]) -> None:
         """Note what a read tells of the indices in its brackets."""
         found = self.names.known.get(read.tensor)
-        tensor = found.seen(read) if isinstance(found, Tensor) else None
+        tensor = found.seen(read) if isinstance(found, ScopedTensor) else None
         for dimension, index in enumerate(read.indices):
             form = _form(index, bound, self.names) or ZERO
             spoken = form.variables & bound.keys()
@@ -198,7 +198,7 @@ class RangeUses:
                     bound[name].excused |= is_alone
                     continue
                 place, dim = (tensor.name, dimension), tensor.dims[dimension]
-                whole = Candidate(tensor.shape[dimension], dim, read.span)
+                whole = SizeCandidate(tensor.shape[dimension], dim, read.span)
                 if is_alone:
                     bound[name].alone.setdefault(place, whole)
                 elif guarded.isdisjoint(spoken):
@@ -209,25 +209,25 @@ class RangeUses:
         for uses in self.own.values():
             uses.excused = True
 
-    def of_sum(self, node: syntax.Reduce) -> tuple[Uses, ...]:
+    def of_sum(self, node: syntax.ReduceExpr) -> tuple[Uses, ...]:
         """The uses of the indices that a sum binds, in order."""
         return self._sums[id(node)]
 
 
-def _lacks_indices(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -> bool:
+def _lacks_indices(expr: syntax.Expr, bound: Mapping[str, Uses], names: ProgramNames) -> bool:
     """Whether a read is rejected since a dimension has no index: any index may be meant for it."""
     match expr:
         case syntax.Name() if expr.id not in bound:
             tensor, given = names.known.get(expr.id), 0
         case syntax.Subscript():
             tensor, given = names.known.get(expr.tensor), len(expr.indices)
-            tensor = tensor.seen(expr) if isinstance(tensor, Tensor) else None
+            tensor = tensor.seen(expr) if isinstance(tensor, ScopedTensor) else None
         case _:
             return False
-    return isinstance(tensor, Tensor) and given < len(tensor.shape)
+    return isinstance(tensor, ScopedTensor) and given < len(tensor.shape)
 
 
-def _form(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -> Affine | None:
+def _form(expr: syntax.Expr, bound: Mapping[str, Uses], names: ProgramNames) -> Affine | None:
     """The form of an expression of indices, sizes and integers; None for another one."""
     match expr:
         case syntax.Number(value=int(value)):
@@ -236,7 +236,7 @@ def _form(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -> Affine 
             return Affine.var(name)
         case syntax.Name(id=name):
             size = names.known.get(name)
-            return size.form if isinstance(size, Size) else None
+            return size.form if isinstance(size, ScopedSize) else None
         case syntax.Unary(operand=operand):
             form = _form(operand, bound, names)
             return None if form is None else -form
@@ -252,7 +252,7 @@ def _form(expr: syntax.Expr, bound: Mapping[str, Uses], names: Names) -> Affine 
             return None
 
 
-def _bounded(relation: syntax.Relation, bound: Iterable[str]) -> frozenset[str]:
+def _bounded(relation: syntax.RelationExpr, bound: Iterable[str]) -> frozenset[str]:
     """The indices that a relation may bound: those outside of brackets; all where it reads nothing."""
     found, pending, reads = set[str](), list[syntax.Node]([relation]), False
     while pending:
@@ -265,14 +265,14 @@ def _bounded(relation: syntax.Relation, bound: Iterable[str]) -> frozenset[str]:
     return frozenset(found if reads else bound)
 
 
-def _note_elements(relation: syntax.Relation, bound: Mapping[str, Uses], names: Names) -> None:
+def _note_elements(relation: syntax.RelationExpr, bound: Mapping[str, Uses], names: ProgramNames) -> None:
     """Note that an index is an element of an index array, as n is where `dst[e] = n`."""
     sides = relation.lhs, relation.rhs
     for index, read in (sides, sides[::-1]):
         uses = bound.get(index.id) if isinstance(index, syntax.Name) and relation.operator == "=" else None
         tensor = names.known.get(read.tensor) if isinstance(read, syntax.Subscript) else None
-        if uses is not None and isinstance(tensor, Tensor) and tensor.below is not None:
-            uses.elements.append(Candidate(tensor.below, tensor.span, read.span))
+        if uses is not None and isinstance(tensor, ScopedTensor) and tensor.below is not None:
+            uses.elements.append(SizeCandidate(tensor.below, tensor.span, read.span))
 
 
 def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
@@ -284,17 +284,17 @@ def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
             return (expr.operand,)
         case syntax.Binary():
             return (expr.lhs, expr.rhs)
-        case syntax.Call():
+        case syntax.CallExpr():
             return expr.arguments
-        case syntax.Reduce():
+        case syntax.ReduceExpr():
             return (*_sides(expr.conditions), expr.body)
-        case syntax.If():
+        case syntax.IfExpr():
             return (*_sides(expr.conditions), expr.then, expr.otherwise)
-        case syntax.Select():
+        case syntax.SelectExpr():
             return (expr.condition.lhs, expr.condition.rhs, expr.then, expr.otherwise)
         case _:
             return ()
 
 
-def _sides(relations: Sequence[syntax.Relation]) -> list[syntax.Expr]:
+def _sides(relations: Sequence[syntax.RelationExpr]) -> list[syntax.Expr]:
     return [side for relation in relations for side in (relation.lhs, relation.rhs)]

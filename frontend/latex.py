@@ -26,7 +26,7 @@ from tadc.frontend.print_index import (
     upper_text,
 )
 from tadc.frontend.printable import printable
-from tadc.frontend.printer import Hints, Item, Job, Scope, assembled, bind, scope_of
+from tadc.frontend.printer import Hints, Item, Job, PrintScope, assembled, bind, scope_of
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.said_domains import over_box, told_apart
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
@@ -156,7 +156,7 @@ def _expand(job: Job) -> list[Item]:
     return [r"\left(", *items, r"\right)"] if own < job.level else items
 
 
-def _items(term: Term, scope: Scope) -> tuple[float, list[Item]]:
+def _items(term: Term, scope: PrintScope) -> tuple[float, list[Item]]:
     match term:
         case Const():
             return _constant(term.value)
@@ -182,7 +182,7 @@ def _items(term: Term, scope: Scope) -> tuple[float, list[Item]]:
             raise TypeError(f"no term of the language: {term!r}")
 
 
-def _cases(condition: list[Item], then: Term, otherwise: Term, scope: Scope) -> list[Item]:
+def _cases(condition: list[Item], then: Term, otherwise: Term, scope: PrintScope) -> list[Item]:
     return [
         "\\begin{cases} ", Job(then, SUM, scope), r" & \text{if } ", *condition, r" \\ ",
         Job(otherwise, SUM, scope), r" & \text{otherwise} \end{cases}",
@@ -198,7 +198,7 @@ def _constant(value: int | float) -> tuple[float, list[Item]]:
     return (SIGN, [f"-{text}"]) if math.copysign(1, value) < 0 else (level, [text])
 
 
-def _apply(term: Apply, scope: Scope) -> tuple[float, list[Item]]:
+def _apply(term: Apply, scope: PrintScope) -> tuple[float, list[Item]]:
     name, below = term.function, term.operands
     if name == "neg":
         return PRODUCT, ["-", Job(below[0], POWER if _has_minus(below[0]) else PRODUCT, scope)]
@@ -241,7 +241,7 @@ def _has_minus(term: Term) -> bool:
             return isinstance(term, Apply) and term.function == "neg"
 
 
-def _reduce(term: Reduce, scope: Scope) -> list[Item]:
+def _reduce(term: Reduce, scope: PrintScope) -> list[Item]:
     inner = bind(term, scope)
     names = [str(inner.names[name]) for name in term.binders]
     ranging, held = told_apart(term.binders, term.domain)

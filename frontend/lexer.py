@@ -322,7 +322,6 @@ class _Lexer:
 
 
 def _kind(text: str) -> str:
-    """The kind of the token that a text is."""
     return "name" if text.isidentifier() and text not in KEYWORDS else text
 
 

@@ -14,7 +14,7 @@ from tadc.frontend.index_sets import set_text
 from tadc.frontend.print_index import form_text
 from tadc.frontend.proof import Point, TooManyCases, joined, values, violation
 from tadc.frontend.report import error
-from tadc.frontend.scope import Scope, Tensor
+from tadc.frontend.scope import Scope, ScopedTensor
 from tadc.frontend.size_conditions import excluded_sizes
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Domain
@@ -25,7 +25,7 @@ from tadc.lattice.affine import Affine
 class Access:
     """One dimension of a read, where it stands."""
 
-    tensor: Tensor
+    tensor: ScopedTensor
     dimension: int
     read: syntax.Subscript
     form: Affine

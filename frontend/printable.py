@@ -43,7 +43,7 @@ def printable(program: Program) -> tuple[Term, ...]:
     Each has the same value and the same derivative. Raises Unbounded for a reduction over infinitely
     many points.
     """
-    speller = Speller(Terms(), frozenset(program.sizes), program.shapes())
+    speller = TermSpeller(Terms(), frozenset(program.sizes), program.shapes())
     with deep_recursion():
         return tuple(speller.spell(d.body, {}, program.facts(d)) for d in program.definitions)
 
@@ -56,7 +56,7 @@ def ranged(name: str, lower: Sequence[Affine], upper: Sequence[Affine]) -> list[
     return [cleared(at_least_zero(row)) for row in rows]
 
 
-class Speller:
+class TermSpeller:
     """Spells terms of other tables in one table, where equal words are one term."""
 
     def __init__(self, terms: Terms, sizes: frozenset[str], shapes: Mapping[str, Shape]) -> None:
@@ -80,7 +80,6 @@ class Speller:
         return self.memo[term.number, place]
 
     def _place(self, names: _Names, facts: Domain) -> int:
-        """One number for all places with these names and facts."""
         return self.places.setdefault((tuple(names.items()), facts), len(self.places))
 
     def _spell(self, term: Term, names: _Names, facts: Domain) -> Term:
@@ -127,7 +126,7 @@ class Speller:
             boxed = self._boxed(term, hints, rows, inner, facts)
             if boxed is not None:
                 return boxed
-        known, groups = facts, list[_Group]()
+        known, groups = facts, list[_BoundGroup]()
         try:
             for names_, rows_ in _in_turn(binders, rows):
                 group = self._group(names_, rows_, known)
@@ -140,7 +139,7 @@ class Speller:
             body = self._loops(term.kind, group, hints, body)
         return body
 
-    def _loops(self, kind: str, group: _Group, hints: dict[str, str], body: Term) -> Term:
+    def _loops(self, kind: str, group: _BoundGroup, hints: dict[str, str], body: Term) -> Term:
         """Reductions over one index each around a body."""
         nothing = self._constant(REDUCTIONS[kind].nothing)
         if group.inside:
@@ -152,7 +151,7 @@ class Speller:
             body = self.terms.reduce(made.binders, bounds, made.body, kind=kind, hints=made.hints)
         return self.terms.guard(group.outside, body, nothing) if group.outside else body
 
-    def _group(self, binders: Sequence[str], rows: Sequence[Constraint], facts: Domain) -> _Group:
+    def _group(self, binders: Sequence[str], rows: Sequence[Constraint], facts: Domain) -> _BoundGroup:
         """How text says the set.
 
         What it says gives the same again, whatever else is known: its rows stay, without those that follow.
@@ -162,7 +161,7 @@ class Speller:
             settled = _settled(binders[0], ranging)
             needed = irredundant(settled, facts)
             loops = [(binders[0], needed if _is_range(needed, binders[0]) else settled)]
-            return self._held_by(_Group(tuple(loops), (), ()), held, facts)
+            return self._held_by(_BoundGroup(tuple(loops), (), ()), held, facts)
         try:
             nest = loop_nest(binders, ranging, facts)
         except Unbounded:
@@ -174,9 +173,9 @@ class Speller:
             bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
             bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
             loops.append((level.name, _settled(level.name, bounds)))
-        return self._held_by(_Group(tuple(loops), nest.inside, nest.outside), held, facts)
+        return self._held_by(_BoundGroup(tuple(loops), nest.inside, nest.outside), held, facts)
 
-    def _held_by(self, group: _Group, held: Sequence[Constraint], facts: Domain) -> _Group:
+    def _held_by(self, group: _BoundGroup, held: Sequence[Constraint], facts: Domain) -> _BoundGroup:
         """The group with conditions, each where it is known first, and what these need there: a condition
         further in may be what it follows from."""
         loops = [(name, list(bounds)) for name, bounds in group.loops]
@@ -204,7 +203,7 @@ class Speller:
                     # The text of a range says it once: `e <= E - 2` says `e <= E - 1` too.
                     around[:] = [b for b in around if b.equality or not _is_said(b.form, (*facts, row))]
                 around.append(row.faced)
-        return _Group(tuple(loops), group.inside, outside)
+        return _BoundGroup(tuple(loops), group.inside, outside)
 
     def _boxed(
         self, term: Reduce, hints: dict[str, str], rows: Domain, names: _Names, facts: Domain
@@ -282,7 +281,7 @@ def _in_turn(binders: Sequence[str], rows: Domain) -> list[tuple[list[str], list
 
 
 @dataclass(frozen=True)
-class _Group:
+class _BoundGroup:
     """Indices with the rows of their bounds and conditions, outermost first, and the guards around."""
 
     loops: tuple[tuple[str, list[Constraint]], ...]
@@ -291,7 +290,6 @@ class _Group:
 
     @property
     def rows(self) -> Domain:
-        """What holds inside of it."""
         return (*self.outside, *(row for _, bounds in self.loops for row in bounds), *self.inside)
 
 

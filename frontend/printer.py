@@ -100,13 +100,13 @@ def term_text(
     return assembled(term, scope_of(indices, taken, hints), _expand)
 
 
-def scope_of(indices: Sequence[str], taken: frozenset[str], hints: Hints | None = None) -> Scope:
+def scope_of(indices: Sequence[str], taken: frozenset[str], hints: Hints | None = None) -> PrintScope:
     """The scope of a definition, where indices have their own names."""
     names = {name: Affine.var(name) for name in indices}
-    return Scope(names, taken.union(indices) if indices else taken, {} if hints is None else hints)
+    return PrintScope(names, taken.union(indices) if indices else taken, {} if hints is None else hints)
 
 
-def assembled(term: Term, scope: Scope, expand: Callable[[Job], list[Item]]) -> str:
+def assembled(term: Term, scope: PrintScope, expand: Callable[[Job], list[Item]]) -> str:
     """The text of a term; `expand` gives that of a node, its operands left as jobs."""
     out: list[str] = []
     # A stack and not recursion: terms can be many thousand levels deep.
@@ -137,7 +137,7 @@ def _head(definition: Definition) -> str:
 
 
 @dataclass(frozen=True)
-class Scope:
+class PrintScope:
     """The printed names of the indices at a place, and all names in use there.
 
     `hints` are shared by all places: the names that a reduction got where it was printed first. Read
@@ -158,7 +158,7 @@ class Job:
 
     term: Term
     level: float
-    scope: Scope
+    scope: PrintScope
 
 
 Item = str | Job
@@ -170,7 +170,7 @@ def _expand(job: Job) -> list[Item]:
     return ["(", *items, ")"] if own < job.level else items
 
 
-def _items(term: Term, scope: Scope) -> tuple[int, list[Item]]:
+def _items(term: Term, scope: PrintScope) -> tuple[int, list[Item]]:
     match term:
         case Const():
             return _constant(term.value)
@@ -204,7 +204,7 @@ def _constant(value: int | float) -> tuple[int, list[Item]]:
     return (SIGN, [f"-{text}"]) if math.copysign(1, value) < 0 else (ATOM, [text])
 
 
-def _apply(term: Apply, scope: Scope) -> tuple[int, list[Item]]:
+def _apply(term: Apply, scope: PrintScope) -> tuple[int, list[Item]]:
     below = term.operands
     if term.function == "neg":
         return SIGN, ["-", Job(below[0], SIGN, scope)]
@@ -218,7 +218,7 @@ def _apply(term: Apply, scope: Scope) -> tuple[int, list[Item]]:
     return ATOM, items
 
 
-def _guard(term: Guard, scope: Scope) -> list[Item]:
+def _guard(term: Guard, scope: PrintScope) -> list[Item]:
     conditions = conditions_text([row.substitute(scope.names) for row in term.conditions])
     then, otherwise = Job(term.then, SUM, scope), Job(term.otherwise, SUM, scope)
     return [f"if {{{conditions}}} then (", then, ") else (", otherwise, ")"]
@@ -238,7 +238,7 @@ def norm_of(term: Apply) -> tuple[Reduce, Term] | None:
             return None
 
 
-def _reduce(term: Reduce, element: Term, scope: Scope, kind: str) -> list[Item]:
+def _reduce(term: Reduce, element: Term, scope: PrintScope, kind: str) -> list[Item]:
     inner = bind(term, scope)
     names = [str(inner.names[name]) for name in term.binders]
     body = Job(element, SUM, inner)
@@ -261,7 +261,7 @@ def _reduce(term: Reduce, element: Term, scope: Scope, kind: str) -> list[Item]:
     return [f"{kind}{{{indices}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
 
 
-def bind(term: Reduce, scope: Scope) -> Scope:
+def bind(term: Reduce, scope: PrintScope) -> PrintScope:
     """The scope under a sum: its indices by their hints where these are free, else `z0`, `z1`, …"""
     names, used = dict(scope.names), set(scope.used)
     hints = scope.hints.get(term.number, term.hints) or ("",) * len(term.binders)

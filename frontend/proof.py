@@ -58,7 +58,7 @@ def violation(form: Affine, context: Context) -> Point | None:
         return None
     try:
         with limited():
-            point = _Search(context).find((*context.facts, at_least_zero(-form - 1)), context.clauses)
+            point = _CaseSearch(context).find((*context.facts, at_least_zero(-form - 1)), context.clauses)
     except (EliminationLimit, SearchLimit) as limit:
         raise TooManyCases from limit
     if point is None:
@@ -72,7 +72,7 @@ def values(form: Affine, context: Context, point: Point) -> tuple[int, int] | No
     if form.is_linear and not joined(form, context)[0] and not context.clauses:
         return low, high
     try:
-        search = _Search(context)
+        search = _CaseSearch(context)
         with limited():
             low, high = (
                 -_greatest(-form, -low, context, point, search),
@@ -83,7 +83,7 @@ def values(form: Affine, context: Context, point: Point) -> tuple[int, int] | No
         return None
 
 
-def _greatest(form: Affine, high: int, context: Context, point: Point, search: _Search) -> int:
+def _greatest(form: Affine, high: int, context: Context, point: Point, search: _CaseSearch) -> int:
     low = form.evaluate(point)
     while low < high:
         middle = (low + high + 1) // 2
@@ -104,7 +104,7 @@ def _box(names: Iterable[str], context: Context) -> list[Constraint]:
     return rows
 
 
-class _Search:
+class _CaseSearch:
     """Looks for a point by cases; a clause makes cases only where a candidate breaks it."""
 
     def __init__(self, context: Context) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.extents import Extent, extent_text, is_static
-from tadc.frontend.index_uses import Candidate, Uses, is_least
+from tadc.frontend.index_uses import SizeCandidate, Uses, is_least
 from tadc.frontend.report import Rejected, error
 from tadc.frontend.source import Span
 
@@ -72,7 +72,7 @@ def _hidden(name: str, span: Span, other: syntax.IndexSpec) -> Diagnostic:
 
 
 def _disagreement(
-    name: str, span: Span, found: list[Candidate], text: Callable[[Span], str], kind: str
+    name: str, span: Span, found: list[SizeCandidate], text: Callable[[Span], str], kind: str
 ) -> Diagnostic:
     # The least is in range for every one of the reads, where it is known which that is.
     sizes = [candidate.size for candidate in found]

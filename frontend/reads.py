@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.frontend import syntax
-from tadc.frontend.conditions import Condition
+from tadc.frontend.conditions import IndexCondition
 from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.index_expr import IndexReader
+from tadc.frontend.index_expr import IndexExprReader
 from tadc.frontend.out_of_range import Access, check_access
 from tadc.frontend.proof import fits_64_bits
 from tadc.frontend.recurrences import OwnRead, Recurrence, check_earlier
 from tadc.frontend.report import Rejected, Reporter, error
-from tadc.frontend.scope import Index, Names, Scope, Tensor
+from tadc.frontend.scope import ProgramNames, Scope, ScopedIndex, ScopedTensor
 from tadc.frontend.source import Span
 from tadc.frontend.stored_places import not_sparse
 from tadc.frontend.terms import Domain
@@ -34,7 +34,7 @@ class Setting:
 class ReadChecker:
     """Turns what holds index expressions into forms. What is wrong is reported and gives None."""
 
-    def __init__(self, names: Names, reporter: Reporter, recurrence: Recurrence | None = None) -> None:
+    def __init__(self, names: ProgramNames, reporter: Reporter, recurrence: Recurrence | None = None) -> None:
         self.names = names
         self.reporter = reporter
         #: Sets of sizes at which a read that was checked leaves its tensor, or is not earlier.
@@ -43,9 +43,9 @@ class ReadChecker:
         self.recurrence = recurrence
 
     def form(self, expr: syntax.Expr, what: str, setting: Setting) -> Affine | None:
-        """The form of an index expression; `what` is as in `IndexReader`."""
+        """The form of an index expression; `what` is as in `IndexExprReader`."""
         try:
-            reader = IndexReader(
+            reader = IndexExprReader(
                 self.names, setting.scope, self.reporter.text, what, lambda read: self.lookup(read, setting)
             )
             form = reader.read(expr)
@@ -72,13 +72,15 @@ class ReadChecker:
         tensor, forms = found
         return tensor.lookup(forms)
 
-    def conditions(self, relations: Sequence[syntax.Relation], setting: Setting) -> list[Condition | None]:
+    def conditions(
+        self, relations: Sequence[syntax.RelationExpr], setting: Setting
+    ) -> list[IndexCondition | None]:
         """Relations that are to hold together.
 
         One with lookups counts only where those hold that have none, or less deep ones: there its own are
         in range.
         """
-        found: dict[int, Condition | None] = {}
+        found: dict[int, IndexCondition | None] = {}
 
         def turn(n: int) -> tuple[int, bool]:
             return _lookups_in_each_other(relations[n]), relations[n].operator == "!="
@@ -89,7 +91,7 @@ class ReadChecker:
                 setting = Setting(setting.scope, setting.context.assume_any(made.holds))
         return [found[n] for n in range(len(relations))]
 
-    def condition(self, relation: syntax.Relation, setting: Setting) -> Condition | None:
+    def condition(self, relation: syntax.RelationExpr, setting: Setting) -> IndexCondition | None:
         """A relation of an `if`."""
         lhs = self.form(relation.lhs, "condition", setting)
         rhs = self.form(relation.rhs, "condition", setting)
@@ -100,9 +102,9 @@ class ReadChecker:
         except Rejected as problem:
             self.reporter.add(problem)
             return None
-        return Condition(relation.operator, lhs - rhs, _lookups_in_each_other(relation))
+        return IndexCondition(relation.operator, lhs - rhs, _lookups_in_each_other(relation))
 
-    def element(self, expr: syntax.Subscript, setting: Setting) -> tuple[Tensor, list[Affine]] | None:
+    def element(self, expr: syntax.Subscript, setting: Setting) -> tuple[ScopedTensor, list[Affine]] | None:
         """The tensor, as the read has it, and the index forms, each proven in range."""
         tensor = self._tensor(expr, setting)
         found = [self.form(index, "tensor index", setting) for index in expr.indices]
@@ -128,7 +130,7 @@ class ReadChecker:
             return None
         return (tensor, forms) if self.is_earlier(tensor, forms, expr.span, setting) else None
 
-    def is_earlier(self, tensor: Tensor, forms: list[Affine], span: Span, setting: Setting) -> bool:
+    def is_earlier(self, tensor: ScopedTensor, forms: list[Affine], span: Span, setting: Setting) -> bool:
         """Whether a read is of another tensor, or of an element computed before; else that is reported."""
         recurrence = self.recurrence
         if recurrence is None or tensor.name != recurrence.name:
@@ -142,20 +144,20 @@ class ReadChecker:
         self.excluded += found_sizes
         return True
 
-    def _tensor(self, expr: syntax.Subscript, setting: Setting) -> Tensor | None:
+    def _tensor(self, expr: syntax.Subscript, setting: Setting) -> ScopedTensor | None:
         name, span = expr.tensor, expr.name_span
         try:
             if not self.names.is_visible(name, setting.scope):
                 raise Rejected(self.names.unknown_tensor(name, span, len(expr.indices)))
             found = self.names.resolve(name, span, setting.scope)
-            if isinstance(found, Tensor):
+            if isinstance(found, ScopedTensor):
                 if expr.stored and found.pattern is None:
                     raise Rejected(not_sparse(name, span))
                 return found.seen(expr)
-            if isinstance(found, Index) and self.names.hidden(name, setting.scope.owner):
+            if isinstance(found, ScopedIndex) and self.names.hidden(name, setting.scope.owner):
                 # The index that took the tensor's name is what was reported.
                 raise Rejected
-            kind = "an index" if isinstance(found, Index) else "a size"
+            kind = "an index" if isinstance(found, ScopedIndex) else "a size"
             label = "only tensors have elements"
             raise Rejected(error("TAD0211", f"`{name}` is {kind}, not a tensor", span, label))
         except Rejected as problem:
@@ -175,7 +177,7 @@ def check_magnitude(form: Affine, what: str, span: Span, setting: Setting) -> No
         raise Rejected(error("TAD0309", f"{what} is beyond 64 bits", span))
 
 
-def rank_error(tensor: Tensor, count: int, span: Span) -> Diagnostic:
+def rank_error(tensor: ScopedTensor, count: int, span: Span) -> Diagnostic:
     """Build the error for a read with a wrong number of indices."""
     rank = len(tensor.shape)
     verb = "declared" if tensor.is_argument else "defined"

@@ -22,7 +22,7 @@ from tadc.frontend.print_index import form_text
 from tadc.frontend.program import Definition
 from tadc.frontend.proof import TooManyCases, violation
 from tadc.frontend.report import error
-from tadc.frontend.scope import Scope, Tensor
+from tadc.frontend.scope import Scope, ScopedTensor
 from tadc.frontend.size_conditions import excluded_sizes
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Domain, ElementType, Read, Select, Term, join_types, reachable
@@ -144,11 +144,11 @@ def type_without(name: str, body: syntax.Expr, types: Mapping[str, ElementType])
                 pending.append(expr.operand)
             case syntax.Binary():
                 pending += (expr.lhs, expr.rhs)
-            case syntax.Call():
+            case syntax.CallExpr():
                 pending += expr.arguments
-            case syntax.Reduce():
+            case syntax.ReduceExpr():
                 pending.append(expr.body)
-            case syntax.If() | syntax.Select():
+            case syntax.IfExpr() | syntax.SelectExpr():
                 pending += (expr.then, expr.otherwise)
             case _:
                 pass
@@ -168,5 +168,7 @@ def type_of_others(definition: Definition) -> ElementType:
 def types_of(known: Mapping[str, object]) -> dict[str, ElementType]:
     """The element types of tensors of numbers among what names mean."""
     return {
-        name: found.type for name, found in known.items() if isinstance(found, Tensor) and found.below is None
+        name: found.type
+        for name, found in known.items()
+        if isinstance(found, ScopedTensor) and found.below is None
     }

@@ -26,7 +26,7 @@ OUT = "out"
 
 
 @dataclass(frozen=True)
-class Tensor:
+class ScopedTensor:
     """An argument, or a definition above; `dims` are the places that give its sizes.
 
     The elements of an index array are `below` an extent. The shape of a sparse tensor is that of what it
@@ -43,7 +43,7 @@ class Tensor:
     pattern: Pattern | None = None
     whole: tuple[Span, ...] = ()
 
-    def seen(self, read: syntax.Subscript) -> Tensor:
+    def seen(self, read: syntax.Subscript) -> ScopedTensor:
         """The tensor as a read has it: `A[i, j]` is of all of a sparse one, `A[at e]` of what it stores."""
         if self.pattern is None or read.stored:
             return self
@@ -57,7 +57,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Size:
+class ScopedSize:
     """A size symbol, with its value where it has one."""
 
     name: str
@@ -70,7 +70,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Index:
+class ScopedIndex:
     """An index in scope. `key` names it in index forms, unlike any index that it shadows.
 
     `kind` is that of the reduction that binds it, empty for an index of the head.
@@ -87,7 +87,7 @@ class Scope:
 
     owner: str
     head: Span
-    indices: Mapping[str, Index]
+    indices: Mapping[str, ScopedIndex]
 
     def own(self) -> list[str]:
         """The names of the head's indices."""
@@ -100,7 +100,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Site:
+class NameSite:
     """Where a name of the program is declared or defined first."""
 
     kind: str  # "tensor" or "size"
@@ -112,13 +112,13 @@ class Site:
     scalar: syntax.Define | None = None
 
 
-class Names:
+class ProgramNames:
     """The tensors and sizes of a program: what is declared anywhere is known, and definitions above."""
 
     def __init__(self, module: syntax.Module, reporter: Reporter) -> None:
         #: None: it was rejected, and what depends on it is not reported again.
-        self.known: dict[str, Tensor | Size | None] = {}
-        self.sites: dict[str, Site] = {}
+        self.known: dict[str, ScopedTensor | ScopedSize | None] = {}
+        self.sites: dict[str, NameSite] = {}
         #: Declarations of what is defined, by name.
         self.outputs: dict[str, syntax.Declare] = {}
         #: The names that a definition gives a meaning, there and below.
@@ -156,11 +156,11 @@ class Names:
             nodes = walk(statement) if isinstance(statement, syntax.Declare) else ()
             for _, role, node in nodes:
                 if isinstance(node, syntax.Name) and node.id not in self.sites and role != "at":
-                    self.sites[node.id] = Site("size", node.span, "declared", is_stated=False)
+                    self.sites[node.id] = NameSite("size", node.span, "declared", is_stated=False)
         if OUT in self.sites and OUT not in self.defined:
             reporter.add(_given_results(self.sites[OUT]))
 
-    def resolve(self, name: str, span: Span, scope: Scope) -> Tensor | Size | Index:
+    def resolve(self, name: str, span: Span, scope: Scope) -> ScopedTensor | ScopedSize | ScopedIndex:
         """What a name means at this place.
 
         Raises Rejected if nothing has that name, or a definition below, silently if what does was rejected.
@@ -179,7 +179,7 @@ class Names:
             raise Rejected
         raise Rejected(self.unknown(name, span, [*scope.indices, *self.known], "name"))
 
-    def hidden(self, name: str, owner: str) -> Site | None:
+    def hidden(self, name: str, owner: str) -> NameSite | None:
         """What an index of this name would hide in the definition of `owner`: anything but what is defined
         below it."""
         is_below = name in self.defined and name not in self.known and name != owner
@@ -236,14 +236,14 @@ class Names:
 
     def is_size(self, name: str) -> bool:
         """Whether a variable of a form is a size symbol; an index never has the name of one."""
-        return isinstance(self.known.get(name), Size)
+        return isinstance(self.known.get(name), ScopedSize)
 
     def unbound(self, name: str, span: Span, scope: Scope, what: str) -> Diagnostic | None:
         """Build the error for an unknown name where only an index can stand; None the second time."""
         if name in self._reported:
             return None
         self._reported.add(name)
-        sizes = [known for known, found in self.known.items() if isinstance(found, Size)]
+        sizes = [known for known, found in self.known.items() if isinstance(found, ScopedSize)]
         helps = did_you_mean(name, [*scope.indices, *sizes])
         edits = correction(name, span, [*scope.indices, *sizes])
         if what == "tensor index":
@@ -268,7 +268,7 @@ class Names:
         tensor, _, index = name.partition("_")
         if hint := VALUES.get(name):
             helps, edits = [hint.help], hint.edits(span)
-        elif index and isinstance(self.known.get(tensor), Tensor):
+        elif index and isinstance(self.known.get(tensor), ScopedTensor):
             read = f"{tensor}[{', '.join(index) if index.isalpha() else index}]"
             helps, edits = [f"an element is read with brackets: `{read}`"], [Edit(span, read, GUESS)]
         else:
@@ -279,7 +279,7 @@ class Names:
 
     def unknown_tensor(self, name: str, span: Span, rank: int) -> Diagnostic | None:
         """Build the error for a read of an unknown tensor."""
-        tensors = [known for known, found in self.known.items() if not isinstance(found, Size)]
+        tensors = [known for known, found in self.known.items() if not isinstance(found, ScopedSize)]
         problem = self.unknown(name, span, tensors, "tensor")
         if problem and not problem.helps:
             shape = ", ".join(["8"] * rank)
@@ -291,14 +291,14 @@ class Names:
         self._reported.clear()
 
 
-def _site(statement: syntax.Statement) -> Site:
+def _site(statement: syntax.Statement) -> NameSite:
     kind = "size" if isinstance(statement, syntax.SizeDecl) else "tensor"
     verb = "defined" if isinstance(statement, syntax.Define) else "declared"
     scalar = statement if isinstance(statement, syntax.Define) and not statement.indices else None
-    return Site(kind, statement.name_span, verb, scalar=scalar)
+    return NameSite(kind, statement.name_span, verb, scalar=scalar)
 
 
-def _defined_twice(name: str, span: Span, first: Site) -> Diagnostic:
+def _defined_twice(name: str, span: Span, first: NameSite) -> Diagnostic:
     return error(
         "TAD0205",
         f"`{name}` is defined twice",
@@ -309,7 +309,7 @@ def _defined_twice(name: str, span: Span, first: Site) -> Diagnostic:
     )
 
 
-def _given_results(site: Site) -> Diagnostic:
+def _given_results(site: NameSite) -> Diagnostic:
     """The error for an argument or a size that calls could not take by name."""
     kind = "size" if site.kind == "size" else "argument"
     return error(

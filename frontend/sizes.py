@@ -11,10 +11,10 @@ from tadc.frontend.diagnostics import SAFE, Diagnostic, Edit
 from tadc.frontend.dtypes import bytes_of_type
 from tadc.frontend.elsewhere import whole_number
 from tadc.frontend.extents import SIZE_LIMIT, Extent, extent
-from tadc.frontend.index_expr import IndexReader
+from tadc.frontend.index_expr import IndexExprReader
 from tadc.frontend.program import Program
 from tadc.frontend.report import Rejected, Reporter, error
-from tadc.frontend.scope import INT64_MAX, Names, Scope, Site, Size
+from tadc.frontend.scope import INT64_MAX, NameSite, ProgramNames, Scope, ScopedSize
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
@@ -27,7 +27,7 @@ class SizeReader:
     `given` are values of size symbols, to check the program for these alone.
     """
 
-    def __init__(self, names: Names, reporter: Reporter, given: Mapping[str, int]) -> None:
+    def __init__(self, names: ProgramNames, reporter: Reporter, given: Mapping[str, int]) -> None:
         self.names = names
         self.reporter = reporter
         self.given = given
@@ -38,20 +38,20 @@ class SizeReader:
         #: Symbols that a `size` statement declares.
         self.declared: set[str] = set()
 
-    def declare(self, statement: syntax.SizeDecl) -> Size:
+    def declare(self, statement: syntax.SizeDecl) -> ScopedSize:
         """Read `size M` and `size M = 4`."""
         name = statement.name
         self.declared.add(name)
         if statement.value is not None:
-            return Size(name, _checked(statement.value, statement.span))
+            return ScopedSize(name, _checked(statement.value, statement.span))
         return self._introduce(name)
 
-    def _introduce(self, name: str) -> Size:
+    def _introduce(self, name: str) -> ScopedSize:
         if name in self.given:
             self.used[name] = self.given[name]
-            return Size(name, self.given[name])
+            return ScopedSize(name, self.given[name])
         self.symbols[name] = self.names.sites[name].span
-        return Size(name)
+        return ScopedSize(name)
 
     def context(self) -> Context:
         """What is known before any index is bound: the ranges of the symbols."""
@@ -84,13 +84,13 @@ class SizeReader:
             if isinstance(node, syntax.Name):
                 self._symbol(node.id, node.span, indices, declares=declares)
         nowhere = Scope("", expr.span, {})
-        form = IndexReader(self.names, nowhere, self.reporter.text, "size").read(expr)
+        form = IndexExprReader(self.names, nowhere, self.reporter.text, "size").read(expr)
         if form.is_constant and form.constant < 0:
             label = f"its value is {form.constant}"
             raise Rejected(error("TAD0308", "a size cannot be negative", expr.span, label))
         return extent(form) if form.terms else _checked(form.constant, expr.span)
 
-    def _symbol(self, name: str, span: Span, indices: Collection[str], *, declares: bool) -> Size:
+    def _symbol(self, name: str, span: Span, indices: Collection[str], *, declares: bool) -> ScopedSize:
         if name in indices:
             helps = ["state such a range by bounds: `sum{k}_0^(i - 1) (…)`"]
             raise Rejected(
@@ -101,7 +101,7 @@ class SizeReader:
             raise Rejected(self._tensor(name, site, span))
         if name in self.names.known:
             found = self.names.known[name]
-            if isinstance(found, Size):
+            if isinstance(found, ScopedSize):
                 return found
             raise Rejected
         if declares:
@@ -114,7 +114,7 @@ class SizeReader:
         self.names.known[name] = None
         raise Rejected(self._unknown(name, span))
 
-    def _tensor(self, name: str, site: Site, span: Span) -> Diagnostic:
+    def _tensor(self, name: str, site: NameSite, span: Span) -> Diagnostic:
         """Build the error for a tensor where a size stands."""
         helps, edits = ["a size has another name: `size N`, or `f64[N]` of an argument"], list[Edit]()
         body = site.scalar.body if site.scalar else None
@@ -129,7 +129,7 @@ class SizeReader:
         return error("TAD0211", message, span, secondary=secondary, helps=helps, edits=edits)
 
     def _unknown(self, name: str, span: Span) -> Diagnostic:
-        known = [n for n, found in self.names.known.items() if isinstance(found, Size)]
+        known = [n for n, found in self.names.known.items() if isinstance(found, ScopedSize)]
         helps = [*did_you_mean(name, known), f"declare it: `size {name}`, or `size {name} = 4`"]
         label = "no declaration has this symbol"
         edits = correction(name, span, known)
@@ -156,11 +156,11 @@ class SizeReader:
         ]
 
 
-def _is_made_of_sizes(expr: syntax.Expr, names: Names) -> bool:
+def _is_made_of_sizes(expr: syntax.Expr, names: ProgramNames) -> bool:
     """Whether only size symbols, numbers and operators stand in an expression."""
     nodes = [node for _, _, node in walk(expr)]
     return all(isinstance(node, syntax.Binary | syntax.Number | syntax.Name) for node in nodes) and all(
-        isinstance(names.known.get(node.id), Size) for node in nodes if isinstance(node, syntax.Name)
+        isinstance(names.known.get(node.id), ScopedSize) for node in nodes if isinstance(node, syntax.Name)
     )
 
 

@@ -36,7 +36,7 @@ _SIGNS = {name: sign for sign, name in OPERATORS.items()}
 
 
 @dataclass(frozen=True)
-class Part:
+class SparsePart:
     """The sum of a term over indices; without indices the term alone.
 
     `places` are the indices of the elements in it that no sum of the program has bound yet: it is 0 where
@@ -55,17 +55,17 @@ class Part:
         """Whether it is 0 where nothing is stored."""
         return bool(self.places) and self.refused is None
 
-    def covers(self, other: Part) -> bool:
+    def covers(self, other: SparsePart) -> bool:
         """Whether it is 0 where nothing is stored at the places of another."""
         return self.vanishes and other.places <= self.places
 
-    def beside(self, other: Part) -> Part:
+    def beside(self, other: SparsePart) -> SparsePart:
         """It with another in its term, with which it is refused where it is not 0."""
         if self.covers(other):
             return self
         return replace(self, places=self.places | other.places, refused=self.refused or other.refused)
 
-    def over(self, term: Term) -> Part:
+    def over(self, term: Term) -> SparsePart:
         """The sum of another term over the same indices."""
         return replace(self, term=term)
 
@@ -74,7 +74,7 @@ class Part:
 class Sparse:
     """The sum of parts; `element` is the place of one that is stored, `tensor` its name."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SparsePart, ...]
     tensor: str
     element: Span
 
@@ -96,9 +96,9 @@ def total(terms: Terms, value: Sparse, span: Span) -> Term:
     return found
 
 
-def parts_of(value: Term | Sparse) -> tuple[Part, ...]:
+def parts_of(value: Term | Sparse) -> tuple[SparsePart, ...]:
     """The parts of a value; a term is one."""
-    return value.parts if isinstance(value, Sparse) else (Part(value),)
+    return value.parts if isinstance(value, Sparse) else (SparsePart(value),)
 
 
 def applied(terms: Terms, function: str, operands: Sequence[Term | Sparse], span: Span) -> Term | Sparse:
@@ -140,31 +140,30 @@ def _times(terms: Terms, x: Term | Sparse, y: Term | Sparse, span: Span) -> Spar
     return _limited(replace(first, parts=parts), span)
 
 
-def _product(terms: Terms, p: Part, q: Part, span: Span) -> Part:
+def _product(terms: Terms, p: SparsePart, q: SparsePart, span: Span) -> SparsePart:
     """The product of two parts, which vanishes where one of them does.
 
     Of two sums those that no sum of the program can join any more stay sums of their own.
     """
     if p.keys and q.keys:
-        p, q = (part if part.places else Part(_whole(terms, part, span)) for part in (p, q))
+        p, q = (part if part.places else SparsePart(_whole(terms, part, span)) for part in (p, q))
     if not set(p.keys).isdisjoint(q.keys):
         q = _renamed(terms, q)
     refused = [r.refused for r, other in ((p, q), (q, p)) if r.refused and not other.covers(r)]
     term = terms.apply("mul", [p.term, q.term], span)
     places = p.places | q.places
-    return Part(
+    return SparsePart(
         term, p.keys + q.keys, p.hints + q.hints, p.rows + q.rows, places, refused[0] if refused else None
     )
 
 
-def _whole(terms: Terms, part: Part, span: Span) -> Term:
-    """The sum that a part is."""
+def _whole(terms: Terms, part: SparsePart, span: Span) -> Term:
     return (
         terms.reduce(part.keys, part.rows, part.term, hints=part.hints, span=span) if part.keys else part.term
     )
 
 
-def _renamed(terms: Terms, part: Part) -> Part:
+def _renamed(terms: Terms, part: SparsePart) -> SparsePart:
     """A part that sums over indices of its own."""
     own = {key: terms.fresh("s") for key in part.keys}
     moved = {key: Affine.var(name) for key, name in own.items()}
@@ -178,7 +177,7 @@ def _power(terms: Terms, value: Sparse, number: int, span: Span) -> Sparse:
         return value
     if not any(part.places for part in value.parts):
         power = terms.apply("pow", [total(terms, value, span), terms.const(number)], span)
-        return replace(value, parts=(Part(power),))
+        return replace(value, parts=(SparsePart(power),))
     whole = total(terms, value, span)
     if number > 2:
         whole = terms.apply("pow", [whole, terms.const(number - 1)], span)
@@ -209,7 +208,7 @@ def _anywhere(terms: Terms, function: str, operands: Sequence[Term | Sparse], sp
     parts = [part for each in operands for part in parts_of(each)]
     places = frozenset[str]().union(*(part.places for part in parts))
     refused = next((part.refused for part in parts if part.refused), None) or _not_zero(value, function, span)
-    part = Part(_of_wholes(terms, function, operands, span), places=places)
+    part = SparsePart(_of_wholes(terms, function, operands, span), places=places)
     return replace(value, parts=(replace(part, refused=refused) if places else part,))
 
 
@@ -258,7 +257,7 @@ def compared(
     if not places:
         return wholes, None
     value = next(side for side in sides if isinstance(side, Sparse))
-    part = Part(terms.const(0), places=places, refused=_not_compared(value, span))
+    part = SparsePart(terms.const(0), places=places, refused=_not_compared(value, span))
     return wholes, replace(value, parts=(part,))
 
 
@@ -281,13 +280,13 @@ def chosen(
     zero = terms.const(0)
     found = [part.over(choose(part.term, zero)) for part in parts_of(then) if part.term is not zero]
     found += [part.over(choose(zero, part.term)) for part in parts_of(otherwise) if part.term is not zero]
-    return replace(first, parts=tuple(_within(found, by)) or (Part(zero),))
+    return replace(first, parts=tuple(_within(found, by)) or (SparsePart(zero),))
 
 
-def _within(parts: Sequence[Part], value: Sparse | None) -> list[Part]:
+def _within(parts: Sequence[SparsePart], value: Sparse | None) -> list[SparsePart]:
     """Parts with a value in them, which are refused with it where they are not 0."""
     refused = [part for part in value.parts if part.places] if value is not None else []
-    return [reduce(Part.beside, refused, part) for part in parts]
+    return [reduce(SparsePart.beside, refused, part) for part in parts]
 
 
 def summed(value: Sparse, keys: Sequence[str], hints: Sequence[str], rows: Domain, terms: Terms) -> Sparse:
@@ -315,7 +314,9 @@ def over_stored(
     return terms.substitute(value, places)
 
 
-def _at_stored(part: Part, own: Sequence[str], places: Mapping[str, Affine], terms: Terms) -> Part:
+def _at_stored(
+    part: SparsePart, own: Sequence[str], places: Mapping[str, Affine], terms: Terms
+) -> SparsePart:
     """A part at the places of what an output stores."""
     values, rows, keys = dict(places), part.rows, part.keys
     for begin in range(len(part.keys) - len(own) + 1 if places else 0):
@@ -332,17 +333,19 @@ def _at_stored(part: Part, own: Sequence[str], places: Mapping[str, Affine], ter
     hints = dict(zip(part.keys, part.hints, strict=True))
     term, rows = terms.substitute(part.term, values), tuple(row.substitute(values) for row in rows)
     if rows and not keys:
-        return Part(terms.guard(rows, term, terms.const(0)))
-    return Part(term, keys, tuple(hints[key] for key in keys), rows)
+        return SparsePart(terms.guard(rows, term, terms.const(0)))
+    return SparsePart(term, keys, tuple(hints[key] for key in keys), rows)
 
 
-def _refuse(parts: Iterable[Part]) -> None:
+def _refuse(parts: Iterable[SparsePart]) -> None:
     for part in parts:
         if part.refused is not None:
             raise Rejected(part.refused)
 
 
-def _joined(part: Part, keys: tuple[str, ...], hints: tuple[str, ...], rows: Domain, terms: Terms) -> Part:
+def _joined(
+    part: SparsePart, keys: tuple[str, ...], hints: tuple[str, ...], rows: Domain, terms: Terms
+) -> SparsePart:
     """A part under a sum over indices of the program."""
     touched = not part.places.isdisjoint(keys)
     given = dict(zip(keys, hints, strict=True))
@@ -357,7 +360,7 @@ def _joined(part: Part, keys: tuple[str, ...], hints: tuple[str, ...], rows: Dom
         term = terms.substitute(term, value)
         del given[key]
     known = tuple(row for row in known if not _is_plain(row))
-    return Part(
+    return SparsePart(
         term,
         (*given, *part.keys),
         (*given.values(), *part.hints),

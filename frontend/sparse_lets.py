@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.extents import Shape
 from tadc.frontend.program import Pattern
-from tadc.frontend.scope import Names, Tensor
+from tadc.frontend.scope import ProgramNames, ScopedTensor
 from tadc.frontend.source import Span
-from tadc.frontend.sparse import Part, Sparse
+from tadc.frontend.sparse import Sparse, SparsePart
 from tadc.frontend.stored_places import pattern_arrays
 from tadc.frontend.terms import Term
 from tadc.lattice.affine import Affine, Lookup
@@ -25,8 +25,8 @@ def stored_let(
     value: Term | Sparse,
     own: Sequence[str],
     whole: Sequence[tuple[int | Affine, Span]],
-    names: Names,
-) -> Tensor | None:
+    names: ProgramNames,
+) -> ScopedTensor | None:
     """The sparse tensor, without a type, of a value with some indices; `whole` are the extents of these, and
     what says so. None where it is something at other places than those of one pattern."""
     if not isinstance(value, Sparse):
@@ -43,10 +43,10 @@ def stored_let(
         return None
     stored, first = (*arrays[0].shape, *shape[len(at) :]), (*arrays[0].dims, *dims[len(at) :])
     span = value.element
-    return Tensor(name, DEFAULT, stored, span, first, is_argument=False, pattern=pattern, whole=dims)
+    return ScopedTensor(name, DEFAULT, stored, span, first, is_argument=False, pattern=pattern, whole=dims)
 
 
-def _pattern(part: Part, own: Sequence[str]) -> tuple[str, ...]:
+def _pattern(part: SparsePart, own: Sequence[str]) -> tuple[str, ...]:
     """The index arrays whose elements at one place are the first of some indices, which tell where a part is
     not 0; nothing where it is so at other places too."""
     found = list[Lookup]()
@@ -59,7 +59,7 @@ def _pattern(part: Part, own: Sequence[str]) -> tuple[str, ...]:
     return tuple(lookup.array for lookup in found) if is_all else ()
 
 
-def _element(part: Part, name: str, at: tuple[Affine, ...] | None) -> Lookup | None:
+def _element(part: SparsePart, name: str, at: tuple[Affine, ...] | None) -> Lookup | None:
     """The element of an index array, at a place that a part runs over, that an index is."""
     index = Affine.var(name)
     for row in part.rows:

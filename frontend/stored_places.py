@@ -11,7 +11,7 @@ from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.extents import INDEX_LIMIT, Extent, extent_text, shape_text
 from tadc.frontend.program import Pattern
 from tadc.frontend.report import Rejected, Reporter, error
-from tadc.frontend.scope import Names, Scope, Tensor
+from tadc.frontend.scope import ProgramNames, Scope, ScopedTensor
 from tadc.frontend.source import Span
 from tadc.frontend.wording import counted
 from tadc.lattice.affine import Affine
@@ -39,7 +39,7 @@ def check_index_array(statement: syntax.Declare, below: Extent, *, is_defined: b
         raise Rejected(error("TAD0213", message, statement.type_span, "declared as one", helps=helps))
 
 
-def sparse_tensor(statement: syntax.Declare, whole: Tensor, names: Names) -> Tensor:
+def sparse_tensor(statement: syntax.Declare, whole: ScopedTensor, names: ProgramNames) -> ScopedTensor:
     """The sparse tensor that is declared; `whole` has all its elements, or neither type nor shape.
 
     Raises Rejected (TAD0214) where it is declared badly.
@@ -73,13 +73,13 @@ def sparse_tensor(statement: syntax.Declare, whole: Tensor, names: Names) -> Ten
     )
 
 
-def _index_arrays(statement: syntax.Declare, names: Names) -> list[Tensor]:
+def _index_arrays(statement: syntax.Declare, names: ProgramNames) -> list[ScopedTensor]:
     """The index arrays that tell the places, all of one shape."""
-    found: list[Tensor] = []
+    found: list[ScopedTensor] = []
     nowhere = Scope(statement.name, statement.span, {})
     for at in statement.at:
         array = names.resolve(at.id, at.span, nowhere)
-        if not isinstance(array, Tensor) or array.below is None:
+        if not isinstance(array, ScopedTensor) or array.below is None:
             helps = [f"declare it: `{at.id}: index[E] in N`"]
             raise Rejected(
                 error("TAD0214", f"`{at.id}` is no index array", at.span, "tells no places", helps=helps)
@@ -101,8 +101,8 @@ def _index_arrays(statement: syntax.Declare, names: Names) -> list[Tensor]:
 def own_indices(
     statement: syntax.Define,
     own: tuple[str, ...],
-    stored: Tensor | None,
-    names: Names,
+    stored: ScopedTensor | None,
+    names: ProgramNames,
     reporter: Reporter,
 ) -> tuple[tuple[str, ...], dict[str, Affine]]:
     """The indices of what a definition stores, and for each index of its head, `own`, the place it is at.
@@ -131,13 +131,13 @@ def not_sparse(name: str, span: Span) -> Diagnostic:
     return error("TAD0214", f"`{name}` is not sparse", span, helps=helps)
 
 
-def pattern_arrays(pattern: Pattern, names: Names) -> list[Tensor]:
+def pattern_arrays(pattern: Pattern, names: ProgramNames) -> list[ScopedTensor]:
     """The index arrays of a pattern."""
     found = [names.known[name] for name in pattern.at]
-    return [array for array in found if isinstance(array, Tensor)]
+    return [array for array in found if isinstance(array, ScopedTensor)]
 
 
-def places(arrays: Sequence[Tensor], at: Sequence[Affine]) -> list[Affine]:
+def places(arrays: Sequence[ScopedTensor], at: Sequence[Affine]) -> list[Affine]:
     """Where what is stored at some place stands: the elements of index arrays there."""
     return [form for array in arrays if (form := array.lookup(at)) is not None]
 

@@ -73,7 +73,7 @@ class Binary(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class CallExpr(Node):
     """`fn(e, …)` or `fn e`; `name_span` covers the function's name."""
 
     function: str
@@ -90,7 +90,7 @@ class IndexSpec(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Relation(Node):
+class RelationExpr(Node):
     """`e op e` with op one of `= != < <= > >=`."""
 
     operator: str
@@ -99,7 +99,7 @@ class Relation(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce(Node):
+class ReduceExpr(Node):
     """`sum{k}_lo^hi (e)`, `sum{k: c and c} (e)`.
 
     `lower` holds several forms for `max [..; ..]`, none if not given.
@@ -110,28 +110,28 @@ class Reduce(Node):
     lower: tuple[Expr, ...]
     upper: tuple[Expr, ...]
     body: Expr
-    conditions: tuple[Relation, ...] = ()
+    conditions: tuple[RelationExpr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class If(Node):
+class IfExpr(Node):
     """`if {c and c} then (e) else (e)`."""
 
-    conditions: tuple[Relation, ...]
+    conditions: tuple[RelationExpr, ...]
     then: Expr
     otherwise: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Select(Node):
+class SelectExpr(Node):
     """`select(e op e, e, e)`."""
 
-    condition: Relation
+    condition: RelationExpr
     then: Expr
     otherwise: Expr
 
 
-Expr = Number | Pi | Name | Subscript | Unary | Binary | Call | Reduce | If | Select
+Expr = Number | Pi | Name | Subscript | Unary | Binary | CallExpr | ReduceExpr | IfExpr | SelectExpr
 
 # -- statements ----------------------------------------------------------------------------
 

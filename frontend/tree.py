@@ -11,22 +11,22 @@ from tadc.frontend.syntax import Node
 def children(node: Node) -> list[tuple[str, Node]]:
     """The nodes directly below, each with its role."""
     match node:
-        case syntax.Subscript(indices=below) | syntax.Call(arguments=below):
+        case syntax.Subscript(indices=below) | syntax.CallExpr(arguments=below):
             return [("", e) for e in below]
         case syntax.Unary():
             return [("", node.operand)]
-        case syntax.Binary() | syntax.Relation():
+        case syntax.Binary() | syntax.RelationExpr():
             return [("", node.lhs), ("", node.rhs)]
-        case syntax.Reduce():
+        case syntax.ReduceExpr():
             below = [("index", spec) for spec in node.indices]
             lower = [("lower", e) for e in node.lower]
             upper = [("upper", e) for e in node.upper]
             conditions = [("if", c) for c in node.conditions]
             return [*below, *conditions, *lower, *upper, ("", node.body)]
-        case syntax.If():
+        case syntax.IfExpr():
             conditions = [("if", c) for c in node.conditions]
             return [*conditions, ("then", node.then), ("else", node.otherwise)]
-        case syntax.Select():
+        case syntax.SelectExpr():
             return [("if", node.condition), ("then", node.then), ("else", node.otherwise)]
         case syntax.IndexSpec():
             return [("", node.size)] if node.size else []

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
 from tadc.frontend.complaints import by_value, sum_by_value
-from tadc.frontend.conditions import Condition, guard, rows_and_rest, where_all_hold, where_one_fails
+from tadc.frontend.conditions import IndexCondition, guard, rows_and_rest, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
-from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
+from tadc.frontend.index_expr import LONG, IndexExprReader, check_divisions, fits, grouped
 from tadc.frontend.index_uses import RangeUses
 from tadc.frontend.naming import first_free
 from tadc.frontend.printable import ranged
@@ -22,13 +22,13 @@ from tadc.frontend.ranges import inferred_size
 from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
 from tadc.frontend.recurrences import Recurrence
 from tadc.frontend.report import Rejected, Reporter, error
-from tadc.frontend.scope import Index, Names, Size, Tensor
+from tadc.frontend.scope import ProgramNames, ScopedIndex, ScopedSize, ScopedTensor
 from tadc.frontend.size_conditions import negative_sizes
 from tadc.frontend.sizes import SizeReader
 from tadc.frontend.source import Span
 from tadc.frontend.sparse import (
-    Part,
     Sparse,
+    SparsePart,
     applied,
     chosen,
     compared,
@@ -59,7 +59,7 @@ class ValueReader:
 
     def __init__(
         self,
-        names: Names,
+        names: ProgramNames,
         sizes: SizeReader,
         terms: Terms,
         reporter: Reporter,
@@ -118,13 +118,13 @@ class ValueReader:
                 return self._element(expr, setting)
             case syntax.Unary():
                 return self._minus(expr, setting)
-            case syntax.Call():
+            case syntax.CallExpr():
                 return self._apply(expr.function, [self.read(e, setting) for e in expr.arguments], expr.span)
-            case syntax.Reduce():
+            case syntax.ReduceExpr():
                 return self._reduce(expr, setting)
-            case syntax.If():
+            case syntax.IfExpr():
                 return self._if(expr, setting)
-            case syntax.Select():
+            case syntax.SelectExpr():
                 return self._select(expr, setting)
             case syntax.Binary():
                 raise AssertionError("the chain of operators is walked in `read`")
@@ -137,14 +137,14 @@ class ValueReader:
 
     def _name(self, expr: syntax.Name, setting: Setting) -> Value:
         match self.names.resolve(expr.id, expr.span, setting.scope):
-            case Index(key=key):
+            case ScopedIndex(key=key):
                 form = Affine.var(key)
                 return Value(self.terms.index(form, expr.span), form)
-            case Size(value=value) as size:
+            case ScopedSize(value=value) as size:
                 if value is not None:
                     return self._number(value, expr.span)
                 return Value(self.terms.index(size.form, expr.span), size.form)
-            case Tensor() as tensor:
+            case ScopedTensor() as tensor:
                 if tensor.shape:
                     raise Rejected(rank_error(tensor, 0, expr.span))
                 if (looked_up := tensor.lookup(())) is not None:
@@ -164,7 +164,7 @@ class ValueReader:
             return Value(self._stored(tensor, tensor.pattern, forms, expr.span))
         return Value(self.terms.read(tensor.name, forms, tensor.type, expr.span))
 
-    def _stored(self, tensor: Tensor, pattern: Pattern, forms: list[Affine], span: Span) -> Sparse:
+    def _stored(self, tensor: ScopedTensor, pattern: Pattern, forms: list[Affine], span: Span) -> Sparse:
         """The sum of all elements that a sparse tensor stores at one place."""
         arrays = pattern_arrays(pattern, self.names)
         shape = arrays[0].shape
@@ -176,7 +176,7 @@ class ValueReader:
         indices = {
             name for form in forms[: len(arrays)] for name in form.variables if not self.names.is_size(name)
         }
-        part = Part(term, keys, tuple("e" for _ in keys), tuple(rows), frozenset(indices))
+        part = SparsePart(term, keys, tuple("e" for _ in keys), tuple(rows), frozenset(indices))
         return Sparse((part,), tensor.name, span)
 
     # -- operators -------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class ValueReader:
             helps = [f"for values write `floor({top} / {below})`"] if len(top + below) < LONG else []
             raise Rejected(error("TAD0311", message, bad.span, "not a linear index expression", helps=helps))
         what = "index expression"
-        divisor = IndexReader(self.names, setting.scope, self.reporter.text, what).divisor(node, rhs)
+        divisor = IndexExprReader(self.names, setting.scope, self.reporter.text, what).divisor(node, rhs)
         form = lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
         check_magnitude(form, what, node.span, setting)
         check_divisions(form, what, node.span)
@@ -233,7 +233,7 @@ class ValueReader:
 
     # -- reductions and choices ------------------------------------------------------------
 
-    def _reduce(self, node: syntax.Reduce, setting: Setting) -> Value | None:
+    def _reduce(self, node: syntax.ReduceExpr, setting: Setting) -> Value | None:
         """Read a reduction: all indices of one `sum{…}` make one node."""
         legal = check_binders(node.indices, self.names, self.reporter, setting.scope.owner)
         indices, context = dict(setting.scope.indices), setting.context
@@ -247,7 +247,7 @@ class ValueReader:
             keys.append(key)
             domain += rows or []
             indices.pop(spec.name, None)
-            indices[spec.name] = Index(spec.name, key, node.kind)
+            indices[spec.name] = ScopedIndex(spec.name, key, node.kind)
         inside = Setting(replace(setting.scope, indices=indices), context)
         found, inside = self._conditions(node, "a reduction", inside)
         body = self.read(node.body, inside)
@@ -271,15 +271,15 @@ class ValueReader:
         return Value(self.terms.reduce(keys, domain, term, kind=node.kind, hints=hints, span=node.span))
 
     def _conditions(
-        self, node: syntax.Reduce | syntax.If, what: str, outside: Setting
-    ) -> tuple[list[Condition] | None, Setting]:
+        self, node: syntax.ReduceExpr | syntax.IfExpr, what: str, outside: Setting
+    ) -> tuple[list[IndexCondition] | None, Setting]:
         """The conditions of a reduction or an `if`, None if one is rejected, and where they hold."""
         if len(node.conditions) > MAX_CONDITIONS:
             label = f"more than {MAX_CONDITIONS}"
             raise Rejected(error("TAD0314", f"{what} with too many conditions", node.span, label))
         before = len(self.reporter.diagnostics)
         found = self.reads.conditions(node.conditions, outside)
-        if isinstance(node, syntax.Reduce) and node.kind == "sum":
+        if isinstance(node, syntax.ReduceExpr) and node.kind == "sum":
             for problem in self.reporter.diagnostics[before:]:
                 if problem.code == "TAD0307":
                     problem.helps = [sum_by_value(node, self.reporter.text)]
@@ -289,7 +289,7 @@ class ValueReader:
         return known, replace(outside, context=where_all_hold(outside.context, known))
 
     def _range(
-        self, node: syntax.Reduce, position: int, key: str, outside: Setting, context: Context
+        self, node: syntax.ReduceExpr, position: int, key: str, outside: Setting, context: Context
     ) -> tuple[list[Constraint] | None, Context]:
         """Bind one index of a reduction to its range: the rows of the domain, None if that is rejected."""
         variable = Affine.var(key)
@@ -306,7 +306,7 @@ class ValueReader:
             return None, context.bind(key, None)
         return ranged(key, lows, highs), context.bind_between(key, lows, highs)
 
-    def _size(self, node: syntax.Reduce, position: int, outside: Setting) -> Extent | None:
+    def _size(self, node: syntax.ReduceExpr, position: int, outside: Setting) -> Extent | None:
         spec = node.indices[position]
         try:
             if self.names.hidden(spec.name, outside.scope.owner):
@@ -324,7 +324,7 @@ class ValueReader:
             self.reporter.add(problem)
             return None
 
-    def _if(self, node: syntax.If, setting: Setting) -> Value | None:
+    def _if(self, node: syntax.IfExpr, setting: Setting) -> Value | None:
         before = len(self.reporter.diagnostics)
         conditions, inside = self._conditions(node, "an `if`", setting)
         for problem in self.reporter.diagnostics[before:]:
@@ -346,7 +346,7 @@ class ValueReader:
             )
         )
 
-    def _select(self, node: syntax.Select, setting: Setting) -> Value | None:
+    def _select(self, node: syntax.SelectExpr, setting: Setting) -> Value | None:
         """Read a choice by value; both branches are evaluated, so nothing is assumed in them."""
         relation = node.condition
         parts = [self.read(e, setting) for e in (relation.lhs, relation.rhs, node.then, node.otherwise)]

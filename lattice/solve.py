@@ -352,7 +352,6 @@ class _Solver:
         return row if inner and abs(row.coefficient(inner)) == 1 else self.quotients.fraction(row)[0]
 
     def _is_linear(self, form: Affine) -> bool:
-        """Whether no other atom has an unknown in it."""
         return all(atom.variables.isdisjoint(self.unknowns) for atom in form.inner_atoms())
 
     def _determine(self) -> bool:

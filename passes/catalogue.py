@@ -19,7 +19,7 @@ from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.map_pass import MapPass
 from tadc.passes.maps.at_sums import with_maps_at_sums
-from tadc.passes.maps.block_chains import InBlocks, with_gathered_rows
+from tadc.passes.maps.block_chains import RowsInBlocks, with_gathered_rows
 from tadc.passes.maps.chains import InCaches
 from tadc.passes.maps.filled_tensors import filled
 from tadc.passes.maps.fuse import MapCost, fused
@@ -149,7 +149,7 @@ class ForwardDiff(TermPass):
 
 @register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
 @dataclass
-class Jacobian(TermPass):
+class DeriveJacobian(TermPass):
     """All partial derivatives of all elements: tensors with the indices of the output, then of the argument.
 
     They are written with deltas, which `tad-cancel-deltas` solves.
@@ -349,7 +349,7 @@ class Simplify(TermPass):
 
 @register("tad-fold", "no arithmetic on literals is left, and no two tensors are equal")
 @dataclass
-class Fold(TermPass):
+class FoldLiterals(TermPass):
     """Functions of literals to literals, equal tensors to one.
 
     What reads the later one of two reads the first; a result is a copy of it.
@@ -362,7 +362,7 @@ class Fold(TermPass):
 
 @register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
 @dataclass
-class Cut(TermPass):
+class CutSums(TermPass):
     """A long reduction to a tensor of its parts and the reduction of these, so that threads can share it.
 
     The maps are marked `tad.parts` and `tad.joined`.
@@ -496,15 +496,15 @@ class Fuse(MapPass):
         """Fuse in a function."""
         cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
         if self.gpu:
-            from tadc.passes.gpu.thread_fusion import ThreadCost
+            from tadc.passes.gpu.thread_fusion import FusedCost
 
-            cost = ThreadCost(gpu_of(self.gpu))
+            cost = FusedCost(gpu_of(self.gpu))
         return fused(function, cost, self.where(function))
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
 @dataclass
-class Chain(MapPass):
+class ChainMaps(MapPass):
     """Maps that read each other row by row get the mark `tad.chain`, what they gather a tensor of its own.
 
     `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache. On a
@@ -518,7 +518,7 @@ class Chain(MapPass):
         """Mark in a function."""
         where = self.where(function)
         if self.gpu:
-            return with_rows_together(with_gathered_rows(function), InBlocks(gpu=gpu_of(self.gpu)), where)
+            return with_rows_together(with_gathered_rows(function), RowsInBlocks(gpu=gpu_of(self.gpu)), where)
         if where.given is not None:
             function = with_maps_at_sums(function, where)
             return with_rows_together(function, InCaches(ranges=RANGES, given=True), where)

@@ -30,7 +30,7 @@ class Inline:
 
 
 @dataclass(frozen=True)
-class Store:
+class Materialised:
     """A value that no definition names is a tensor, by a name that is found for it."""
 
     TEXT = "store {tensor:tensor}"
@@ -136,7 +136,9 @@ class RowsLast:
 
 
 InTerms = Skewed | InParts | Separated
-WhereStep = Inline | Store | InTerms | Merge | Kept | Filled | AtRows | InWindow | OnTape | Copied | RowsLast
+WhereStep = (
+    Inline | Materialised | InTerms | Merge | Kept | Filled | AtRows | InWindow | OnTape | Copied | RowsLast
+)
 LEAVE_OUT = "leave the step out"
 SIZES_UNKNOWN, COMPILE_FOR_SIZES = "it needs sizes that are known", "compile for sizes, by `--size`"
 S = TypeVar("S", bound=WhereStep)
@@ -147,7 +149,6 @@ TAKE_ALL: Takes = bool
 
 
 def _tensors(step: WhereStep) -> tuple[str, ...]:
-    """The tensors that a step names."""
     return step.tensors if isinstance(step, Merge | AtRows) else (step.tensor,)
 
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from tadc.commands.command_line import parse_arguments
 from tadc.commands.messages import report, report_text, wanted_format
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError
 
@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
 
         with collecting_rarely(), watched(arguments), without_scripts():
             return commands.execute(arguments)
-    except UsageError as problem:
+    except BadUsage as problem:
         report([problem.diagnostic], error_format)
         return 2
     except CompileError as problem:

@@ -229,6 +229,20 @@ def test_a_module_is_named_once() -> None:
     assert several == set()
 
 
+def test_a_class_is_named_once() -> None:
+    """Two of one name are the same idea twice, or one of them has the wrong name."""
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        module = path.relative_to(ROOT)
+        if module.parts[0] not in (*LAYERS, "tadc") or module.parts[1] == "apps":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(module))
+    several = {name: found for name, found in places.items() if len(found) > 1}
+    assert several == {}
+
+
 def test_a_cloth_comes_to_rest() -> None:
     net = cloth.make_cloth(nodes=9)
     steps = list(cloth.relax(net))
@@ -246,18 +260,18 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_060,
-    "frontend": 11_020,
+    "frontend": 11_025,
     "dialect": 3_430,
-    "passes": 44_780,
+    "passes": 44_815,
     "passes/cpu": 1_536,
     "passes/derivatives": 5_006,
     "passes/gpu": 3_520,
-    "passes/maps": 6_186,
-    "passes/nest": 9_500,
+    "passes/maps": 6_190,
+    "passes/nest": 9_525,
     "passes/rewrites": 6_990,
     "passes/schedule": 4_470,
     "passes/supports": 2_125,
-    "passes/terms": 4_065,
+    "passes/terms": 4_076,
     "backend": 16_120,
     "tadc": 28_435,
     "tadc/apps": 10_238,

@@ -53,7 +53,6 @@ def replace_math_ops(module: ir.Module, fast: bool = False) -> None:
 
 
 def _type_of(type: ir.Type) -> Type | None:
-    """f32 or f64, or vectors of one dimension of these."""
     match = re.fullmatch(r"f(32|64)|vector<(\d+)xf(32|64)>", str(type))
     return Type(True, int(match[1] or match[3]), int(match[2] or 1)) if match else None
 

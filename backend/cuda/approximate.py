@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from math import log2
 
-from tadc.backend.ir_text import F32, Function, Value
+from tadc.backend.ir_text import F32, IrFunction, IrValue
 
 #: The logarithms by what 1 has in that base.
 _BASES = {"log": log2(2.718281828459045), "log2": 1.0, "log10": log2(10.0)}
@@ -21,7 +21,7 @@ _DIVIDE = "llvm.nvvm.div.full"
 
 def approximate_function(name: str) -> str | None:
     """The text that defines a function of libdevice by such an instruction; None for any other name."""
-    f = Function(name, F32, 1)
+    f = IrFunction(name, F32, 1)
     if name == "__nv_sqrtf":
         return f.define(_instruction(f, "sqrt", f.x))
     if name == "__nv_fast_expf":
@@ -33,7 +33,7 @@ def approximate_function(name: str) -> str | None:
     return f.define(found if function == "log2" else found * (1 / _BASES[function]))
 
 
-def _instruction(f: Function, name: str, x: Value) -> Value:
+def _instruction(f: IrFunction, name: str, x: IrValue) -> IrValue:
     return f.call(f"llvm.nvvm.{name}.approx.f", F32, x)
 
 

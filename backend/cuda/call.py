@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Call:
+class GpuCall:
     """A call: where it runs, on which stream, and what must live until the launches are queued."""
 
     device: Device

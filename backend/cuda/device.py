@@ -16,7 +16,7 @@ from tadc.frontend.forks import new_lock
 KEPT = 1 << 30
 
 
-class Place(Protocol):
+class AddressCell(Protocol):
     """Where the driver writes an address: a cell, and a reference to it."""
 
     address: c_uint64
@@ -58,7 +58,7 @@ class Device:
         if result:
             self.driver.fail("cuCtxPopCurrent_v2", result)
 
-    def address_of_new(self, place: Place, count: int, stream: int) -> int:
+    def address_of_new(self, place: AddressCell, count: int, stream: int) -> int:
         """The address of so many bytes; the context is current."""
         arguments = (place.out, c_size_t(count or 1))
         result = self._allocate(*arguments, c_void_p(stream)) if self.pooled else self._allocate(*arguments)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tadc.backend.cuda.arguments import viewed, wrong
-from tadc.backend.cuda.call import Call
+from tadc.backend.cuda.call import GpuCall
 from tadc.backend.cuda.device import Device
 from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_in, is_on_gpu, same_stream
 from tadc.backend.cuda.device_indices import DeviceIndices
 from tadc.backend.cuda.glances import NUMBERS
-from tadc.backend.cuda.prepared import Output, Plan, Step
+from tadc.backend.cuda.prepared import CallPlan, Output, PreparedLaunch
 from tadc.backend.cuda.repeats import Repeats
 from tadc.backend.cuda.results import finished, results_of
 from tadc.backend.cuda.seen_indices import placed
@@ -72,7 +72,7 @@ class GpuKernel:
         self._device = device
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}
-        self._plans: dict[tuple[Device, tuple[int, ...]], Plan] = {}
+        self._plans: dict[tuple[Device, tuple[int, ...]], CallPlan] = {}
         self._indices: dict[tuple[int, ...], tuple[IndexArguments, DeviceIndices]] = {}
         names = [p.name for p in self.inputs]
         self._places = [n for n, p in enumerate(self.inputs) if p.below is not None]
@@ -146,7 +146,7 @@ class GpuKernel:
             raise ArgumentError(problems)
         return values, arrays, self.sizes.values([array.shape for array in arrays], sizes)
 
-    def _call(self, values: Sequence[Any], arrays: list[Any], sizes: dict[str, int], stream: Any) -> Call:
+    def _call(self, values: Sequence[Any], arrays: list[Any], sizes: dict[str, int], stream: Any) -> GpuCall:
         """The call on these arguments, which are on the GPU then."""
         # Their copies on the GPU are read again by calls with the same ones.
         held = {n for n, value in enumerate(values) if type(value) in (*NUMBERS, Relation)}
@@ -205,14 +205,14 @@ class GpuKernel:
 
     def _placed(
         self, arrays: Sequence[Array | View], stream: Any, held: Container[int], on_host: bool
-    ) -> Call:
+    ) -> GpuCall:
         """The arguments on the GPU, and what was made of index arrays; some positions' copies are `held`."""
         device, framework, handle, current = self._where(arrays, stream)
         if stream is not None and current is not None and not same_stream(current, handle):
             # Its arrays are computed there, and memory for results may still be in use there.
             with device.current() as driver:
                 driver.wait_for(handle, current)
-        call = Call(device, handle, framework, on_host)
+        call = GpuCall(device, handle, framework, on_host)
         call.is_plain, call.current = current is None or same_stream(current, handle), current
         for position, array in enumerate(arrays):
             if isinstance(array, View):
@@ -235,7 +235,7 @@ class GpuKernel:
                     call.is_plain = False
         return call
 
-    def _aligned(self, view: View, call: Call) -> int:
+    def _aligned(self, view: View, call: GpuCall) -> int:
         """The address of an array, or of a copy where it begins at an address that kernels cannot take."""
         if view.address % self._alignment == 0:
             return view.address
@@ -248,7 +248,7 @@ class GpuKernel:
         call.kept.append(made)
         return made.address
 
-    def _plan(self, device: Device, sizes: Mapping[str, int]) -> Plan:
+    def _plan(self, device: Device, sizes: Mapping[str, int]) -> CallPlan:
         key = device, tuple(sizes.values())
         plan = self._plans.get(key)
         if plan is None:
@@ -257,24 +257,24 @@ class GpuKernel:
             inputs = tuple(p.at(sizes).bytes for p in (*self.inputs, *self.made))
             between = workspace([t.at(sizes) for t in self.temporaries])
             steps = self._steps_for(device, key[1])
-            plan = Plan(device, inputs, outputs, between, steps, key[1], self._explain, self._alignment)
+            plan = CallPlan(device, inputs, outputs, between, steps, key[1], self._explain, self._alignment)
             if len(self._plans) >= _PLANS:
                 self._plans = {}
             self._plans[key] = plan
         return plan
 
-    def _steps_for(self, device: Device, sizes: tuple[int, ...]) -> list[Step]:
+    def _steps_for(self, device: Device, sizes: tuple[int, ...]) -> list[PreparedLaunch]:
         """The launches that there are for these sizes, their kernels loaded."""
         buffers = len(self.inputs) + len(self.made) + len(self.outputs) + len(self.temporaries)
         last = range(buffers, buffers + len(sizes))
-        steps: list[Step] = []
+        steps: list[PreparedLaunch] = []
         for launch in self.manifest.launches:
             grid, turns = launch.grid_at(sizes), launch.turns_at(sizes)
             if 0 not in grid and turns:
                 code = self.code if self.manifest.sm == device.architecture else b""
                 function = device.function(self.image, launch.kernel, launch.shared, code)
                 own = (last.stop,) * bool(launch.steps)
-                steps.append(Step(launch, function, grid, (*launch.buffers, *last, *own), turns))
+                steps.append(PreparedLaunch(launch, function, grid, (*launch.buffers, *last, *own), turns))
         return steps
 
     def _explain(self, error: CompileError, launch: Launch | None) -> None:

@@ -113,7 +113,6 @@ class _Graph:
             self._driver.call("cuGraphExecKernelNodeSetParams", self._runnable, made, byref(node))
 
     def launch(self, stream: Any) -> None:
-        """Queue all launches."""
         result = self._launch(self._argument, stream)
         if result:
             self._driver.fail("cuGraphLaunch", result)

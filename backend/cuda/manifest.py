@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tadc.backend.runtime.interface import Interface
 from tadc.lattice.form_json import Json, form_json, form_of
 from tadc.passes.gpu.launch import GridAxis, Launch
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 
 #: Of the JSON; a bundle of another is refused.
 VERSION = 2
@@ -73,12 +73,12 @@ def _launch(found: Json) -> Launch:
     )  # fmt: skip
 
 
-def _conditions_json(conditions: Iterable[Condition]) -> Json:
+def _conditions_json(conditions: Iterable[SizeTest]) -> Json:
     return [[[form_json(e) for e in one.extents], one.least, one.most] for one in conditions]
 
 
-def _conditions_of(found: Json) -> tuple[Condition, ...]:
+def _conditions_of(found: Json) -> tuple[SizeTest, ...]:
     return tuple(
-        Condition(tuple(map(form_of, forms)), int(least), None if most is None else int(most))
+        SizeTest(tuple(map(form_of, forms)), int(least), None if most is None else int(most))
         for forms, least, most in found
     )

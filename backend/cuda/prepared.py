@@ -45,7 +45,7 @@ class Output(NamedTuple):
     bytes: int
 
 
-class Step(NamedTuple):
+class PreparedLaunch(NamedTuple):
     """A launch for given sizes on a device, repeated so many `turns`; `places` are its arguments among
     buffers, sizes, and the number of the turn."""
 
@@ -56,7 +56,7 @@ class Step(NamedTuple):
     turns: int = 1
 
 
-class Plan:
+class CallPlan:
     """What a call for given sizes on a device makes and does."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Plan:
         inputs: Sequence[int],
         outputs: Sequence[Output],
         between: Workspace,
-        steps: Sequence[Step],
+        steps: Sequence[PreparedLaunch],
         sizes: Sequence[int],
         explain: Callable[[CompileError, Launch | None], None],
         alignment: int = 1,
@@ -94,7 +94,7 @@ class Plan:
         return found
 
 
-class Room(NamedTuple):
+class CallMemory(NamedTuple):
     """Allocations of a call, and where its tensors are: in which of them, and from which byte on."""
 
     pieces: tuple[int, ...]
@@ -103,7 +103,7 @@ class Room(NamedTuple):
     """Whether the last one is for the call alone."""
 
 
-def room_for(outputs: Sequence[int], between: Workspace) -> Room:
+def room_for(outputs: Sequence[int], between: Workspace) -> CallMemory:
     """Room for outputs of so many bytes and for temporaries: one allocation, but for what is large."""
     pieces: list[int] = []
     places: list[tuple[int, int]] = []
@@ -124,7 +124,7 @@ def room_for(outputs: Sequence[int], between: Workspace) -> Room:
         piece = shared or 0
         first = _join(pieces, piece, between.bytes) if between.bytes else 0
     places += [(piece, first + offset) for offset in between.offsets]
-    return Room(tuple(pieces), tuple(places), is_last_freed)
+    return CallMemory(tuple(pieces), tuple(places), is_last_freed)
 
 
 def _join(pieces: list[int], piece: int, bytes: int) -> int:
@@ -135,7 +135,7 @@ def _join(pieces: list[int], piece: int, bytes: int) -> int:
 
 
 #: Without temporaries that need memory of ours.
-_NOTHING = Room((), (), False)
+_NOTHING = CallMemory((), (), False)
 
 
 class _Arguments:
@@ -146,7 +146,7 @@ class _Arguments:
 
     __slots__ = ("address", "cells", "graphs", "launches", "nodes", "out", "turns")
 
-    def __init__(self, plan: Plan, stream: int) -> None:
+    def __init__(self, plan: CallPlan, stream: int) -> None:
         self.address = c_uint64()
         self.out = byref(self.address)
         values = [0] * plan.buffers + [size & 0xFFFFFFFFFFFFFFFF for size in plan.sizes] + [0]
@@ -175,7 +175,7 @@ class _Arguments:
 class Prepared:
     """A call for given sizes on a stream of a device. Several threads may call it at once."""
 
-    def __init__(self, plan: Plan, stream: int) -> None:
+    def __init__(self, plan: CallPlan, stream: int) -> None:
         self.plan, self.device, self.stream = plan, plan.device, stream
         self._whole = room_for([output.bytes for output in plan.outputs], plan.between)
         self._scratch = room_for((), plan.between)
@@ -223,7 +223,7 @@ class Prepared:
         """Launch on inputs and outputs at these addresses."""
         self._run([*inputs, *outputs], self._scratch)
 
-    def _run(self, addresses: list[int], room: Room) -> list[Allocation]:
+    def _run(self, addresses: list[int], room: CallMemory) -> list[Allocation]:
         """Launch with these first buffers, the others in new memory. In one switch of the context."""
         device, stream = self.device, self.stream
         try:

@@ -17,22 +17,22 @@ from tadc.backend.cuda.results import was_written
 from tadc.backend.cuda.seen_indices import are_of, told_of, while_alive
 
 if TYPE_CHECKING:
-    from tadc.backend.cuda.call import Call
+    from tadc.backend.cuda.call import GpuCall
     from tadc.backend.cuda.device import Allocation
-    from tadc.backend.cuda.prepared import Plan
+    from tadc.backend.cuda.prepared import CallPlan
     from tadc.backend.runtime.frameworks import Framework
 
 #: The kinds of calls that are kept.
 _KINDS = 256
 
 
-class _Kind(NamedTuple):
+class _CallKind(NamedTuple):
     """What calls with equal facts have in common."""
 
     framework: Framework | None
     stream: int | None
     """The one that was given."""
-    plan: Plan
+    plan: CallPlan
     held: tuple[tuple[int, Allocation], ...]
     """Copies of numbers and of relations among the arguments, by position, on the stream where they were
     copied."""
@@ -68,8 +68,8 @@ class Repeats:
         self._names, self._indices = tuple(names), tuple(indices)
         self._others = frozenset({*size_names, "stream"} - {*names})
         self._outputs = outputs
-        self._kinds: dict[tuple[Any, ...], _Kind] = {}
-        self._last: tuple[list[Any], _Kind | None] = [], None
+        self._kinds: dict[tuple[Any, ...], _CallKind] = {}
+        self._last: tuple[list[Any], _CallKind | None] = [], None
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> list[Any] | None:
         """The results of a call like one before, None where there was none: then nothing has run."""
@@ -124,8 +124,8 @@ class Repeats:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         out: Any,
-        call: Call,
-        plan: Plan,
+        call: GpuCall,
+        plan: CallPlan,
         is_stream_given: bool,
     ) -> None:
         """Let `again` do calls like this one."""
@@ -139,7 +139,7 @@ class Repeats:
                 self._kinds.clear()
             handle, key = call.stream if is_stream_given else None, tuple(looks.facts)
             owners = while_alive(looks.owners, self._kinds, key)
-            kind = _Kind(
+            kind = _CallKind(
                 call.framework, handle, plan, tuple(call.held), bool(call.lent), tuple(call.made), owners
             )
             self._kinds[key] = kind

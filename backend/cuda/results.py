@@ -15,14 +15,14 @@ from tadc.backend.runtime.frameworks import framework_of
 from tadc.backend.runtime.outputs import given_outputs
 
 if TYPE_CHECKING:
-    from tadc.backend.cuda.call import Call
+    from tadc.backend.cuda.call import GpuCall
     from tadc.backend.cuda.device import Allocation
     from tadc.backend.cuda.prepared import Output
     from tadc.backend.runtime.host_arrays import Array, Parameter
 
 
 @dataclass
-class Result:
+class GpuResult:
     """An output: what the caller gets, and where the kernels write it.
 
     At the end it is copied to `host`, or to `home` on the GPU, where there is one.
@@ -37,8 +37,8 @@ class Result:
 
 
 def results_of(
-    call: Call, parameters: Sequence[Parameter], outputs: Sequence[Output], out: Any, alignment: int
-) -> list[Result]:
+    call: GpuCall, parameters: Sequence[Parameter], outputs: Sequence[Output], out: Any, alignment: int
+) -> list[GpuResult]:
     """The results of a call in order, with the arrays of `out=` where it gives some. Raises ArgumentError."""
     if out is None:
         return [_new(call, output, None) for output in outputs]
@@ -52,29 +52,29 @@ def results_of(
     ]
 
 
-def _new(call: Call, output: Output, array: Array | None) -> Result:
+def _new(call: GpuCall, output: Output, array: Array | None) -> GpuResult:
     """A new array of the library that the arguments belong to; on the host one that `array` gets."""
     shape, dtype, count = output
     if not call.on_host and call.framework is not None:
         made = call.framework.empty(shape, dtype, call.device.number)
         if made is not None:
-            return Result(made, call.framework.address(made))
+            return GpuResult(made, call.framework.address(made))
     allocation = call.device.allocate(count, call.stream)
     if call.on_host:
         whole = array is None or not array.flags.c_contiguous
         host = np.empty(shape, dtype) if whole else array
-        return Result(host if array is None else array, allocation.address, allocation, host)
-    return Result(DeviceArray(allocation, shape, dtype), allocation.address)
+        return GpuResult(host if array is None else array, allocation.address, allocation, host)
+    return GpuResult(DeviceArray(allocation, shape, dtype), allocation.address)
 
 
-def _into(call: Call, value: Any, view: View) -> Result:
+def _into(call: GpuCall, value: Any, view: View) -> GpuResult:
     """An array of `out=`. One that kernels still read is written when they are done, as on the CPU."""
     call.borrow(view)
     if not any([overlap(view.span, span) for span in call.reads]):
-        return Result(value, view.address, is_given=True)
+        return GpuResult(value, view.address, is_given=True)
     call.is_plain = False
     allocation = call.device.allocate(view.bytes, call.stream)
-    return Result(value, allocation.address, allocation, home=view, is_given=True)
+    return GpuResult(value, allocation.address, allocation, home=view, is_given=True)
 
 
 def was_written(value: Any) -> None:
@@ -86,7 +86,7 @@ def was_written(value: Any) -> None:
         value.writes += 1
 
 
-def finished(call: Call, results: Sequence[Result]) -> list[Any]:
+def finished(call: GpuCall, results: Sequence[GpuResult]) -> list[Any]:
     """What the caller gets, once the launches are queued."""
     for result in results:
         if result.allocation is not None and result.host is not None:

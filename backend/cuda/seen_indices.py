@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_in, view_of
 from tadc.backend.runtime.frameworks import framework_of
-from tadc.backend.runtime.kept_indices import IndexArray, Relation
+from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CALLS, _BYTES = 8, 1 << 28
 
 
-class Told(NamedTuple):
+class SeenArrays(NamedTuple):
     """What tells index arrays of a call from others, but for their addresses: what has their memory, and how
     often that was written to."""
 
@@ -37,7 +37,7 @@ class Told(NamedTuple):
         return (*map(id, self.owners), *self.writes)
 
 
-def told_of(values: Sequence[Any]) -> Told | None:
+def told_of(values: Sequence[Any]) -> SeenArrays | None:
     """What relations and libraries of arrays tell; None where one does not tell."""
     found: list[tuple[Any, Hashable]] = []
     for value in values:
@@ -52,10 +52,10 @@ def told_of(values: Sequence[Any]) -> Told | None:
         if writes is None:
             return None
         found.append(writes)
-    return Told(tuple(owner for owner, _ in found), tuple(count for _, count in found))
+    return SeenArrays(tuple(owner for owner, _ in found), tuple(count for _, count in found))
 
 
-def placed(array: IndexArray, device: Device, stream: int) -> View:
+def placed(array: KeptIndexArray, device: Device, stream: int) -> View:
     """An index array of the host as kernels on a device read it, where it stays as long as it is there."""
     key = "on", device, stream
     found = array.made.get(key)
@@ -116,7 +116,7 @@ def are_of(references: Sequence[weakref.ref[Any]], owners: Sequence[Any]) -> boo
     return all(ref() is owner for ref, owner in zip(references, owners, strict=True))
 
 
-def _key(told: Told | None, views: Sequence[View], on: DeviceInspector) -> Hashable:
+def _key(told: SeenArrays | None, views: Sequence[View], on: DeviceInspector) -> Hashable:
     shapes = tuple(view.shape for view in views)
     if told is None:
         return on.device, on.stream, shapes

@@ -14,7 +14,7 @@ from tadc.backend.emulator.counts import kind_of
 from tadc.backend.emulator.errors import UnknownPtx
 from tadc.backend.emulator.instruction_table import find_operation
 from tadc.backend.emulator.integers import lop3
-from tadc.backend.emulator.lane_registers import At, Lanes, Operands, Read
+from tadc.backend.emulator.lane_registers import At, LaneRegisters, Operands, Read
 from tadc.backend.emulator.loads_and_stores import Run, access
 from tadc.backend.emulator.meeting import shuffle, vote
 from tadc.backend.emulator.ptx_reader import Instruction, Routine
@@ -25,13 +25,13 @@ _BARRIERS = re.compile(r"(bar|barrier)\.(cta\.)?sync(\.aligned)?")
 
 
 @dataclass(frozen=True)
-class Step:
+class DecodedInstruction:
     """An instruction, decoded. `run` computes; `targets` are where lanes go on."""
 
     instruction: Instruction
     kind: str
     run: Run | None = None
-    guard: Callable[[Lanes, At], np.ndarray] | None = None
+    guard: Callable[[LaneRegisters, At], np.ndarray] | None = None
     targets: tuple[int, ...] = ()
     index: Read | None = None
     """Which of the targets, or of a step of a warp the lanes that take part, as bits."""
@@ -42,38 +42,38 @@ class Step:
         return "" if self.instruction.parts[0] in ("ld", "st") else kind_of(self.instruction)
 
 
-def decode(kernel: Routine, addresses: dict[str, int]) -> list[Step]:
+def decode(kernel: Routine, addresses: dict[str, int]) -> list[DecodedInstruction]:
     """The steps of a kernel without calls. Raises UnknownPtx."""
     operands = Operands(kernel, addresses)
     return [_step(one, kernel, operands) for one in kernel.instructions]
 
 
-def _step(one: Instruction, kernel: Routine, operands: Operands) -> Step:
+def _step(one: Instruction, kernel: Routine, operands: Operands) -> DecodedInstruction:
     guard = _guard(one.guard, operands) if one.guard else None
     name = one.parts[0]
     try:
         if name == "bra":
-            return Step(one, BRANCH, None, guard, (kernel.labels[one.operands[0]],))
+            return DecodedInstruction(one, BRANCH, None, guard, (kernel.labels[one.operands[0]],))
         if name == "brx":
             index, table = one.operands
             targets = tuple(kernel.labels[label] for label in kernel.tables[table])
-            return Step(one, TABLE, None, guard, targets, operands.read(index, "u32"))
+            return DecodedInstruction(one, TABLE, None, guard, targets, operands.read(index, "u32"))
         if name in ("ret", "exit"):
-            return Step(one, EXIT, None, guard)
+            return DecodedInstruction(one, EXIT, None, guard)
         if _BARRIERS.fullmatch(one.name) and one.operands == ("0",):
-            return Step(one, BARRIER, None, guard)
+            return DecodedInstruction(one, BARRIER, None, guard)
         if one.name.startswith(("shfl.sync.", "vote.sync.")):
             run = (shuffle if name == "shfl" else vote)(one, operands)
-            return Step(one, WARP_STEP, run, guard, (), operands.read(one.operands[-1], "u32"))
+            return DecodedInstruction(one, WARP_STEP, run, guard, (), operands.read(one.operands[-1], "u32"))
         run = access(one, operands) or _computed(one, operands)
     except (KeyError, ValueError, IndexError, StopIteration):
         raise UnknownPtx(f"`{one}`") from None
     if run is None:
         raise UnknownPtx(f"`{one}`")
-    return Step(one, PLAIN, run, guard)
+    return DecodedInstruction(one, PLAIN, run, guard)
 
 
-def _guard(text: str, operands: Operands) -> Callable[[Lanes, At], np.ndarray]:
+def _guard(text: str, operands: Operands) -> Callable[[LaneRegisters, At], np.ndarray]:
     read = operands.read(text.lstrip("!"), "pred")
     return (lambda lanes, at: ~read(lanes, at)) if text[0] == "!" else read
 
@@ -98,7 +98,7 @@ def _computed(one: Instruction, operands: Operands) -> Run | None:
 
 
 def _with_carry(operation: Operation, reads: list[Read], write: Callable[..., None]) -> Run:
-    def run(lanes: Lanes, at: At) -> None:
+    def run(lanes: LaneRegisters, at: At) -> None:
         values = [read(lanes, at) for read in reads]
         if operation.takes_carry:
             values.append(lanes.carry[at])
@@ -119,7 +119,7 @@ def _unpacked(one: Instruction, operands: Operands) -> Run:
     read, part = operands.read(one.operands[1], type), DTYPES[f"b{bits}"]
     writes = [operands.write(name) for name in names]
 
-    def run(lanes: Lanes, at: At) -> None:
+    def run(lanes: LaneRegisters, at: At) -> None:
         whole = read(lanes, at)
         for n, write in enumerate(writes):
             write(lanes, at, (whole >> whole.dtype.type(n * bits)).astype(part))
@@ -133,7 +133,7 @@ def _packed(one: Instruction, operands: Operands) -> Run:
     bits = 8 * type.itemsize // len(names)
     reads, write = [operands.read(name, f"b{bits}") for name in names], operands.write(one.operands[0])
 
-    def run(lanes: Lanes, at: At) -> None:
+    def run(lanes: LaneRegisters, at: At) -> None:
         whole = np.zeros((), type)
         for n, read in enumerate(reads):
             whole = whole | read(lanes, at).astype(type) << type.type(n * bits)

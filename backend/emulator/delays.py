@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from tadc.backend.cuda import api
-from tadc.backend.emulator.handles import Work
+from tadc.backend.emulator.handles import StreamWork
 from tadc.backend.emulator.library import EmulatedCuda
 
 #: How likely a stream does something before the driver takes a call: some lag far behind others.
@@ -30,19 +30,21 @@ class DelayedCuda(EmulatedCuda):
     def __init__(self, seed: int, **settings: Any) -> None:
         self.late: list[BaseException] = []
         self._random = Random(seed)
-        self._queues: dict[int, deque[Work]] = {}
+        self._queues: dict[int, deque[StreamWork]] = {}
         self._paces: dict[int, float] = {}
         super().__init__(**settings)
 
-    def _queue(self, stream: int | None) -> deque[Work]:
+    def _queue(self, stream: int | None) -> deque[StreamWork]:
         """The work that a stream has left; 0 is another name of the legacy default stream."""
         key = stream or api.LEGACY_STREAM
         if key not in self._queues:
             self._queues[key], self._paces[key] = deque(), self._random.choice(_PACES)
         return self._queues[key]
 
-    def _on_stream(self, stream: int | None, run: Callable[[], None], after: Work | None = None) -> Work:
-        made = Work(run, stream or api.LEGACY_STREAM, after)
+    def _on_stream(
+        self, stream: int | None, run: Callable[[], None], after: StreamWork | None = None
+    ) -> StreamWork:
+        made = StreamWork(run, stream or api.LEGACY_STREAM, after)
         self._queue(stream).append(made)
         return made
 
@@ -52,7 +54,7 @@ class DelayedCuda(EmulatedCuda):
             while queue and self._random.random() < self._paces[stream]:
                 self._next(queue)
 
-    def _next(self, queue: deque[Work]) -> None:
+    def _next(self, queue: deque[StreamWork]) -> None:
         """Do what is first, and before it what it waits for."""
         self._until(queue[0].after)
         work = queue.popleft()
@@ -62,7 +64,7 @@ class DelayedCuda(EmulatedCuda):
         except BaseException as error:
             self.late.append(error)
 
-    def _until(self, work: Work | None) -> None:
+    def _until(self, work: StreamWork | None) -> None:
         while work is not None and not work.is_done:
             self._next(self._queues[work.stream])
 

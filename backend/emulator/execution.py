@@ -13,11 +13,11 @@ import numpy as np
 
 from tadc.backend.emulator import decoding
 from tadc.backend.emulator.counts import LaunchCounts, counts_of
-from tadc.backend.emulator.decoding import Step, decode
+from tadc.backend.emulator.decoding import DecodedInstruction, decode
 from tadc.backend.emulator.errors import Fault, KernelFault, UnknownPtx
-from tadc.backend.emulator.global_memory import Array, Memory
+from tadc.backend.emulator.global_memory import Array, GlobalMemory
 from tadc.backend.emulator.inlining import inlined
-from tadc.backend.emulator.lane_registers import Extents, Lanes
+from tadc.backend.emulator.lane_registers import Extents, LaneRegisters
 from tadc.backend.emulator.meeting import Meetings
 from tadc.backend.emulator.ptx_reader import PtxModule, Routine, Variable, parse_ptx
 from tadc.backend.emulator.races import Races
@@ -33,7 +33,7 @@ SHARED_LIMIT = 48 << 10
 class EmulatedModule:
     """PTX in a memory. Raises UnknownPtx."""
 
-    def __init__(self, ptx: str, memory: Memory) -> None:
+    def __init__(self, ptx: str, memory: GlobalMemory) -> None:
         self.memory = memory
         self.text: PtxModule = parse_ptx(ptx)
         self.kernels: dict[str, EmulatedKernel] = {}
@@ -58,7 +58,7 @@ class EmulatedKernel:
     """A kernel, decoded. Raises UnknownPtx."""
 
     def __init__(
-        self, routine: Routine, memory: Memory, addresses: dict[str, int], shared: Sequence[Variable]
+        self, routine: Routine, memory: GlobalMemory, addresses: dict[str, int], shared: Sequence[Variable]
     ) -> None:
         self.name = routine.name
         self.parameters = routine.parameters
@@ -88,7 +88,7 @@ class EmulatedKernel:
             for first, count in _waves(blocks, wave, counts):
                 shared = SharedMemory(count, shared_bytes)
                 races.wave(first, count)
-                lanes = Lanes(
+                lanes = LaneRegisters(
                     grid, block, first, count, self.memory, shared, races, self.local_bytes, parameters,
                     dynamic_bytes, counts,
                 )  # fmt: skip
@@ -121,7 +121,7 @@ def _placed(variables: Sequence[Variable]) -> tuple[dict[str, int], int]:
 class _Wave:
     """Blocks that run together."""
 
-    def __init__(self, kernel: EmulatedKernel, lanes: Lanes) -> None:
+    def __init__(self, kernel: EmulatedKernel, lanes: LaneRegisters) -> None:
         self.kernel = kernel
         self.steps = kernel.steps
         self.lanes = lanes
@@ -175,7 +175,7 @@ class _Wave:
                     self._control(step, number, chosen)
                 return
 
-    def _control(self, step: Step, number: int, at: Array) -> None:
+    def _control(self, step: DecodedInstruction, number: int, at: Array) -> None:
         """A step after which lanes may go on at different places."""
         if step.kind == decoding.EXIT:
             self.meetings.leave(at)

@@ -34,7 +34,7 @@ class Buffer:
     """All are written."""
 
 
-class Memory:
+class GlobalMemory:
     """Buffers by address."""
 
     def __init__(self) -> None:
@@ -114,7 +114,6 @@ class Memory:
             _store(found, addresses[at], values[at], lanes[at], races)
 
     def _one(self, addresses: Array, size: int) -> Buffer | None:
-        """The buffer that all addresses lie in."""
         first, last = int(addresses.min()), int(addresses.max())
         return self.find(first, last - first + size)
 

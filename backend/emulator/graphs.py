@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Launch:
+class RecordedLaunch:
     """A launch with its arguments, which were copied when it was made."""
 
     kernel: EmulatedKernel
@@ -22,10 +22,10 @@ class Launch:
 
 
 @dataclass
-class Node:
+class GraphNode:
     """A launch in a graph, after others."""
 
-    launch: Launch
+    launch: RecordedLaunch
     after: tuple[int, ...]
 
 
@@ -33,21 +33,21 @@ class Node:
 class Graph:
     """Nodes by their handles, in the order in which they were made."""
 
-    nodes: dict[int, Node] = field(default_factory=dict[int, Node])
+    nodes: dict[int, GraphNode] = field(default_factory=dict[int, GraphNode])
 
 
 @dataclass
 class Runnable:
     """A graph as it was when it was instantiated, with arguments of its own."""
 
-    nodes: dict[int, Node]
+    nodes: dict[int, GraphNode]
 
     @staticmethod
     def of(graph: Graph) -> Runnable:
         """What changes it leaves the graph as it is."""
-        return Runnable({handle: Node(node.launch, node.after) for handle, node in graph.nodes.items()})
+        return Runnable({handle: GraphNode(node.launch, node.after) for handle, node in graph.nodes.items()})
 
-    def in_order(self) -> Iterator[Launch]:
+    def in_order(self) -> Iterator[RecordedLaunch]:
         """The launches, each after those that it waits for.
 
         Of those that may run the last comes first: what waits for too little is found.

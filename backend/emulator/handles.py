@@ -21,12 +21,12 @@ class RefusedError(Exception):
 
 
 @dataclass
-class Work:
+class StreamWork:
     """Work of a stream, which begins when all before it on the stream and `after` are done."""
 
     run: Callable[[], None]
     stream: int
-    after: Work | None = None
+    after: StreamWork | None = None
     is_done: bool = False
 
 
@@ -53,15 +53,17 @@ class Handles:
         if not holds:
             raise RefusedError(result)
 
-    def _on_stream(self, stream: int | None, run: Callable[[], None], after: Work | None = None) -> Work:
+    def _on_stream(
+        self, stream: int | None, run: Callable[[], None], after: StreamWork | None = None
+    ) -> StreamWork:
         """Do work in the order of a stream, and after other work: here at once."""
         run()
-        return Work(run, stream or 0, after, is_done=True)
+        return StreamWork(run, stream or 0, after, is_done=True)
 
     def _finish(self, stream: int | None) -> None:
         """Wait for all work of a stream: here it is done."""
 
-    def _until(self, work: Work | None) -> None:
+    def _until(self, work: StreamWork | None) -> None:
         """Wait for work: here it is done."""
 
     def _meanwhile(self) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from tadc.backend.emulator.arithmetic import DTYPES
 from tadc.backend.emulator.counts import Extents, LaunchCounts
 from tadc.backend.emulator.errors import Fault, UnknownPtx
-from tadc.backend.emulator.global_memory import UNSIGNED, Array, Memory
+from tadc.backend.emulator.global_memory import UNSIGNED, Array, GlobalMemory
 from tadc.backend.emulator.races import Races
 from tadc.backend.emulator.shared import SharedMemory
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: Lanes by number, or all of them.
 At: TypeAlias = "Array | slice"
-Read: TypeAlias = "Callable[[Lanes, At], Array]"
-Write: TypeAlias = "Callable[[Lanes, At, Array], None]"
+Read: TypeAlias = "Callable[[LaneRegisters, At], Array]"
+Write: TypeAlias = "Callable[[LaneRegisters, At, Array], None]"
 
 WARP = 32
 _REGISTER = re.compile(r"%[\w.]+")
@@ -38,14 +38,14 @@ def coordinates(number: int, extents: Extents) -> Extents:
 
 
 @dataclass
-class Lanes:
+class LaneRegisters:
     """All lanes of blocks `first` to `first + blocks - 1` of a grid; a register holds a value for each."""
 
     grid: Extents
     block: Extents
     first: int
     blocks: int
-    memory: Memory
+    memory: GlobalMemory
     shared: SharedMemory
     races: Races
     local_bytes: int
@@ -135,7 +135,7 @@ class Operands:
         if self._type(text) is None:
             return lambda lanes, at: viewed(lanes.special_register(text)[at], dtype)
 
-        def register(lanes: Lanes, at: At) -> Array:
+        def register(lanes: LaneRegisters, at: At) -> Array:
             values = lanes.registers.get(text)
             if values is None:
                 raise Fault(f"register `{text}` is read and has no value", int(lanes.numbers_at(at)[0]))
@@ -201,7 +201,7 @@ def stored_as(name: str, declared: np.dtype[np.generic]) -> Write:
     size = declared.itemsize
     kind = np.dtype(np.bool_) if declared.kind == "b" else np.dtype(UNSIGNED[size])
 
-    def write(lanes: Lanes, at: At, values: Array) -> None:
+    def write(lanes: LaneRegisters, at: At, values: Array) -> None:
         if values.dtype.itemsize < size:
             values = values.astype(f"{'i' if values.dtype.kind == 'i' else 'u'}{size}")
         values = viewed(values, kind)

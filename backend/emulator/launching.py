@@ -11,7 +11,7 @@ from typing import Any
 from tadc.backend.cuda import api
 from tadc.backend.emulator.driver_facts import most_shared
 from tadc.backend.emulator.execution import SHARED_LIMIT, EmulatedKernel, EmulatedModule
-from tadc.backend.emulator.graphs import Graph, Launch, Node, Runnable
+from tadc.backend.emulator.graphs import Graph, GraphNode, RecordedLaunch, Runnable
 from tadc.backend.emulator.handles import Handles
 from tadc.backend.emulator.ptx_reader import SIZES
 
@@ -20,7 +20,7 @@ _GRID, _BLOCK, _THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024
 
 
 @dataclass
-class _Function:
+class _LaunchedFunction:
     """A kernel, and the dynamic shared memory that launches may ask for."""
 
     kernel: EmulatedKernel
@@ -42,10 +42,10 @@ class Launching(Handles):
         found = self._found(module, EmulatedModule).kernel(name.decode())
         self._require(found is not None, api.NOT_FOUND)
         assert found is not None
-        self._new(out, _Function(found))
+        self._new(out, _LaunchedFunction(found))
 
     def _cuFuncSetAttribute(self, function: int, which: int, value: int) -> None:
-        found = self._found(function, _Function)
+        found = self._found(function, _LaunchedFunction)
         self._require(which == api.DYNAMIC_SHARED and value >= 0)
         self._require(found.kernel.shared_bytes + value <= most_shared(self.architecture))
         found.dynamic = value
@@ -58,9 +58,9 @@ class Launching(Handles):
 
     def _launch(
         self, function: int, grid: Sequence[int], block: Sequence[int], shared: int, pointers: Any, extra: Any
-    ) -> Launch:
+    ) -> RecordedLaunch:
         """A launch that the driver takes, its arguments copied."""
-        found = self._found(function, _Function)
+        found = self._found(function, _LaunchedFunction)
         kernel = found.kernel
         threads = block[0] * block[1] * block[2]
         limits = zip((*grid, *block), (*_GRID, *_BLOCK), strict=True)
@@ -71,9 +71,11 @@ class Launching(Handles):
             int.from_bytes(ctypes.string_at(pointers[n], SIZES[type]), "little")
             for n, (_, type) in enumerate(kernel.parameters)
         ]
-        return Launch(kernel, (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]), arguments, shared)
+        return RecordedLaunch(
+            kernel, (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]), arguments, shared
+        )
 
-    def _run(self, launch: Launch) -> None:
+    def _run(self, launch: RecordedLaunch) -> None:
         self.launches.append(launch.kernel.name)
         launch.kernel.launch(launch.grid, launch.block, launch.arguments, launch.shared)
 
@@ -81,7 +83,7 @@ class Launching(Handles):
         self._require(flags == 0)
         self._new(out, Graph())
 
-    def _node_launch(self, node: Any) -> Launch:
+    def _node_launch(self, node: Any) -> RecordedLaunch:
         made = node[0]
         return self._launch(
             made.function, made.grid, made.block, made.shared, made.pointers, bool(made.extra)
@@ -91,7 +93,7 @@ class Launching(Handles):
         nodes = self._found(graph, Graph).nodes
         after = tuple(before[n] for n in range(count))
         self._require(nodes.keys() >= {*after})
-        made = Node(self._node_launch(node), after)
+        made = GraphNode(self._node_launch(node), after)
         self._new(out, made)
         nodes[out[0]] = made
 

@@ -19,8 +19,8 @@ from tadc.backend.cuda import api
 from tadc.backend.emulator.driver_facts import ERRORS, NEEDS, latest_ptx
 from tadc.backend.emulator.errors import UnknownPtx
 from tadc.backend.emulator.execution import EmulatedModule
-from tadc.backend.emulator.global_memory import Memory
-from tadc.backend.emulator.handles import RefusedError, Work
+from tadc.backend.emulator.global_memory import GlobalMemory
+from tadc.backend.emulator.handles import RefusedError, StreamWork
 from tadc.backend.emulator.launching import Launching
 from tadc.frontend.forks import new_rlock
 
@@ -37,7 +37,7 @@ class _Event:
 
     is_timed: bool
     time: float | None = None
-    work: Work | None = None
+    work: StreamWork | None = None
     """What has to be done for it to happen."""
 
 
@@ -63,7 +63,7 @@ class EmulatedCuda(Launching):
         streams: Iterable[int] = (),
     ) -> None:
         self.bytes, self.version, self.devices = bytes, version, devices
-        self.memory = Memory()
+        self.memory = GlobalMemory()
         super().__init__(architecture, {0, api.LEGACY_STREAM, api.THREAD_STREAM, *streams})
         #: What went wrong inside the last call that failed, where that says more than its result.
         self.failure: BaseException | None = None

@@ -13,7 +13,7 @@ from tadc.backend.emulator.errors import Fault, UnknownPtx
 from tadc.backend.emulator.global_memory import LOCAL, SHARED, UNSIGNED, Array
 from tadc.backend.emulator.lane_registers import (
     At,
-    Lanes,
+    LaneRegisters,
     Operands,
     Read,
     Write,
@@ -23,7 +23,7 @@ from tadc.backend.emulator.lane_registers import (
 )
 from tadc.backend.emulator.ptx_reader import SIZES, Instruction
 
-Run: TypeAlias = Callable[[Lanes, At], None]
+Run: TypeAlias = Callable[[LaneRegisters, At], None]
 
 _SPACES = ("global", "shared", "local", "const", "param")
 #: Words that say how a cache or another thread sees an access, which no kernel of ours depends on.
@@ -64,7 +64,7 @@ def _load(address: Read, space: str, size: int, writes: list[Write | None], type
     """A load of as many values as there are `writes`, but for those that nothing reads."""
     needed = [(n, write) for n, write in enumerate(writes) if write is not None]
 
-    def run(lanes: Lanes, at: At) -> None:
+    def run(lanes: LaneRegisters, at: At) -> None:
         numbers = lanes.numbers_at(at)
         first = np.broadcast_to(address(lanes, at), numbers.shape)
         where, first = _space(space, first, numbers)
@@ -79,7 +79,7 @@ def _load(address: Read, space: str, size: int, writes: list[Write | None], type
 
 
 def _store(address: Read, space: str, size: int, reads: list[Read]) -> Run:
-    def run(lanes: Lanes, at: At) -> None:
+    def run(lanes: LaneRegisters, at: At) -> None:
         numbers = lanes.numbers_at(at)
         first = np.broadcast_to(address(lanes, at), numbers.shape)
         where, first = _space(space, first, numbers)
@@ -113,7 +113,7 @@ def _check_vector(addresses: Array, size: int, numbers: Array) -> None:
         )
 
 
-def _load_from(lanes: Lanes, space: str, addresses: Array, size: int, numbers: Array) -> Array:
+def _load_from(lanes: LaneRegisters, space: str, addresses: Array, size: int, numbers: Array) -> Array:
     if space == "shared":
         return lanes.shared.load(addresses, size, numbers, lanes.block_of[numbers])
     if space == "local":
@@ -121,7 +121,7 @@ def _load_from(lanes: Lanes, space: str, addresses: Array, size: int, numbers: A
     return lanes.memory.load(addresses, size, numbers, lanes.races)
 
 
-def _store_to(lanes: Lanes, space: str, addresses: Array, values: Array, numbers: Array) -> None:
+def _store_to(lanes: LaneRegisters, space: str, addresses: Array, values: Array, numbers: Array) -> None:
     if space == "shared":
         lanes.shared.store(addresses, values, numbers, lanes.block_of[numbers])
     elif space == "local":
@@ -131,7 +131,7 @@ def _store_to(lanes: Lanes, space: str, addresses: Array, values: Array, numbers
         lanes.memory.store(addresses, values, numbers, lanes.races)
 
 
-def _local(lanes: Lanes, addresses: Array, size: int, numbers: Array) -> Array:
+def _local(lanes: LaneRegisters, addresses: Array, size: int, numbers: Array) -> Array:
     wrong = (addresses < 0) | (addresses + size > lanes.local_bytes)
     if wrong.any():
         raise Fault("access out of bounds of local memory", int(numbers[np.argmax(wrong)]))
@@ -149,18 +149,18 @@ def _parameter(one: Instruction, name: str, type: str, operands: Operands) -> Ru
         reads = [operands.read(n, f"b{8 * size}") for n in names]
         keep = [stored_as(f"{base}+{n}", DTYPES["b64"]) for n in offsets]
 
-        def pass_on(lanes: Lanes, at: At) -> None:
+        def pass_on(lanes: LaneRegisters, at: At) -> None:
             for read, write in zip(reads, keep, strict=True):
                 write(lanes, at, read(lanes, at).copy())
 
         return pass_on
     writes = [operands.write(n) for n in names]
 
-    def take(lanes: Lanes, at: At) -> None:
+    def take(lanes: LaneRegisters, at: At) -> None:
         for write, n in zip(writes, offsets, strict=True):
             write(lanes, at, viewed(lanes.registers[f"{base}+{n}"][at], dtype).copy())
 
-    def read(lanes: Lanes, at: At) -> None:
+    def read(lanes: LaneRegisters, at: At) -> None:
         for write, n in zip(writes, offsets, strict=True):
             bits = lanes.parameters[base] >> 8 * n & (1 << 8 * size) - 1
             write(lanes, at, np.array(bits, UNSIGNED[size]).view(dtype))

@@ -6,7 +6,7 @@ import numpy as np
 
 from tadc.backend.emulator.errors import Fault, UnknownPtx
 from tadc.backend.emulator.global_memory import Array
-from tadc.backend.emulator.lane_registers import WARP, At, Lanes, Operands
+from tadc.backend.emulator.lane_registers import WARP, At, LaneRegisters, Operands
 from tadc.backend.emulator.loads_and_stores import Run
 from tadc.backend.emulator.ptx_reader import Instruction
 
@@ -16,7 +16,7 @@ _RUNNING = -1
 class Meetings:
     """Which lanes have left, and which wait at an instruction for others of their block or warp."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: LaneRegisters) -> None:
         self.lanes = lanes
         self.alive = np.ones(lanes.count, np.bool_)
         self.waiting = np.full(lanes.count, _RUNNING)
@@ -102,7 +102,7 @@ def shuffle(one: Instruction, operands: Operands) -> Run:
         operands.read(o, t) for o, t in zip(one.operands[1:4], ("b32", "u32", "u32"), strict=True)
     )
 
-    def run(lanes: Lanes, at: At) -> None:
+    def run(lanes: LaneRegisters, at: At) -> None:
         numbers = lanes.numbers_at(at)
         own = lanes.lane_of[numbers]
         step = by(lanes, at).astype(np.int64) & 31
@@ -142,7 +142,7 @@ def vote(one: Instruction, operands: Operands) -> Run:
         raise UnknownPtx(f"`{one}`")
     read, write = operands.read(one.operands[1], "pred"), operands.write(one.operands[0])
 
-    def run(lanes: Lanes, at: At) -> None:
+    def run(lanes: LaneRegisters, at: At) -> None:
         numbers = lanes.numbers_at(at)
         truth = np.broadcast_to(read(lanes, at), numbers.shape)
         bits = np.zeros(lanes.count, np.uint32)

@@ -34,7 +34,6 @@ class _Last:
 
     @staticmethod
     def of(words: int) -> _Last:
-        """Nobody accessed them."""
         return _Last(*(np.full(words, _NONE, np.int64) for _ in range(3)))
 
     def apart(self, words: Array, lanes: Array, blocks: Array, met: Array) -> Array:

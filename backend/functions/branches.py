@@ -6,7 +6,7 @@ vectorising loops, so there are vector variants as well, which branch once for a
 
 from __future__ import annotations
 
-from tadc.backend.ir_text import Function, Type, Value
+from tadc.backend.ir_text import IrFunction, IrValue, Type
 
 #: Attributes of what a branch takes only for huge arguments.
 COLD = "noinline cold optsize nounwind willreturn memory(none)"
@@ -17,7 +17,7 @@ def symbol(function: str, type: Type, part: str = "") -> str:
     return f"tadc_{function}_{type.suffix}{part}"
 
 
-def define(f: Function, function: str, result: Value, huge: Value) -> str:
+def define(f: IrFunction, function: str, result: IrValue, huge: IrValue) -> str:
     """The text of a function with `result` where `huge` does not hold; else of its `_huge` variant."""
     operands = [f"{a.type} {a.name}" for a in f.arguments]
     condition = huge
@@ -32,7 +32,7 @@ def define(f: Function, function: str, result: Value, huge: Value) -> str:
         "done:",
         f"  %result = phi {f.type} [ {result.name}, %0 ], [ %exact, %huge ]",
     ]
-    return f.define(Value(f, "%result", f.type))
+    return f.define(IrValue(f, "%result", f.type))
 
 
 def lane_by_lane(function: str, type: Type, arity: int = 1) -> str:

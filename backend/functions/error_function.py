@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tadc.backend.functions.exponential import constants, exponential_of, reduce
 from tadc.backend.functions.float_formats import scale
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import IrFunction, IrValue
 
 #: erf(x) / x - 1 in x**2 for |x| <= 1: 2**-29.4 and 2**-56.1 of erf
 NEAR = {
@@ -116,7 +116,7 @@ CENTRE = {32: 3.2265625, 64: 3.47900390625}
 LIMIT_OF_COMPLEMENT = {32: 10.1875, 64: 27.25}
 
 
-def erf(f: Function) -> Value:
+def erf(f: IrFunction) -> IrValue:
     """A series near 0, else `1 - e**p(x)`."""
     bits = f.type.bits
     a = f.fabs(f.x)
@@ -126,7 +126,7 @@ def erf(f: Function) -> Value:
     return f.copysign(f.select(a.compare("olt", 1.0), near, far), f.x)
 
 
-def erfc(f: Function) -> Value:
+def erfc(f: IrFunction) -> IrValue:
     """`1 - erf(x)` below 1/2, else `e**(-x**2)` times a polynomial, from 2 where x is negative."""
     bits = f.type.bits
     near = f.constant(f.type, 1.0) - f.muladd(f.x, f.horner(f.x * f.x, NEAR[bits]), f.x)
@@ -137,7 +137,7 @@ def erfc(f: Function) -> Value:
     return f.select(a.compare("olt", 0.5), near, far)
 
 
-def _far(f: Function, a: Value) -> Value:
+def _far(f: IrFunction, a: IrValue) -> IrValue:
     """`2**k (1 + s) p(t) / (1 + 2 a)`, with what rounding the square and the quotient loses."""
     bits = f.type.bits
     square = a * a

@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass
 
 from tadc.backend.functions.float_formats import clamp, format_of, power_of_two, scale
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import IrFunction, IrValue
 
 
 @dataclass(frozen=True)
-class Constants:
+class ExponentialConstants:
     """What exponentials need for one format. `ln2` is a number in two parts, high and low."""
 
     ln2: tuple[float, float]
@@ -25,7 +25,7 @@ class Constants:
     exp2: tuple[float, ...]
 
 
-SINGLE = Constants(
+SINGLE = ExponentialConstants(
     ln2=(0.6931471824645996, -1.9046542121259336e-09),
     exp_range=(-104.0, 89.0),
     exp2_range=(-151.0, 129.0),
@@ -43,7 +43,7 @@ SINGLE = Constants(
     ),
 )
 
-DOUBLE = Constants(
+DOUBLE = ExponentialConstants(
     ln2=(0.6931471805599453, 2.3190468138462996e-17),
     exp_range=(-746.0, 710.0),
     exp2_range=(-1076.0, 1025.0),
@@ -78,12 +78,12 @@ DOUBLE = Constants(
 )
 
 
-def constants(f: Function) -> Constants:
+def constants(f: IrFunction) -> ExponentialConstants:
     """The constants for a function's format."""
     return SINGLE if f.type.bits == 32 else DOUBLE
 
 
-def reduce(f: Function, x: Value) -> tuple[Value, Value, Value]:
+def reduce(f: IrFunction, x: IrValue) -> tuple[IrValue, IrValue, IrValue]:
     """The integer k nearest to `x / ln 2`, `r = x - k ln 2` and what rounding r lost."""
     form = format_of(f)
     shifted = f.muladd(x, 1 / math.log(2), form.shifter)
@@ -94,19 +94,19 @@ def reduce(f: Function, x: Value) -> tuple[Value, Value, Value]:
     return shifted.bits - form.shifter_bits, r, f.fma(n, -low, exact - r)
 
 
-def exponential_of(f: Function, x: Value) -> Value:
+def exponential_of(f: IrFunction, x: IrValue) -> IrValue:
     """`e**x = 2**k (1 + (r + r**2 q(r)))` for x within `exp_range`."""
     k, r, _ = reduce(f, x)
     p = f.muladd(r * r, f.horner(r, constants(f).exp), r) + 1.0
     return scale(f, p, k)
 
 
-def exp(f: Function) -> Value:
+def exp(f: IrFunction) -> IrValue:
     """Clamped to where it neither overflows nor vanishes."""
     return exponential_of(f, clamp(f, f.x, *constants(f).exp_range))
 
 
-def power_of_sum(f: Function, high: Value, low: Value | None = None) -> Value:
+def power_of_sum(f: IrFunction, high: IrValue, low: IrValue | None = None) -> IrValue:
     """`2**(high + low) = 2**k (1 + r u(r))`, `high` within `exp2_range` and `r = high - k` exact."""
     form = format_of(f)
     shifted = high + form.shifter
@@ -116,12 +116,12 @@ def power_of_sum(f: Function, high: Value, low: Value | None = None) -> Value:
     return scale(f, f.muladd(r, f.horner(r, constants(f).exp2), 1.0), shifted.bits - form.shifter_bits)
 
 
-def exp2(f: Function) -> Value:
+def exp2(f: IrFunction) -> IrValue:
     """Exact at integers."""
     return power_of_sum(f, clamp(f, f.x, *constants(f).exp2_range))
 
 
-def expm1(f: Function) -> Value:
+def expm1(f: IrFunction) -> IrValue:
     """`e**x - 1 = 2 (2**(k-1) p + (2**(k-1) - 1/2))` with `p = e**r - 1`."""
     c = constants(f)
     k, r, rest = reduce(f, clamp(f, f.x, c.expm1_low, c.exp_range[1]))

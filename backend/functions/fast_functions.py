@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tadc.backend.functions import exponential
 from tadc.backend.functions.float_formats import clamp, format_of, power_of_two
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import IrFunction, IrValue
 
 #: 2 e**r for |r| <= ln(2)/2: 2**-23.2, 2**-51.6
 TWICE_EXP = {
@@ -44,7 +44,7 @@ TANH_P = (
 TANH_Q = (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06)
 
 
-def exp(f: Function) -> Value:
+def exp(f: IrFunction) -> IrValue:
     """`2**(k - 1) 2 e**r`, multiplied once; the factor is 0 for the k one below the least."""
     form = format_of(f)
     k, r, _ = exponential.reduce(f, clamp(f, f.x, *RANGE[f.type.bits]))
@@ -52,7 +52,7 @@ def exp(f: Function) -> Value:
     return f.horner(r, TWICE_EXP[f.type.bits]) * factor
 
 
-def tanh(f: Function) -> Value:
+def tanh(f: IrFunction) -> IrValue:
     """A quotient of polynomials in f32; in f64 `t / (t + 2)` with `t = e**(2 |x|) - 1`."""
     if f.type.bits == 32:
         x = clamp(f, f.x, -9.0, 9.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tadc.backend.ir_text import Function, Type, Value
+from tadc.backend.ir_text import IrFunction, IrValue, Type
 
 
 @dataclass(frozen=True)
@@ -34,24 +34,24 @@ SINGLE = Format(mantissa=23, bias=127)
 DOUBLE = Format(mantissa=52, bias=1023)
 
 
-def format_of(f: Function) -> Format:
+def format_of(f: IrFunction) -> Format:
     """The format of a function's arguments."""
     return SINGLE if f.type.bits == 32 else DOUBLE
 
 
-def clamp(f: Function, x: Value, low: float, high: float) -> Value:
+def clamp(f: IrFunction, x: IrValue, low: float, high: float) -> IrValue:
     """`x` within limits; NaN stays."""
     x = f.select(x.compare("olt", low), low, x)
     return f.select(x.compare("ogt", high), high, x)
 
 
-def power_of_two(f: Function, k: Value) -> Value:
+def power_of_two(f: IrFunction, k: IrValue) -> IrValue:
     """`2**k` for a normal result."""
     form = format_of(f)
     return ((k + form.bias) << form.mantissa).as_float
 
 
-def scale(f: Function, p: Value, k: Value) -> Value:
+def scale(f: IrFunction, p: IrValue, k: IrValue) -> IrValue:
     """`p * 2**k`, rounded once where it overflows or is denormal.
 
     Where that is no instruction, two products do it: the first is exact.

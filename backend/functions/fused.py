@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 
-from tadc.backend.ir_text import F64, Function, Type, Value
+from tadc.backend.ir_text import F64, IrFunction, IrValue, Type
 
 #: Splits a number of 53 bits into two of 26.
 _SPLIT = 2.0**27 + 1
 
 
-def fma(f: Function) -> Value:
+def fma(f: IrFunction) -> IrValue:
     """The function."""
     x, y, z = f.arguments
     if f.type.bits == 32:
@@ -34,7 +34,7 @@ def fma(f: Function) -> Value:
     return f.select(f.fabs(result).compare("olt", math.inf), result, total)
 
 
-def _halves(x: Value) -> tuple[Value, Value]:
+def _halves(x: IrValue) -> tuple[IrValue, IrValue]:
     """Two numbers of half as many bits, which add up to one."""
     scaled = x * _SPLIT
     high = scaled - (scaled - x)

@@ -7,7 +7,7 @@ import math
 from tadc.backend.functions import exponential
 from tadc.backend.functions.float_formats import format_of, power_of_two, scale
 from tadc.backend.functions.logarithm import log_of_sum
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import IrFunction, IrValue
 
 #: tanh(x) = x + x**3 P(x**2) / Q(x**2) for |x| <= 0.625 in f64 (Cephes, tanh.c), …
 TANH_P = (-1.61468768441708447952e3, -9.92877231001918586564e1, -9.64399179425052238628e-1)
@@ -52,7 +52,7 @@ COSH = {
 SINH_LIMIT = {32: 90.0, 64: 711.0}
 
 
-def tanh(f: Function) -> Value:
+def tanh(f: IrFunction) -> IrValue:
     """A series near 0, else `1 - 2 / (e**(2x) + 1)`."""
     a = f.fabs(f.x)
     limit = TANH_LIMIT[f.type.bits]
@@ -70,7 +70,7 @@ def tanh(f: Function) -> Value:
     return f.copysign(f.select(small, a, 1.0) + numerator / denominator, f.x)
 
 
-def _halves(f: Function) -> tuple[Value, Value, Value, Value]:
+def _halves(f: IrFunction) -> tuple[IrValue, IrValue, IrValue, IrValue]:
     """k, `4**-k`, `sinh r` and `cosh r - 1` of `|x| = k ln 2 + r`."""
     a = f.fabs(f.x)
     limit = SINH_LIMIT[f.type.bits]
@@ -83,34 +83,34 @@ def _halves(f: Function) -> tuple[Value, Value, Value, Value]:
     return k, inverse, odd, z * f.horner(z, COSH[f.type.bits])
 
 
-def sinh(f: Function) -> Value:
+def sinh(f: IrFunction) -> IrValue:
     """`2**k (q cosh r + p sinh r)` with `p, q = (1 + 4**-k) / 2, (1 - 4**-k) / 2`: nothing cancels."""
     k, inverse, odd, even = _halves(f)
     p, q = f.fma(inverse, 0.5, 0.5), f.fma(inverse, -0.5, 0.5)
     return f.copysign(scale(f, q + f.fma(p, odd, q * even), k), f.x)
 
 
-def cosh(f: Function) -> Value:
+def cosh(f: IrFunction) -> IrValue:
     """`2**k (p cosh r + q sinh r)`, with the 1/2 of p added last."""
     k, inverse, odd, even = _halves(f)
     p, q = f.fma(inverse, 0.5, 0.5), f.fma(inverse, -0.5, 0.5)
     return scale(f, f.fma(inverse, 0.5, f.fma(q, odd, p * even)) + 0.5, k)
 
 
-def _one_plus(u: Value, low: Value) -> tuple[Value, Value]:
+def _one_plus(u: IrValue, low: IrValue) -> tuple[IrValue, IrValue]:
     """`1 + u + low` rounded, and what that lost."""
     total = u + 1.0
     return total, u - (total - 1.0) + low
 
 
-def _log_for_large(f: Function, x: Value, total: Value, lost: Value) -> Value:
+def _log_for_large(f: IrFunction, x: IrValue, total: IrValue, lost: IrValue) -> IrValue:
     """`log(total + lost)`, but `log(2 x)` for a large x, infinity too."""
     large = x.compare("ogt", 2.0 ** (format_of(f).mantissa // 2 + 4))
     result = log_of_sum(f, f.select(large, x, total), lost, large, doubled=True)
     return f.select(x.compare("oeq", math.inf), x, result)
 
 
-def asinh(f: Function) -> Value:
+def asinh(f: IrFunction) -> IrValue:
     """`log(1 + a + a**2 / (1 + sqrt(a**2 + 1)))` of `a = |x|`."""
     a = f.fabs(f.x)
     w = a * a / (f.sqrt(f.fma(a, a, 1.0)) + 1.0)
@@ -118,7 +118,7 @@ def asinh(f: Function) -> Value:
     return f.copysign(_log_for_large(f, a, *_one_plus(u, w - (u - a))), f.x)
 
 
-def acosh(f: Function) -> Value:
+def acosh(f: IrFunction) -> IrValue:
     """`log(1 + t + sqrt(t**2 + 2 t))` of `t = x - 1`."""
     t = f.x - 1.0
     s = f.sqrt(f.fma(t, t, t + t))
@@ -127,7 +127,7 @@ def acosh(f: Function) -> Value:
     return f.select(f.x.compare("ult", 1.0), math.nan, result)
 
 
-def atanh(f: Function) -> Value:
+def atanh(f: IrFunction) -> IrValue:
     """`log(1 + u) / 2` of `u = 2 a / (1 - a)` and of what rounding u lost, `a = |x|`."""
     a = f.fabs(f.x)
     d = f.constant(f.type, 1.0) - a

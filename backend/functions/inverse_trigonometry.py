@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import IrFunction, IrValue
 
 #: (asin(s) - s) / s**3 in s**2 for |s| <= 1/2: 2**-27.6, 2**-55.9
 ASIN = {
@@ -64,7 +64,7 @@ QUARTER_PI = {
 }
 
 
-def _arcsine_parts(f: Function) -> tuple[Value, Value, Value, Value]:
+def _arcsine_parts(f: IrFunction) -> tuple[IrValue, IrValue, IrValue, IrValue]:
     """`a = |x|`, whether it is below 1/2, and s, p with `s + p` the arcsine of s.
 
     s is a, or beyond 1/2 the sine of half the angle to the pole, `sqrt((1 - a) / 2)`.
@@ -76,7 +76,7 @@ def _arcsine_parts(f: Function) -> tuple[Value, Value, Value, Value]:
     return a, small, s, s * z * f.horner(z, ASIN[f.type.bits])
 
 
-def asin(f: Function) -> Value:
+def asin(f: IrFunction) -> IrValue:
     """`pi/2 - 2 asin(s)` near the poles."""
     _, small, s, p = _arcsine_parts(f)
     high, low = HALF_PI[f.type.bits]
@@ -87,7 +87,7 @@ def asin(f: Function) -> Value:
     return f.copysign(f.select(small, s + p, beyond), f.x)
 
 
-def acos(f: Function) -> Value:
+def acos(f: IrFunction) -> IrValue:
     """`pi/2 - asin(x)`; near the poles `2 asin(s)` and `pi - 2 asin(s)`."""
     _, small, s, p = _arcsine_parts(f)
     high, low = HALF_PI[f.type.bits]
@@ -104,7 +104,7 @@ def acos(f: Function) -> Value:
     return total + (base - total - s + f.fma(quarters, low, -p))
 
 
-def _arctangent(f: Function, small: Value, large: Value, quarters: Value, flip: Value) -> Value:
+def _arctangent(f: IrFunction, small: IrValue, large: IrValue, quarters: IrValue, flip: IrValue) -> IrValue:
     """`quarters pi/4 + atan(small / large)` for `0 <= small <= large`; less it where `flip` holds.
 
     Beyond 1/2 the quotient is `(small - large) / (small + large)`, from pi/4.
@@ -121,7 +121,7 @@ def _arctangent(f: Function, small: Value, large: Value, quarters: Value, flip: 
     return f.fma(quarters, high, p)
 
 
-def atan(f: Function) -> Value:
+def atan(f: IrFunction) -> IrValue:
     """Beyond 1 it is `pi/2 - atan(1 / x)`."""
     a = f.fabs(f.x)
     one, two = f.constant(f.type, 1.0), f.constant(f.type, 2.0)
@@ -131,7 +131,7 @@ def atan(f: Function) -> Value:
     return f.copysign(_arctangent(f, small, large, quarters, inverted), f.x)
 
 
-def atan2(f: Function) -> Value:
+def atan2(f: IrFunction) -> IrValue:
     """The angle of the point `(x, y)`, y first; signed zeros and infinities as C17, F.10.1.4."""
     y, x = f.arguments
     ax, ay = f.fabs(x), f.fabs(y)

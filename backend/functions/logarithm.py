@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 from tadc.backend.functions.float_formats import format_of
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import IrFunction, IrValue
 
 
 @dataclass(frozen=True)
-class Constants:
+class LogarithmConstants:
     """What logarithms need for one format. Pairs are a number in two parts, high and low."""
 
     ln2: tuple[float, float]
@@ -21,7 +21,7 @@ class Constants:
     log10_2: tuple[float, float]
 
 
-SINGLE = Constants(
+SINGLE = LogarithmConstants(
     ln2=(0.6931471824645996, -1.9046542121259336e-09),
     sqrt_half=0x3F3504F3,
     # (log((1 + s) / (1 - s)) - 2 s) / s**3 in s**2 for |s| <= 0.1716: 2**-29.4 of the logarithm
@@ -31,7 +31,7 @@ SINGLE = Constants(
     log10_2=(0.301025390625, 4.605038981195214e-06),
 )
 
-DOUBLE = Constants(
+DOUBLE = LogarithmConstants(
     ln2=(0.6931471805599453, 2.3190468138462996e-17),
     sqrt_half=0x3FE6A09E667F3BCD,
     # 2**-58.6
@@ -50,19 +50,19 @@ DOUBLE = Constants(
 )
 
 
-def constants(f: Function) -> Constants:
+def constants(f: IrFunction) -> LogarithmConstants:
     """The constants for a function's format."""
     return SINGLE if f.type.bits == 32 else DOUBLE
 
 
-def exponent_and_mantissa(f: Function, x: Value) -> tuple[Value, Value]:
+def exponent_and_mantissa(f: IrFunction, x: IrValue) -> tuple[IrValue, IrValue]:
     """The exponent k and m of `x = 2**k m`, sqrt(1/2) <= m < sqrt(2), x normal and positive."""
     bits, mantissa = x.bits, format_of(f).mantissa
     k = (bits - constants(f).sqrt_half) >> mantissa
     return k, (bits - (k << mantissa)).as_float
 
 
-def normal(f: Function, x: Value) -> tuple[Value, Value]:
+def normal(f: IrFunction, x: IrValue) -> tuple[IrValue, IrValue]:
     """An argument scaled to be normal, and the exponent that this adds."""
     form = format_of(f)
     denormal = x.compare("olt", form.least_normal)
@@ -71,7 +71,7 @@ def normal(f: Function, x: Value) -> tuple[Value, Value]:
     return scaled, f.select(denormal, float(-shift), f.constant(f.type, 0.0))
 
 
-def _series(f: Function, m: Value) -> tuple[Value, Value]:
+def _series(f: IrFunction, m: IrValue) -> tuple[IrValue, IrValue]:
     """`half = m**2 / 2` and `tail` with `log(1 + m) = m - half + tail`."""
     s = m / (m + 2.0)
     z = s * s
@@ -79,7 +79,7 @@ def _series(f: Function, m: Value) -> tuple[Value, Value]:
     return half, s * f.muladd(z, f.horner(z, constants(f).log), half)
 
 
-def _edges(f: Function, result: Value, pole: float) -> Value:
+def _edges(f: IrFunction, result: IrValue, pole: float) -> IrValue:
     """The result with the pole, what lies below it and infinity put right."""
     x = f.x
     result = f.select(x.compare("oeq", math.inf), x, result)
@@ -87,7 +87,7 @@ def _edges(f: Function, result: Value, pole: float) -> Value:
     return f.select(x.compare("ult", pole), math.nan, result)
 
 
-def log(f: Function) -> Value:
+def log(f: IrFunction) -> IrValue:
     """`k ln 2 + log(m)`, the small terms added first."""
     c = constants(f)
     scaled, shift = normal(f, f.x)
@@ -100,8 +100,8 @@ def log(f: Function) -> Value:
 
 
 def log_of_sum(
-    f: Function, u: Value, lost: Value, large: Value | None = None, doubled: bool = False
-) -> Value:
+    f: IrFunction, u: IrValue, lost: IrValue, large: IrValue | None = None, doubled: bool = False
+) -> IrValue:
     """`log(u + lost)` for a `lost` of about a unit in the last place of u, u normal; exactly `lost` at u = 1.
 
     Where the condition `large` holds, `lost` is left out, and with `doubled` it is the logarithm of `2 u`.
@@ -121,7 +121,7 @@ def log_of_sum(
     return f.fma_of_integer(k, c.ln2[0], -rest)
 
 
-def log1p(f: Function) -> Value:
+def log1p(f: IrFunction) -> IrValue:
     """`log(u)` of the rounded sum `u = 1 + x`, and of what rounding lost."""
     form = format_of(f)
     u = f.x + 1.0
@@ -130,7 +130,7 @@ def log1p(f: Function) -> Value:
     return f.select(tiny, f.x, _edges(f, result, -1.0))
 
 
-def _log_base(f: Function, factor: tuple[float, float], unit: tuple[float, float]) -> Value:
+def _log_base(f: IrFunction, factor: tuple[float, float], unit: tuple[float, float]) -> IrValue:
     """`k unit + factor log(m)`, every product in two parts."""
     scaled, shift = normal(f, f.x)
     exponent, m = exponent_and_mantissa(f, scaled)
@@ -147,12 +147,12 @@ def _log_base(f: Function, factor: tuple[float, float], unit: tuple[float, float
     return _edges(f, total + rest, 0.0)
 
 
-def log2(f: Function) -> Value:
+def log2(f: IrFunction) -> IrValue:
     """Exact at powers of two."""
     return _log_base(f, constants(f).log2_e, (1.0, 0.0))
 
 
-def log10(f: Function) -> Value:
+def log10(f: IrFunction) -> IrValue:
     """`k log10(2)` is exact in its high part, which has few bits."""
     c = constants(f)
     return _log_base(f, c.log10_e, c.log10_2)

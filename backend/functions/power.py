@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from tadc.backend.functions import exponential
 from tadc.backend.functions.float_formats import clamp, format_of
 from tadc.backend.functions.logarithm import exponent_and_mantissa, normal
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import IrFunction, IrValue
 
 
 @dataclass(frozen=True)
-class Constants:
+class PowerConstants:
     """What powers need for one format. Pairs are a number in two parts, high and low."""
 
     first: tuple[float, float]
@@ -24,13 +24,13 @@ class Constants:
 
 
 # log2((1 + s) / (1 - s)) = s (first + z (third + z rest(z))), z = s**2, |s| <= 0.1716
-SINGLE = Constants(
+SINGLE = PowerConstants(
     first=(2.885390043258667, 3.851926067000022e-08),
     third=(0.9617967009544373, -7.028461812552678e-09),
     # 2**-36.8 of the logarithm
     rest=(0.5770801901817322, 0.41184988617897034, 0.3378220200538635),
 )
-DOUBLE = Constants(
+DOUBLE = PowerConstants(
     first=(2.8853900817779268, 4.0710547481862066e-17),
     third=(0.9617966939259756, 5.0577616648125907e-17),
     # 2**-66.3
@@ -50,22 +50,22 @@ CBRT = (1.5418859720230103, -0.8099579811096191, 0.31775543093681335, -0.0499365
 #: 2**(-1/3), 2**(1/3)
 CBRT_2 = (0.7937005259840998, 1.2599210498948732)
 
-Pair = tuple[Value, Value]
+Pair = tuple[IrValue, IrValue]
 
 
-def _sum(a: Value, b: Value) -> Pair:
+def _sum(a: IrValue, b: IrValue) -> Pair:
     """`a + b` rounded and the rest, |a| >= |b| (Dekker 1971)."""
     total = a + b
     return total, a - total + b
 
 
-def _product(f: Function, a: Pair, b: Pair) -> Pair:
+def _product(f: IrFunction, a: Pair, b: Pair) -> Pair:
     """The product of numbers in two parts, which are not adjusted: the low part may overlap the high."""
     high = a[0] * b[0]
     return high, f.fma(a[0], b[1], f.fma(a[1], b[0], f.fma(a[0], b[0], -high)))
 
 
-def _log2(f: Function, a: Value) -> Pair:
+def _log2(f: IrFunction, a: IrValue) -> Pair:
     """log2 of a positive finite number in two parts."""
     c = SINGLE if f.type.bits == 32 else DOUBLE
     scaled, shift = normal(f, a)
@@ -88,7 +88,7 @@ def _log2(f: Function, a: Value) -> Pair:
     return total, rest + low
 
 
-def power(f: Function) -> Value:
+def power(f: IrFunction) -> IrValue:
     """Zeros, infinities, negative bases and NaN as C17, F.10.4.4."""
     x, y = f.arguments
     a = f.fabs(x)
@@ -104,7 +104,7 @@ def power(f: Function) -> Value:
     return _power_edges(f, x, y, result)
 
 
-def _power_edges(f: Function, x: Value, y: Value, result: Value) -> Value:
+def _power_edges(f: IrFunction, x: IrValue, y: IrValue, result: IrValue) -> IrValue:
     """The power of |x| made the power of x."""
     a, whole, half = f.fabs(x), f.trunc(y), y * 0.5
     # |x| = 1 has log 0, whose product with an infinite y is NaN.
@@ -116,7 +116,7 @@ def _power_edges(f: Function, x: Value, y: Value, result: Value) -> Value:
     return f.select(x.compare("oeq", 1.0) | y.compare("oeq", 0.0), 1.0, result)
 
 
-def cbrt(f: Function) -> Value:
+def cbrt(f: IrFunction) -> IrValue:
     """`x = w 2**(3 q)`; from `r`, near `w**(-1/3)`, by a step of third order and one of second."""
     form = format_of(f)
     a = f.fabs(f.x)

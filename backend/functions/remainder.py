@@ -6,7 +6,7 @@ import math
 
 from tadc.backend.functions import branches
 from tadc.backend.functions.float_formats import format_of, scale
-from tadc.backend.ir_text import F32, F64, Function, Type, Value
+from tadc.backend.ir_text import F32, F64, IrFunction, IrValue, Type
 
 FUNCTIONS: tuple[str, ...] = ("fmod",)
 
@@ -19,7 +19,7 @@ def define(function: str, type: Type, name: str) -> str:
     While the quotient has no more bits than the mantissa, `x - trunc(x / y) y` is exact; the
     quotient may have been rounded up to an integer, then the remainder is below 0.
     """
-    f = Function(name, type, 2)
+    f = IrFunction(name, type, 2)
     x, y = f.arguments
     a, b = f.fabs(x), f.fabs(y)
     quotient = a / b
@@ -33,7 +33,7 @@ def define(function: str, type: Type, name: str) -> str:
 
 def define_huge(function: str, type: Type) -> str:
     """The text for quotients of more bits than the mantissa: a division of integers, 11 bits at a time."""
-    f = Function(branches.symbol(function, type, "_huge"), type, 2, attributes=branches.COLD)
+    f = IrFunction(branches.symbol(function, type, "_huge"), type, 2, attributes=branches.COLD)
     x, y = f.arguments
     if type == F32:
         wide = (v.convert("fpext", F64) for v in (x, y))
@@ -56,12 +56,12 @@ def define_huge(function: str, type: Type) -> str:
         "  br i1 %more, label %loop, label %done",
         "done:",
     ]
-    rest = scale(f, Value(f, "%rest", I64).convert("uitofp", F64), least - 1075)
+    rest = scale(f, IrValue(f, "%rest", I64).convert("uitofp", F64), least - 1075)
     real = f.fabs(x).compare("one", math.inf) & f.fabs(y).compare("one", 0.0)
     return f.define(f.select(real, f.copysign(rest, x), math.nan))
 
 
-def _parts(f: Function, a: Value) -> tuple[Value, Value]:
+def _parts(f: IrFunction, a: IrValue) -> tuple[IrValue, IrValue]:
     """The biased exponent, at least 1, and the mantissa as an integer, of a number that is not negative."""
     exponent = a.bits.logical_shift(52)
     denormal = exponent.compare("eq", 0)

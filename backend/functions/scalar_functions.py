@@ -28,10 +28,10 @@ from tadc.backend.functions import (
     remainder,
     trigonometry,
 )
-from tadc.backend.ir_text import F32, F64, OF_INTEGER, TWICE, Function, Type, Value
+from tadc.backend.ir_text import F32, F64, OF_INTEGER, TWICE, IrFunction, IrValue, Type
 
 #: What builds the body of a function of one argument, …
-UNARY: dict[str, Callable[[Function], Value]] = {
+UNARY: dict[str, Callable[[IrFunction], IrValue]] = {
     "exp": exponential.exp,
     "exp2": exponential.exp2,
     "expm1": exponential.expm1,
@@ -53,13 +53,13 @@ UNARY: dict[str, Callable[[Function], Value]] = {
     "erfc": error_function.erfc,
 }
 #: … and of two.
-BINARY: dict[str, Callable[[Function], Value]] = {
+BINARY: dict[str, Callable[[IrFunction], IrValue]] = {
     "pow": power.power,
     "atan2": inverse_trigonometry.atan2,
 }
 
 #: Of the first, those that `--fast-math` computes otherwise, as `tadc_fast_exp_f64`.
-FAST: dict[str, Callable[[Function], Value]] = {
+FAST: dict[str, Callable[[IrFunction], IrValue]] = {
     "exp": fast_functions.exp,
     "tanh": fast_functions.tanh,
 }
@@ -102,7 +102,7 @@ def scalar_function(name: str, has_ldexp: bool = False, has_fma: bool = True) ->
         return None
     function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
     if function == "fma" and not has_fma:
-        f = Function(name, type, 3)
+        f = IrFunction(name, type, 3)
         return f.define(fused.fma(f))
     if function not in (FAST if match[1] else DEFINED):
         return None
@@ -127,7 +127,7 @@ def defined_as(function: str, bits: int, name: str) -> str | None:
 def instruction(function: str, type: Type, name: str) -> str:
     """The text that defines one of `DEVICE_INTRINSICS` under a name."""
     intrinsic, arity = DEVICE_INTRINSICS[function]
-    f = Function(name, type, arity)
+    f = IrFunction(name, type, arity)
     return f.define(f.call(f"llvm.{intrinsic}.{type.suffix}", type, *f.arguments))
 
 
@@ -177,7 +177,7 @@ def _parts_of(literal: str) -> list[str]:
 def _define(function: str, type: Type, name: str, has_ldexp: bool = False, fast: bool = False) -> str:
     if function in BRANCHING:
         return (remainder if function in remainder.FUNCTIONS else trigonometry).define(function, type, name)
-    f = Function(name, type, 2 if function in BINARY else 1, has_ldexp)
+    f = IrFunction(name, type, 2 if function in BINARY else 1, has_ldexp)
     table = FAST if fast else BINARY if function in BINARY else UNARY
     return f.define(table[function](f))
 

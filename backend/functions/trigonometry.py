@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass
 
 from tadc.backend.functions import branches
-from tadc.backend.ir_text import F32, F64, Function, Type, Value
+from tadc.backend.ir_text import F32, F64, IrFunction, IrValue, Type
 
 I64, I128 = Type(False, 64), Type(False, 128)
 
 
 @dataclass(frozen=True)
-class Constants:
+class TrigonometryConstants:
     """What the functions need for one format."""
 
     type: Type
@@ -28,7 +28,7 @@ class Constants:
 
 # While x < fast_limit, x - n C1 is exact with an FMA: both are multiples of C1's lowest bit and the
 # difference is near 1. The three constants together err by n 2**-75 (2**-163 in f64).
-SINGLE = Constants(
+SINGLE = TrigonometryConstants(
     type=F32,
     shifter=1.5 * 2.0**23,
     half_pi=(1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
@@ -37,7 +37,7 @@ SINGLE = Constants(
     sin=(-0.16666650772094727, 0.008331934921443462, -0.00019486133533064276),
     cos=(-0.5, 0.04166664183139801, -0.0013887113891541958, 2.4409078832832165e-05),
 )
-DOUBLE = Constants(
+DOUBLE = TrigonometryConstants(
     type=F64,
     shifter=1.5 * 2.0**52,
     half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
@@ -86,8 +86,8 @@ FUNCTIONS: tuple[str, ...] = ("sin", "cos", "tan")
 
 
 def _at_quadrant(
-    f: Function, c: Constants, function: str, angle: tuple[Value, Value], quadrant: Value
-) -> Value:
+    f: IrFunction, c: TrigonometryConstants, function: str, angle: tuple[IrValue, IrValue], quadrant: IrValue
+) -> IrValue:
     """The function of `|x| = quadrant pi/2 + r + low`, with the sign of x restored; tan alone reads `low`."""
     r, low = angle
     z = r * r
@@ -109,7 +109,7 @@ def _at_quadrant(
     return (f.select(odd, cosine, sine).bits ^ sign).as_float
 
 
-def _quotient(f: Function, above: tuple[Value, Value], below: tuple[Value, Value]) -> Value:
+def _quotient(f: IrFunction, above: tuple[IrValue, IrValue], below: tuple[IrValue, IrValue]) -> IrValue:
     """The quotient of numbers in two parts."""
     inverse = f.constant(below[0].type, 1.0) / below[0]
     quotient = above[0] * inverse
@@ -117,7 +117,7 @@ def _quotient(f: Function, above: tuple[Value, Value], below: tuple[Value, Value
     return f.fma(rest, inverse, quotient)
 
 
-def _fast(f: Function, c: Constants, function: str) -> Value:
+def _fast(f: IrFunction, c: TrigonometryConstants, function: str) -> IrValue:
     """The function for `|x| <= fast_limit`."""
     a = f.fabs(f.x)
     shifted = f.muladd(a, 2 / math.pi, c.shifter)
@@ -137,14 +137,14 @@ def _fast(f: Function, c: Constants, function: str) -> Value:
 def define(function: str, type: Type, name: str) -> str:
     """The text of a function of a float or of a vector."""
     c = SINGLE if type.bits == 32 else DOUBLE
-    f = Function(name, type)
+    f = IrFunction(name, type)
     result = _fast(f, c, function)
     return branches.define(f, function, result, f.fabs(f.x).compare("ogt", c.fast_limit))
 
 
 def define_huge(function: str, type: Type) -> str:
     """The text of the function for arguments beyond `fast_limit`."""
-    f = Function(branches.symbol(function, type, "_huge"), type, attributes=branches.COLD)
+    f = IrFunction(branches.symbol(function, type, "_huge"), type, attributes=branches.COLD)
     if type == F32:
         wide = f.call(branches.symbol(function, F64), F64, f.x.convert("fpext", F64))
         return f.define(wide.convert("fptrunc", F32))
@@ -153,7 +153,7 @@ def define_huge(function: str, type: Type) -> str:
     return f"@{f.name}.bits = private unnamed_addr constant [21 x i64] [{table}]\n{text}"
 
 
-def _payne_hanek(f: Function, function: str) -> Value:
+def _payne_hanek(f: IrFunction, function: str) -> IrValue:
     """`x = m 2**e` times 2/pi modulo 4, from the 192 bits of 2/pi that matter."""
     a = f.fabs(f.x)
     exponent = a.bits.logical_shift(52) - 1075
@@ -181,9 +181,9 @@ def _payne_hanek(f: Function, function: str) -> Value:
     return f.select(a.compare("oeq", math.inf), math.nan, result)
 
 
-def _window_product(f: Function, m: Value, word: Value, shift: Value) -> Value:
+def _window_product(f: IrFunction, m: IrValue, word: IrValue, shift: IrValue) -> IrValue:
     """`m` times the 192 bits of the table that start `shift` bits into a word: bits 64 to 191."""
-    words: list[Value] = []
+    words: list[IrValue] = []
     for i in range(4):
         address = f"%at{i}"
         index = word + i

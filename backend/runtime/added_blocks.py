@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tadc.backend.cpu.linking import Library
-    from tadc.backend.runtime.host_kernel import Kernel
+    from tadc.backend.runtime.host_kernel import HostKernel
 
     Array = NDArray[Any]
 
@@ -63,7 +63,9 @@ def _code(text: str) -> tuple[Callable[..., Any], Library]:
 class BlockKernel:
     """A kernel for so many rows of all lists, and those of its inputs that have rows."""
 
-    def __init__(self, kernel: Kernel, rows: int, with_rows: Sequence[str], sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, kernel: HostKernel, rows: int, with_rows: Sequence[str], sizes: Mapping[str, int]
+    ) -> None:
         self.kernel, self.rows = kernel, rows
         self.with_rows = frozenset(with_rows)
         names = kernel.sizes.names if kernel.sizes else ()

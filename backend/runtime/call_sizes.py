@@ -80,7 +80,6 @@ class _Integers(Numbers[int]):
         self.sources: dict[str, SizeSource] = {}
 
     def refuse(self, code: str, message: str, notes: Sequence[str] = ()) -> None:
-        """Add a problem, once."""
         if all(problem.message != message for problem in self.problems):
             self.problems.append(Diagnostic(code, message, notes=list(notes)))
 
@@ -117,7 +116,6 @@ class _Integers(Numbers[int]):
                 raise ArgumentError(refused(found, {**self.symbols.fixed, **sizes}, rows))
 
     def where(self, source: SizeSource) -> str:
-        """The dimension that tells a symbol."""
         return f"dimension {source.dimension} of `{self.inputs[source.argument].name}`"
 
     def _beside(self, source: SizeSource, values: Mapping[str, int]) -> list[str]:

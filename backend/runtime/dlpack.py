@@ -32,7 +32,7 @@ CUDA_DEVICE = 2
 _FLOAT = 2
 
 
-class _Tensor(Structure):
+class _DLTensor(Structure):
     _fields_ = [
         ("data", c_void_p),
         ("device_type", c_int32),
@@ -51,13 +51,13 @@ _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
 
 class _Managed(Structure):
-    _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter)]
+    _fields_ = [("tensor", _DLTensor), ("context", c_void_p), ("deleter", _Deleter)]
 
 
 class _Versioned(Structure):
     _fields_ = [
         ("major", c_int32), ("minor", c_int32), ("context", c_void_p), ("deleter", _Deleter),
-        ("flags", c_uint64), ("tensor", _Tensor),
+        ("flags", c_uint64), ("tensor", _DLTensor),
     ]  # fmt: skip
 
 
@@ -80,7 +80,7 @@ _NAME, _VERSIONED_NAME = c_char_p(b"dltensor"), c_char_p(b"dltensor_versioned")
 _exported: dict[int, tuple[Any, ...]] = {}
 
 
-class Read(NamedTuple):
+class CapsuleRead(NamedTuple):
     """What a capsule says. `strides` are in elements, None is row-major; `type` is one such as `f4`.
 
     What is read-only, or the copy of an array, is not to be written: nobody would see it.
@@ -94,13 +94,13 @@ class Read(NamedTuple):
     is_read_only: bool
 
 
-#: Those of `_Tensor`, read at once.
+#: Those of `_DLTensor`, read at once.
 _FIELDS = Struct("=QiiiBBHQQQ")
 _Head = c_char * _FIELDS.size
 _KINDS = {0: "i", 1: "u", _FLOAT: "f"}
 
 
-def read_capsule(capsule: Any) -> Read:
+def read_capsule(capsule: Any) -> CapsuleRead:
     """The array of a capsule, which lives as long as the capsule.
 
     Raises ValueError for what is no array of one number an element, or of a version that is not known.
@@ -114,7 +114,7 @@ def read_capsule(capsule: Any) -> Read:
     strides = _numbers(steps, rank) if steps else None
     type = f"{_KINDS.get(code, 'V')}{bits // 8}"
     is_read_only = bool(flags & (_READ_ONLY | _IS_COPY))
-    return Read(data + offset, shape, strides, type, (device_type, device), is_read_only)
+    return CapsuleRead(data + offset, shape, strides, type, (device_type, device), is_read_only)
 
 
 class _Lent:
@@ -203,7 +203,7 @@ def make_capsule(
     """A capsule of a row-major array of floating-point numbers that keeps its owner alive."""
     count = max(len(shape), 1)
     extents, steps = (c_int64 * count)(*shape), (c_int64 * count)(*_strides(shape))
-    tensor = _Tensor(address, *device, len(shape), _FLOAT, 8 * bytes, 1, extents, steps, 0)
+    tensor = _DLTensor(address, *device, len(shape), _FLOAT, 8 * bytes, 1, extents, steps, 0)
     managed: _Managed | _Versioned
     if is_versioned:
         managed = _Versioned(*_VERSION, None, _deleter, _IS_COPY if is_copy else 0, tensor)

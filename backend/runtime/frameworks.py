@@ -336,7 +336,6 @@ def _library_named(value: Any) -> str | None:
 
 
 def _namespace(value: Any) -> Any:
-    """What an array says its namespace is; None where it does not say."""
     with suppress(Exception):  # whatever the library of the value raises
         return value.__array_namespace__()
     return None

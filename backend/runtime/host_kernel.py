@@ -61,7 +61,7 @@ class _Plan:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: HostKernel,
         inputs: Sequence[Parameter],
         outputs: Sequence[Parameter],
         temporaries: Sequence[Temporary],
@@ -94,7 +94,6 @@ class _Plan:
             self.direct = direct_call(kernel.address, read, outputs, self.between.offsets, self.sizes)
 
     def new_arrays(self) -> list[Array]:
-        """Arrays for the outputs."""
         return [new_array(*about) for about in self.new]
 
     def room(self) -> tuple[Array | None, list[int]]:
@@ -105,7 +104,7 @@ class _Plan:
         return memory, [start + offset for offset in self.between.offsets]
 
 
-class Kernel:
+class HostKernel:
     """A function `void f(double *, …, int64_t, …)` over inputs, then outputs, then temporaries, then sizes.
 
     `address` is where its code is, which `keepalive` keeps in memory. Calls from several
@@ -142,15 +141,15 @@ class Kernel:
         static = self.sizes is None or not (self.sizes.names or self.sizes.list.excluded)
         self._static = _Plan(self, self.inputs, self.outputs, self.temporaries, (), fixed) if static else None
         #: Of a kernel for all sizes: those for the sizes of some calls, which stay as long as it does.
-        self.versions: Versions[Kernel] | None = None
+        self.versions: Versions[HostKernel] | None = None
         #: The most bytes that a tensor in between is to have; None where nothing is said.
         self.limit: int | None = None
         #: Versions for calls that there is too little memory for.
-        self.fitting: Fitting[Kernel] = Fitting()
+        self.fitting: Fitting[HostKernel] = Fitting()
         #: Those for calls of which the steps of recurrences would take most of what is free.
-        self.saving: Fitting[Kernel] = Fitting()
+        self.saving: Fitting[HostKernel] = Fitting()
         #: The one for calls with long fibres.
-        self.cutting: Cutting[Kernel] = Cutting()
+        self.cutting: Cutting[HostKernel] = Cutting()
         #: What it was made of, for errors.
         self.source: Source | None = None
         self._plans: dict[Any, _Plan] = {}
@@ -199,7 +198,6 @@ class Kernel:
         return self._run_into(plan, inputs, given)
 
     def _sizes_in(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The sizes that are given by name."""
         return {name: value for name, value in kwargs.items() if name in self._size_names}
 
     def _that_fits(self, plan: _Plan) -> _Plan:
@@ -228,7 +226,6 @@ class Kernel:
         return _plan_of(found.kernel, plan.known, self.inputs) if found and found.kernel else plan
 
     def _sizes_of(self, plan: _Plan) -> dict[str, int]:
-        """The values of size symbols."""
         return {name: plan.known[name] for name in self.sizes.names} if self.sizes else {}
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
@@ -354,7 +351,7 @@ class Kernel:
         return results
 
 
-def _plan_of(version: Kernel, known: Mapping[str, int], asked: Sequence[Parameter]) -> _Plan:
+def _plan_of(version: HostKernel, known: Mapping[str, int], asked: Sequence[Parameter]) -> _Plan:
     """The plan of a kernel for given sizes."""
     return _Plan(version, version.inputs, version.outputs, version.temporaries, (), known, asked)
 

@@ -30,7 +30,7 @@ from tadc.backend.runtime.inspector import (
     taken,
     wholes,
 )
-from tadc.backend.runtime.kept_indices import IndexArray, Relation
+from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 from tadc.backend.runtime.known_arrays import index_array_of, known
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _SMALL = 1 << 24
 
 
-Looked: TypeAlias = tuple[Sequence[IndexArray], list[Array], bool]
+Looked: TypeAlias = tuple[Sequence[KeptIndexArray], list[Array], bool]
 """The index arrays of a call as kernels take them, what is made of them, and whether a range has so many
 elements that a kernel which cuts ranges is for the call."""
 
@@ -80,21 +80,23 @@ class IndexArguments:
         first.keep_call(self, (others, arrays, is_long))
         return given, arrays, is_long
 
-    def placed(self, inputs: Sequence[Any], given: Sequence[IndexArray], made: list[Array]) -> list[Array]:
+    def placed(
+        self, inputs: Sequence[Any], given: Sequence[KeptIndexArray], made: list[Array]
+    ) -> list[Array]:
         """What a kernel reads, where this is what there is in a call."""
         arrays = list(inputs)
         for n, index_array in zip(self.places, given, strict=True):
             arrays[n] = index_array.array
         return arrays + made
 
-    def related(self, inputs: Sequence[Any], given: Sequence[IndexArray]) -> list[Any]:
+    def related(self, inputs: Sequence[Any], given: Sequence[KeptIndexArray]) -> list[Any]:
         """The inputs for another kernel, which looks at no index array again."""
         relations = list(inputs)
         for n, p, known_array in zip(self.places, self._given, given, strict=True):
             relations[n] = Relation.of(known_array, self._below[p.name])
         return relations
 
-    def found(self, inputs: Sequence[Any]) -> dict[str, IndexArray]:
+    def found(self, inputs: Sequence[Any]) -> dict[str, KeptIndexArray]:
         """The index arrays of a call and those that are made of them, by name, in the order of arguments.
 
         Raises ArgumentError, all that is wrong.
@@ -123,7 +125,9 @@ class IndexArguments:
         seen = first.calls.get(self)
         return (found, seen[1], seen[2]) if seen is not None and seen[0] == others else None
 
-    def _problem(self, parameter: Parameter, value: Relation | Array, found: IndexArray) -> Diagnostic | None:
+    def _problem(
+        self, parameter: Parameter, value: Relation | Array, found: KeptIndexArray
+    ) -> Diagnostic | None:
         """What is wrong with the elements of an index array."""
         given = found.array if isinstance(value, Relation) else value
         if given.size >= INDEX_LIMIT:
@@ -164,10 +168,10 @@ class Inspection:
     """A static parameter that is made of some index arrays, whose elements are below some bounds."""
 
     parameter: Parameter
-    of: tuple[IndexArray, ...]
+    of: tuple[KeptIndexArray, ...]
     below: tuple[int, ...]
 
-    def made(self) -> IndexArray:
+    def made(self) -> KeptIndexArray:
         """The index array: that of the first of these is kept, and so is it with that."""
         about = self.about
         key = about.kind, about.axis, about.form, self.parameter.shape, self._key
@@ -178,7 +182,7 @@ class Inspection:
             assert array.shape == self.parameter.shape, (array.shape, self.parameter.shape)
             below = self.parameter.below
             assert isinstance(below, int)
-            found = self.of[0].keep_with(self.of[1:], key, IndexArray(array, largest=below - 1))
+            found = self.of[0].keep_with(self.of[1:], key, KeptIndexArray(array, largest=below - 1))
         return found
 
     @property
@@ -246,7 +250,6 @@ class Inspection:
 
     @property
     def _length(self) -> int:
-        """Of a part."""
         assert self.about.form is not None
         return self.about.form.constant
 

@@ -86,7 +86,6 @@ def _library() -> Library:
 
 
 def _at(array: Array) -> int | None:
-    """Where the elements of an array are."""
     return addresses((array,))[0]
 
 
@@ -100,7 +99,6 @@ class _Elements:
 
     @staticmethod
     def from_param(array: Array | None) -> ctypes.c_void_p:
-        """What ctypes asks for."""
         return ctypes.c_void_p(None if array is None else _at(array))
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.size_list import SizeList
 from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary
@@ -56,7 +56,7 @@ class Interface:
         """How a call tells sizes, and what must hold of them."""
         return SizeList(self.sizes, self.inputs, self.excluded)
 
-    def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> Kernel:
+    def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> HostKernel:
         """A kernel that runs the object code in this process, made of a source. Raises LinkError."""
         from tadc.backend.cpu.jit import load
 
@@ -66,7 +66,7 @@ class Interface:
             from tadc.backend.runtime.call_sizes import SizeSymbols
 
             sizes = SizeSymbols(self.sizes, self.inputs, self.excluded, recheck, dict(self.given))
-        kernel = Kernel(
+        kernel = HostKernel(
             library[self.symbol], self.symbol, self.inputs, self.outputs, self.temporaries, library, sizes
         )
         kernel.versions = Versions(self.work) if self.work else None

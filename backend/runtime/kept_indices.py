@@ -18,7 +18,7 @@ from tadc.backend.runtime.inspector import Array, admitted, falls, is_long
 _MADE, _MADE_WITH, _PLANS = 64, 8, 8
 
 
-class IndexArray:
+class KeptIndexArray:
     """An array of 32-bit integers that does not change, and what was made of it.
 
     `largest` is -1 where there is no element, and at least 2**31 where one is negative or too large: then the
@@ -44,7 +44,7 @@ class IndexArray:
             self._falls = falls(self.array)
         return self._falls
 
-    def is_long(self, length: int, ends: IndexArray | None) -> bool:
+    def is_long(self, length: int, ends: KeptIndexArray | None) -> bool:
         """Whether a range from an element up to the next, or up to one of `ends`, has so many elements."""
         key = "long", length, ends
         if key not in self.made:
@@ -59,7 +59,7 @@ class IndexArray:
         self.made[key] = made
         return made
 
-    def keep_with(self, others: tuple[IndexArray, ...], key: Hashable, made: Any) -> Any:
+    def keep_with(self, others: tuple[KeptIndexArray, ...], key: Hashable, made: Any) -> Any:
         """What was made of it and others, which is kept by a key for the last ones."""
         if not others:
             return self.keep(key, made)
@@ -94,11 +94,11 @@ class Relation:
 
     def __init__(self, array: Array, below: int) -> None:
         """Of a contiguous array of integers from 0 to `below - 1`, which has been checked."""
-        self.kept = IndexArray(array)
+        self.kept = KeptIndexArray(array)
         self.below = below
 
     @classmethod
-    def of(cls, kept: IndexArray, below: int) -> Relation:
+    def of(cls, kept: KeptIndexArray, below: int) -> Relation:
         """What is kept of an array whose elements have been checked."""
         made = cls.__new__(cls)
         made.kept, made.below = kept, below

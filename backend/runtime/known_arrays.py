@@ -16,7 +16,7 @@ from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.free_memory import free_for
 from tadc.backend.runtime.host_arrays import AS_IT_IS
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, Array, is_same
-from tadc.backend.runtime.kept_indices import IndexArray, Relation
+from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 
 #: Before so many bytes are copied, memory is asked for, which what is sorted takes several times.
 _LARGE, _TIMES = 1 << 26, 4
@@ -25,12 +25,12 @@ _LARGE, _TIMES = 1 << 26, 4
 _VIEWS = 16
 
 #: What was made of arrays that still exist, by where their elements are and how they are read.
-_KNOWN: dict[Hashable, tuple[weakref.ref[Array], IndexArray]] = {}
+_KNOWN: dict[Hashable, tuple[weakref.ref[Array], KeptIndexArray]] = {}
 #: Those that are views, the last ones last.
 _RECENT: dict[Hashable, None] = {}
 
 
-def known(value: Any) -> IndexArray | None:
+def known(value: Any) -> KeptIndexArray | None:
     """What is kept of a relation, or of a contiguous array whose elements are those of the last call."""
     if value.__class__ is Relation:
         return value.kept
@@ -40,15 +40,15 @@ def known(value: Any) -> IndexArray | None:
     return found[1] if found is not None and is_same(value, found[1].array) else None
 
 
-def index_array_of(value: Relation | Array) -> IndexArray:
+def index_array_of(value: Relation | Array) -> KeptIndexArray:
     """What is known of a relation, or of a contiguous array of integers, which is kept while that exists."""
     found = known(value)
     if found is not None:
         return found
     assert not isinstance(value, Relation)
     if value.nbytes > _LARGE and free_for(_TIMES * value.nbytes) is not None:
-        return IndexArray(value)
-    made = IndexArray(value.copy() if value.dtype == INDEX else value)
+        return KeptIndexArray(value)
+    made = KeptIndexArray(value.copy() if value.dtype == INDEX else value)
     if made.largest >= INDEX_LIMIT:
         return made  # Its elements are not those of the array.
     owner = value

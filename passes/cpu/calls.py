@@ -11,9 +11,9 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
-from tadc.passes.maps.lower_body import BodyLowering, IndexArray
-from tadc.passes.maps.map import Tensor
-from tadc.passes.nest.emit import Scope, Target, function_start
+from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer
+from tadc.passes.maps.map import TensorDecl
+from tadc.passes.nest.emit import EmitScope, EmitTarget, function_start
 from tadc.passes.nest.joins import Point
 from tadc.passes.nest.nest import Body, Call, Nest, Stage
 
@@ -45,7 +45,7 @@ class Callee:
 def calling(
     name: str,
     parts: Sequence[Callee],
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, TensorDecl],
     ranges: tuple[str, ...],
     known: Domain,
     body: Body,
@@ -60,7 +60,7 @@ def calling(
 
 
 @dataclass(frozen=True)
-class Function:
+class NestFunction:
     """The code of a nest: a function over the buffers at some places, sizes, and values of the ranges."""
 
     symbol: str
@@ -83,26 +83,28 @@ class Function:
         forms = () if own == [*self.nest.sizes] else tuple(map(Affine.var, own))
         return Call(self.nest.name, tuple(tensors), sizes=forms)
 
-    def passed(self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: Scope) -> str:
+    def passed(
+        self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: EmitScope
+    ) -> str:
         """Pass on values of the ranges, behind buffers and sizes; the function that takes all of these."""
         operands += [low.affine([scope.form(form)], scope.point) for form in call.ranges]
         return self.symbol
 
 
-class Calling(Target):
+class Calling(EmitTarget):
     """One thread of a CPU, which calls functions, by the names of their nests; tensors have buffers at some
     `places`, one that is returned twice at two."""
 
     def __init__(
         self,
-        functions: Mapping[str, Function],
+        functions: Mapping[str, NestFunction],
         places: Mapping[str, Sequence[int]],
         rooms: Mapping[str, tuple[ir.Value, ...]],
         memory: KeptMemory | None,
     ) -> None:
         self.functions, self.places, self.rooms, self.memory = functions, places, rooms, memory
 
-    def call(self, call: Call, low: BodyLowering, scope: Scope) -> None:
+    def call(self, call: Call, low: BodyLowering, scope: EmitScope) -> None:
         """A call of a function."""
         if call.once and self.memory is not None:
             again, point = replace(call, once=False), scope.point
@@ -121,7 +123,7 @@ class Calling(Target):
         callee = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         low.create("func.call", [], operands, scope.point, callee)
 
-    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
+    def room(self, stage: Stage, low: BodyLowering, scope: EmitScope) -> ir.Value:
         """A buffer for a tensor, which is given; of an index array whose elements are known, a constant."""
         tensor = stage.tensor
         if tensor.name in self.rooms:
@@ -145,5 +147,5 @@ class Calling(Target):
         ir.Operation.create("memref.global", attributes=attributes, loc=function.location, ip=before)
         found = {"name": ir.FlatSymbolRefAttr.get(name)}
         room = low.create("memref.get_global", [type], [], scope.point, found).results[0]
-        low.arrays[tensor.name] = IndexArray(room, tensor.shape)
+        low.arrays[tensor.name] = IndexArrayBuffer(room, tensor.shape)
         return room

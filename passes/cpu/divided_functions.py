@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.lattice.amounts import Counted
-from tadc.passes.cpu.calls import Function, Operands, Sizes
+from tadc.passes.cpu.calls import NestFunction, Operands, Sizes
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.nest.emit import Scope
+from tadc.passes.nest.emit import EmitScope
 from tadc.passes.nest.joins import Point
 from tadc.passes.nest.nest import Call
 
 
 @dataclass(frozen=True)
-class DividedFunction(Function):
+class DividedFunction(NestFunction):
     """The code of the nest of a range, which is `whole` as long as nothing divides it.
 
     `split` declares a function that calls it by several threads: `arguments` say how it may be divided, by
@@ -37,7 +37,9 @@ class DividedFunction(Function):
         meanings = dict(zip(self.nest.sizes, call.sizes, strict=False))
         return replace(call, ranges=tuple(form.substitute(meanings) for form in self.whole), threads=True)
 
-    def passed(self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: Scope) -> str:
+    def passed(
+        self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: EmitScope
+    ) -> str:
         """Pass on how the range may be divided."""
         if not call.threads:
             return super().passed(operands, call, sizes, low, scope)

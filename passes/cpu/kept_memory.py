@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.buffers import buffer_type
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Tensor
+from tadc.passes.maps.map import TensorDecl
 from tadc.passes.terms.costs import LINE
 
 _ASSIGN, _OR = 3, 14
@@ -32,7 +32,7 @@ class KeptMemory:
     filling: list[ir.InsertionPoint] = field(default_factory=list[ir.InsertionPoint])
 
     def buffers(
-        self, tensors: Sequence[Tensor], low: BodyLowering, point: ir.InsertionPoint
+        self, tensors: Sequence[TensorDecl], low: BodyLowering, point: ir.InsertionPoint
     ) -> list[ir.Value]:
         """The memory of tensors, in the entry."""
         return [

@@ -15,29 +15,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.dialect.locations import Places, labelled, unnamed
+from tadc.dialect.locations import ProgramLocations, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.cpu.calls import Callee, Calling, Function, Operands, Sizes
+from tadc.passes.cpu.calls import Callee, Calling, NestFunction, Operands, Sizes
 from tadc.passes.cpu.divided_functions import DividedFunction
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row_nest
 from tadc.passes.cpu.step_functions import StepFunction
-from tadc.passes.cpu.step_nests import Follower, StepNest, Steps
+from tadc.passes.cpu.step_nests import Follower, StepNest, StepPhases
 from tadc.passes.cpu.tape_nests import Saved, Taped, tape_nest
 from tadc.passes.cpu.thread_ranges import Ranges, starts_of
-from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
+from tadc.passes.maps.blocks import BlockNames, index_arrays, indices_bound
 from tadc.passes.maps.buffers import buffer_type, in_shape, location_of, rooms_of, sizes_in, views_of
 from tadc.passes.maps.checkpoints import Checkpoints, Leg
 from tadc.passes.maps.equal_maps import renamed
-from tadc.passes.maps.lower_body import BodyLowering, IndexArray
+from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.same_maps import Alike
-from tadc.passes.nest.emit import Scope, emit_body
+from tadc.passes.nest.emit import EmitScope, emit_body
 from tadc.passes.nest.joins import Point
 from tadc.passes.nest.nest import At, Body, Call, Nest, Stage, Statement
 from tadc.passes.nest.primitives.apply import apply_steps
@@ -49,7 +49,7 @@ from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.joined_maps import as_joined
-from tadc.passes.schedule.plans import Plan, is_small, is_worth
+from tadc.passes.schedule.plans import NestPlan, is_small, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, text_by_place
 from tadc.passes.schedule.work_counts import operations_of
@@ -78,7 +78,7 @@ def lower_to_loops(
     """
     context = module.context
     with context, ir.Location.unknown(context):
-        loops = _Loops(function, machine, given or {}, is_shown)
+        loops = _LoopFunction(function, machine, given or {}, is_shown)
         loops.lower()
     function.erase()
     return [*(loops.scheduled[number] for number in sorted(loops.scheduled)), *loops.callers]
@@ -109,18 +109,18 @@ _OF_A_MAP = (
 class Made:
     """The loops of a map, as these see it."""
 
-    plan: Plan
+    plan: NestPlan
     map: Alike
     nest: Nest
 
 
-class _Loops:
+class _LoopFunction:
     """A function on its way to loops."""
 
     def __init__(self, function: ir.Operation, machine: CpuMachine, given: Given, is_shown: bool) -> None:
         self.function, self.machine, self.given, self.is_shown = function, machine, given, is_shown
         self.maps = read_maps(function)
-        self.memory, self.located = memory_of(self.maps), Places(function.context)
+        self.memory, self.located = memory_of(self.maps), ProgramLocations(function.context)
         self.locations = [location_of(item, self.located) for item in self.maps.maps]
         self.name = self.maps.name
         self.places: dict[str, list[int]] = {}
@@ -128,8 +128,8 @@ class _Loops:
             self.places.setdefault(tensor.name, []).append(n)
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
         self.made: dict[tuple[object, ...], Made] = {}
-        self.functions: dict[str, Function] = {}
-        self.called, self.callers = Names(), list[Scheduled]()
+        self.functions: dict[str, NestFunction] = {}
+        self.called, self.callers = BlockNames(), list[Scheduled]()
         self.splits: set[str] = set()
         self.place = function.location
         self.tensors = {t.name: t for t in in_memory(self.maps.tensors().values(), self.maps.windows)}
@@ -163,7 +163,7 @@ class _Loops:
             tuple({tensor.name: tensor for tensor in (*memory.arguments, *memory.results)}.values()),
             self.maps.sizes, (), self.maps.known, tuple(results), (*stages, *body),
         )  # fmt: skip
-        function = Function(self.name, nest, range(len(memory.tensors)), self.place)
+        function = NestFunction(self.name, nest, range(len(memory.tensors)), self.place)
         self.emit(function, values, low, point, once)
         if len(nest.body) > 1 or any(isinstance(each, Call) and each.threads for each in nest.body):
             self.callers.append(Scheduled(None, nest))
@@ -176,17 +176,15 @@ class _Loops:
         call = self.functions[made.nest.name].called(tensors, own)
         return replace(call, once=item.tensors[0] in self.memory.kept)
 
-    def call_with(self, number: int, plan: Plan) -> Call:
+    def call_with(self, number: int, plan: NestPlan) -> Call:
         """A call of the loops of a map over rows with one over entries in them."""
         self.map(number, f"{self.name}.{number}", plan)
         return self.call(self.functions[self.scheduled[number].nest.name])
 
-    def call(self, function: Function) -> Call:
-        """A call of a nest over tensors of its names."""
+    def call(self, function: NestFunction) -> Call:
         return function.called(self.in_memory(tensor.name for tensor in function.nest.tensors))
 
     def in_memory(self, tensors: Iterable[str]) -> tuple[str, ...]:
-        """The tensors in whose memory some are."""
         return tuple(self.memory.replaced.get(name, name) for name in tensors)
 
     def ranges(self, number: int, sizes: Sizes | None = None) -> Ranges:
@@ -197,11 +195,11 @@ class _Loops:
         shape = (extent.substitute(sizes or {}) for extent in seen.extents)
         return Ranges(steps, dict(zip(seen.indices, shape, strict=True)))
 
-    def function_of(self, number: int, name: str, places: Sequence[int], plan: Plan) -> Function:
+    def function_of(self, number: int, name: str, places: Sequence[int], plan: NestPlan) -> NestFunction:
         """The function of a map's nest, of which threads may each compute a part."""
         item, nest, ranges = self.maps.maps[number], self.scheduled[number].nest, self.ranges(number)
         if not ranges.axes:
-            return Function(name, nest, places, self.place)
+            return NestFunction(name, nest, places, self.place)
         axis, *second = ranges.axes
         is_even = second or plan.joins or item.marks.at_sum
         starts = None if is_even else starts_of(item, axis, self.maps.tensors())
@@ -213,7 +211,7 @@ class _Loops:
         )  # fmt: skip
 
     def made_of(
-        self, number: int, plan: Callable[[], Plan], near: Mapping[str, int] | None = None
+        self, number: int, plan: Callable[[], NestPlan], near: Mapping[str, int] | None = None
     ) -> tuple[Made, Alike]:
         """The loops of a map, defined here if there are none of an equal one; and the map, renamed.
 
@@ -240,7 +238,7 @@ class _Loops:
         names = tuple(own[tensor.name] for tensor in made.nest.tensors)
         return Callee(made.nest, names)
 
-    def calling(self, function: Function) -> None:
+    def calling(self, function: NestFunction) -> None:
         """Define the function of a nest that calls others."""
         block = self.define(function.symbol, function.places, function.further, is_caller=True)
         low, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
@@ -249,7 +247,12 @@ class _Loops:
         self.callers.append(Scheduled(None, function.nest))
 
     def emit(
-        self, function: Function, values: Operands, low: BodyLowering, point: Point, once: KeptMemory | None
+        self,
+        function: NestFunction,
+        values: Operands,
+        low: BodyLowering,
+        point: Point,
+        once: KeptMemory | None,
     ) -> None:
         """Make the code of a function of calls; its arguments are buffers, sizes, further values."""
         nest, count, low.location = function.nest, len(function.places), unnamed(function.location)
@@ -260,11 +263,10 @@ class _Loops:
         rooms = {name: tuple(buffers[n] for n in self.places[name]) for name in there}
         known = (*low.known, *(row.substitute(forms) for row in nest.known))
         target = Calling(self.functions, self.places, rooms, once)
-        emit_body(nest.body, low, Scope(point, forms, known, rooms, target=target))
+        emit_body(nest.body, low, EmitScope(point, forms, known, rooms, target=target))
         low.create("func.return", [], [], point)
 
     def places_in(self, nest: Nest) -> list[int]:
-        """The places of the tensors of a nest."""
         return sorted({place for tensor in nest.tensors for place in self.places[tensor.name]})
 
     def split(self, name: str, operands: list[ir.Value], work: ir.Value) -> str:
@@ -276,7 +278,7 @@ class _Loops:
             self.create(name, [v.type for v in operands], {"sym_visibility": ir.StringAttr.get("private")})
         return name
 
-    def call_chain(self, chain: Sequence[tuple[int, Plan]]) -> Call:
+    def call_chain(self, chain: Sequence[tuple[int, NestPlan]]) -> Call:
         """A call of the loops of maps that run one after the other over rows."""
         name, items = f"{self.name}.{chain[0][0]}.rows", [self.maps.maps[n] for n, _ in chain]
         near = near_tensors(items, self.maps, self.memory)
@@ -295,7 +297,7 @@ class _Loops:
         self.calling(function)
         return self.call(function)
 
-    def call_sweep(self, chain: Sequence[tuple[int, Plan]]) -> Body:
+    def call_sweep(self, chain: Sequence[tuple[int, NestPlan]]) -> Body:
         """Calls of the loops of maps that run along with a recurrence, or of one, some steps at a time."""
         name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
         parts = list[Follower]()
@@ -304,7 +306,7 @@ class _Loops:
             callee = Callee.of(self.scheduled[n].nest)
             ranges = self.ranges(n)
             parts.append(Follower(callee, item, ranges.inside, ranges.grain(ranges.inside), plan.work))
-        steps = Steps(parts)
+        steps = StepPhases(parts)
         again = [part for part in parts if part.item.marks.tape is not None]
         number = items[0].marks.chain
         if again:
@@ -313,13 +315,13 @@ class _Loops:
             there = self.steps(name, replace(steps, in_range=True))
             taken = there
             if len(again) < len(parts):
-                leads = Steps(again, in_range=True, leads=leader)
+                leads = StepPhases(again, in_range=True, leads=leader)
                 taken = self.steps(f"{name}.again", leads)
             checkpoints = Checkpoints(steps.count.constant, tape)
             taped = Taped(steps.count.constant, leader.sweep.down, self.saved([each.item for each in again]))
             for each in taped.saved:
                 places = self.places_in(each.copy)
-                self.calling(Function(f"{name}.copy.{places[0]}", each.copy, places, self.place))
+                self.calling(NestFunction(f"{name}.copy.{places[0]}", each.copy, places, self.place))
             self.tapes[tape.back] = name, taken, checkpoints.back, taped
             return self.call_tape(f"{name}.first", checkpoints.there, (there, None), taped)
         if number is not None and number in self.tapes:
@@ -327,13 +329,13 @@ class _Loops:
             first, taken, legs, taped = self.tapes[number]
             return self.call_tape(f"{first}.back", legs, (taken, back), taped)
         function = self.steps(name, steps)
-        rounds = Names({*self.tensors, *self.maps.sizes}).new(f"rounds_of_{function.nest.name}")
+        rounds = BlockNames({*self.tensors, *self.maps.sizes}).new(f"rounds_of_{function.nest.name}")
         return At(rounds, steps.rounds), function.call(Affine.var(rounds))
 
-    def steps(self, name: str, steps: Steps) -> StepFunction:
+    def steps(self, name: str, steps: StepPhases) -> StepFunction:
         """Define a function over buffers and sizes, and over phases of steps, that calls the parts for these;
         where they are in a range, over the step that it begins with too."""
-        making = StepNest(steps, Names({*self.tensors, *self.maps.sizes}))
+        making = StepNest(steps, BlockNames({*self.tensors, *self.maps.sizes}))
         parts = [steps.parts[0].callee.nest.name, *name.removeprefix(self.name).split(".")[2:]]
         called = self.called.new("_".join(parts))
         nest = making.nest(called, self.tensors, self.maps.sizes, self.maps.known)
@@ -361,11 +363,11 @@ class _Loops:
         """A call of the loops of a chain that goes through legs."""
         called = self.called.new(f"{chains[0].nest.name}_{name.rpartition('.')[2]}")
         nest = tape_nest(called, legs, chains, taped, self.tensors)
-        self.calling(Function(name, nest, self.places_in(nest), self.place))
+        self.calling(NestFunction(name, nest, self.places_in(nest), self.place))
         names = self.in_memory(tensor.name for tensor in nest.tensors)
         return (Call(nest.name, names, (ZERO, Affine.const(len(legs)))),)
 
-    def map(self, number: int, name: str, plan: Plan, near: Mapping[str, int] | None = None) -> Plan:
+    def map(self, number: int, name: str, plan: NestPlan, near: Mapping[str, int] | None = None) -> NestPlan:
         """Define the loops of a map; its plan in the end.
 
         Of tensors that are near the rows of a step alone are kept.
@@ -389,7 +391,7 @@ class _Loops:
         return plan
 
     def outline(
-        self, number: int, name: str, places: Sequence[int], plan: Plan, near: Mapping[str, int] | None
+        self, number: int, name: str, places: Sequence[int], plan: NestPlan, near: Mapping[str, int] | None
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         nest = self.nest(number, plan, near)
@@ -412,15 +414,17 @@ class _Loops:
                 first, *more = [in_shape(b, shape, low, point) for b in buffers[tensor.name]]
                 buffers[tensor.name] = first, *more
         low.arrays = {
-            t.name: IndexArray(buffers[t.name][0], tuple(extent.substitute(forms) for extent in t.shape))
+            t.name: IndexArrayBuffer(
+                buffers[t.name][0], tuple(extent.substitute(forms) for extent in t.shape)
+            )
             for t in nest.tensors
             if t.type == INDEX_TYPE
         }
-        emit_body(nest.body, low, Scope(point, forms, known, buffers, indices=tuple(ranges.extents)))
+        emit_body(nest.body, low, EmitScope(point, forms, known, buffers, indices=tuple(ranges.extents)))
         low.create("func.return", [], [], point)
         return block.owner
 
-    def nest(self, number: int, plan: Plan, near: Mapping[str, int] | None) -> Nest:
+    def nest(self, number: int, plan: NestPlan, near: Mapping[str, int] | None) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
         item = self.maps.maps[number]
         steps = steps_of_plan(item, self.maps, plan, self.machine)

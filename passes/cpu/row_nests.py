@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.cpu.calls import Callee, calling
-from tadc.passes.maps.map import Map, MapFunction, Tensor
+from tadc.passes.maps.map import Map, MapFunction, TensorDecl
 from tadc.passes.maps.memory_of_tensors import Memory
 from tadc.passes.nest.nest import At, Call, Either, For, Nest, Statement
 from tadc.passes.nest.primitives.divided_ranges import BEGIN, END, RANGE
@@ -42,7 +42,7 @@ def near_tensors(chain: Sequence[Map], function: MapFunction, memory: Memory) ->
 
 
 def row_nest(
-    name: str, parts: Sequence[tuple[Callee, int]], tensors: Mapping[str, Tensor], count: int, rows: int
+    name: str, parts: Sequence[tuple[Callee, int]], tensors: Mapping[str, TensorDecl], count: int, rows: int
 ) -> Nest:
     """The nest over a range of `count` rows that calls the parts for `rows` at a time; for so many rows one
     value of their first index stands."""

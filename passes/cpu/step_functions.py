@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.calls import Function, Operands, Sizes
+from tadc.passes.cpu.calls import NestFunction, Operands, Sizes
 from tadc.passes.cpu.step_nests import PHASES, StepNest
 from tadc.passes.cpu.thread_ranges import part_of
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.nest.emit import Scope
+from tadc.passes.nest.emit import EmitScope
 from tadc.passes.nest.joins import Point
 from tadc.passes.nest.nest import Call
 from tadc.passes.schedule.work_counts import operations_of
 
 
 @dataclass(frozen=True)
-class StepFunction(Function):
+class StepFunction(NestFunction):
     """The code of the nest of a sweep: a function over `PHASES`. `split` declares one that calls it by
     several threads, whose last operand is about how many operations that takes."""
 
@@ -48,7 +48,9 @@ class StepFunction(Function):
         whole = self.making.whole(rounds * len(steps.stages), *begin)
         return Call(nest.name, tuple(t.name for t in nest.tensors), whole, threads=steps.is_divided)
 
-    def passed(self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: Scope) -> str:
+    def passed(
+        self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: EmitScope
+    ) -> str:
         """Pass on all phases, and how many ranges there are at most."""
         steps, point = self.making.steps, scope.point
         rest = [scope.form(form) for form in call.ranges]

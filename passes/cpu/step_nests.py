@@ -20,8 +20,8 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.cpu.calls import Callee, calling
 from tadc.passes.cpu.step_stages import Stepped, is_free, stages_of
-from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.map import Map, Sweep, Tensor
+from tadc.passes.maps.blocks import BlockNames
+from tadc.passes.maps.map import Map, Sweep, TensorDecl
 from tadc.passes.maps.recurrence import sweep_of
 from tadc.passes.nest.nest import At, Body, Bound, Call, Either, Extreme, For, If, Nest, Statement
 
@@ -56,7 +56,7 @@ class Follower:
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepPhases:
     """What runs in each step of a recurrence, which another part may lead, and in which phases.
 
     With `in_range` a call takes some steps, from one on.
@@ -125,12 +125,14 @@ class StepNest:
     """The nest of a sweep on its way. Its ranges are the step that it begins with, the phases from the
     `first` on before the `last`, which part of the threads it is, and, by extent, a range of values."""
 
-    def __init__(self, steps: Steps, names: Names) -> None:
+    def __init__(self, steps: StepPhases, names: BlockNames) -> None:
         self.steps, self.names = steps, names
         self.begin, self.first, self.last, self.part = map(names.new, ("begin", *PHASES[:3]))
         self.ranges = {extent: (names.new("low"), names.new("high")) for extent in steps.divided}
 
-    def nest(self, name: str, tensors: Mapping[str, Tensor], sizes: tuple[str, ...], known: Domain) -> Nest:
+    def nest(
+        self, name: str, tensors: Mapping[str, TensorDecl], sizes: tuple[str, ...], known: Domain
+    ) -> Nest:
         """The nest over sizes and phases that calls the parts for a few steps at a time."""
         steps, callees = self.steps, [part.callee for part in self.steps.parts]
         ranges = [self.begin] if steps.in_range else []

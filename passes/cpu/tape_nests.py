@@ -15,9 +15,9 @@ from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.cpu.calls import Callee, calling
 from tadc.passes.cpu.step_functions import StepFunction
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.checkpoints import Leg
-from tadc.passes.maps.map import Block, Let, Load, Tensor, Window
+from tadc.passes.maps.map import Block, Let, Load, TensorDecl, Window
 from tadc.passes.nest.nest import Body, Call, Compute, For, If, Nest, Stage, Statement, Store
 
 
@@ -26,7 +26,7 @@ class Saved:
     """A tensor of which states are saved, its window, and how many steps a state has; its copy has a name."""
 
     name: str
-    tensor: Tensor
+    tensor: TensorDecl
     window: Window
     depth: int
 
@@ -50,10 +50,10 @@ def tape_nest(
     legs: Sequence[Leg],
     chains: tuple[StepFunction, StepFunction | None],
     taped: Taped,
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, TensorDecl],
 ) -> Nest:
     """The nest over legs that calls a chain for steps to take, and one for steps to go back over."""
-    names = Names({*tensors})
+    names = BlockNames({*tensors})
     begin, end, leg = map(names.new, ("first", "last", "leg"))
     stages, found = list[Statement](), dict[str, Affine]()
     for field in fields(Leg):
@@ -61,7 +61,9 @@ def tape_nest(
         if any(elements):
             column, below = names.new(field.name), Affine.const(max(elements) + 1)
             shape = (Affine.const(len(legs)),)
-            stages.append(Stage(Tensor(column, INDEX_TYPE, shape, below=below, elements=elements), "global"))
+            stages.append(
+                Stage(TensorDecl(column, INDEX_TYPE, shape, below=below, elements=elements), "global")
+            )
             found[field.name] = Affine.atom(Lookup(column, (Affine.var(leg),), below))
         else:
             found[field.name] = ZERO
@@ -85,7 +87,6 @@ def tape_nest(
 
 
 def _called(chain: StepFunction, begin: Affine, end: Affine) -> Statement:
-    """A call for steps, if there are some."""
     return If((Constraint(end - begin - 1),), (chain.call(end - begin, begin),))
 
 
@@ -102,9 +103,9 @@ def _copied(taped: Taped, following: Affine, slot: Affine, *, is_restored: bool)
     return tuple(found)
 
 
-def copy_nest(name: str, tensor: Tensor, axis: int) -> Nest:
+def copy_nest(name: str, tensor: TensorDecl, axis: int) -> Nest:
     """The nest that copies the row `source` of a tensor's memory to the row `target`."""
-    names = Names({tensor.name})
+    names = BlockNames({tensor.name})
     ranges = (names.new("source"), names.new("target"))
     source, target = map(Affine.var, ranges)
     at = [Affine.var(names.new(f"i{n}")) for n in range(len(tensor.shape))]

@@ -10,14 +10,14 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.lattice.fibre import ranges_in
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold, Map, Tensor
+from tadc.passes.maps.map import Fold, Map, TensorDecl
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.divided_ranges import PART, RANGE, SECOND
 from tadc.passes.nest.steps import Cut, Rows, Split, Steps, Threads
 from tadc.passes.schedule.thread_division import FEW
 
 
-def starts_of(item: Map, axis: str, tensors: Mapping[str, Tensor]) -> str | None:
+def starts_of(item: Map, axis: str, tensors: Mapping[str, TensorDecl]) -> str | None:
     """The increasing array whose n-th range is as long as a reduction for the n-th value of an index."""
     at, extent = (Affine.var(axis),), item.extents[item.indices.index(axis)]
     folds = (let.value for let in item.body.all_lets() if isinstance(let.value, Fold))

@@ -13,8 +13,8 @@ from tadc.frontend.terms import Apply, Const, IndexValue, Read, Select, Term, Te
 from tadc.passes.derivatives.parting import without
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_safe
 from tadc.passes.terms.collect import addends
-from tadc.passes.terms.products import Product, product_of
-from tadc.passes.terms.value_intervals import Values
+from tadc.passes.terms.products import ScaledProduct, product_of
+from tadc.passes.terms.value_intervals import ValueInterval
 from tadc.passes.terms.value_ranges import ValueRanges
 
 
@@ -103,7 +103,7 @@ class ChoiceAlgebra(Algebra):
         choices = next((t for t in product.over if _is_sum(t) and self.has_choices(t)), None)
         if choices is None or choices is g:
             return g
-        rest = Product(product.scale, without(product.over, [choices]), product.under).term(self)
+        rest = ScaledProduct(product.scale, without(product.over, [choices]), product.under).term(self)
         return self._summed(choices, lambda part: self.mul(part, rest))
 
     def has_points(self, term: Term) -> bool:
@@ -139,6 +139,6 @@ def _has_choices(node: Term, below: list[bool]) -> bool:
     return chooses_zero(node) if isinstance(node, Select) else _is_sum(node) and any(below)
 
 
-def _is_finite(values: Values) -> bool:
+def _is_finite(values: ValueInterval) -> bool:
     """Whether these values and their inverses are finite numbers."""
     return values.finite and values.is_nonzero

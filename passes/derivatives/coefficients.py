@@ -44,7 +44,7 @@ def fraction(value: float) -> Fraction:
     return near if float(near) == value else Fraction(value)
 
 
-class TooLong(Exception):
+class TooManyOperations(Exception):
     """More operations than a series is worth."""
 
 
@@ -64,7 +64,7 @@ class Coefficients:
         self.operations += 1
         most = min(self.before + MOST_TERMS, MAX_TERMS // 2)
         if self.operations > MOST_OPERATIONS or self.algebra.terms.count > most:
-            raise TooLong
+            raise TooManyOperations
 
     def term(self, x: Number) -> Term:
         """As a term."""

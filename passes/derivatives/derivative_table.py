@@ -37,7 +37,6 @@ class _Terms:
         self.by_name = {name: getattr(a, name) for name in ("add", "sub", "mul", "div", "neg")}
 
     def const(self, value: float) -> Term:
-        """The literal."""
         return self.algebra.const(value)
 
     def apply(self, function: str, *operands: Term) -> Term:
@@ -53,11 +52,9 @@ class _Terms:
         return by_name(*operands) if by_name else self.algebra.apply(function, *operands)
 
     def power(self, x: Term, n: int) -> Term:
-        """A power with a literal exponent."""
         return self.algebra.power(x, n)
 
     def select(self, relation: str, x: Term, y: Term, then: Term, otherwise: Term) -> Term:
-        """A choice."""
         return self.algebra.select(relation, x, y, then, otherwise)
 
 
@@ -153,7 +150,6 @@ def _over_power(
 
 
 def _through_root(a: Calculus, g: Term, y: Term, u: Term, n: Fraction, partial: Term) -> Term:
-    """Through u**n, infinite where u is 0."""
     return a.through(g, partial, lambda: _root(n)(a, y, u), (u,))
 
 

@@ -82,7 +82,7 @@ class _Fibres(FactsWalk):
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """A reduction, taken apart by one step where there is one."""
-        work = _Sum(self, term, facts)
+        work = _FibreSum(self, term, facts)
         made = getattr(work, self.phase)()
         if made is not None:
             return self.visit(made, facts)
@@ -91,7 +91,7 @@ class _Fibres(FactsWalk):
         return work.reduction(work.binders, work.rows, self.visit(work.body, facts + work.rows))
 
 
-class _Sum:
+class _FibreSum:
     """A reduction with lookups of its own indices in its domain."""
 
     def __init__(self, walk: _Fibres, term: Reduce, facts: Domain) -> None:
@@ -418,7 +418,6 @@ class _Sum:
         return found
 
     def is_bound(self, row: Constraint, lookup: Lookup) -> bool:
-        """Whether a row bounds a lookup by what is known."""
         k = row.form.coefficient(lookup)
         rest = row.form - Affine.atom(lookup) * k
         return bool(k) and not row.equality and rest.variables.isdisjoint(self.own)
@@ -445,12 +444,10 @@ class _Sum:
         return made, self.terms.rewrite_forms(body, names, lambda form: form.replace(rule))
 
     def solved(self, binders: Sequence[str], rows: Domain, body: Term, more: Domain) -> Term:
-        """A reduction whose equalities are solved."""
         made = self.reduction(binders, rows, body)
         return self.walk.canceller.visit(made, (*self.facts, *more))
 
     def reduction(self, binders: Sequence[str], rows: Iterable[Constraint], body: Term) -> Term:
-        """A reduction of the same kind."""
         hints = [self.hints.get(name, "t") for name in binders]
         return self.algebra.reduction(self.term.kind, binders, tuple(rows), body, hints, self.term.span)
 

@@ -20,7 +20,7 @@ from tadc.lattice.affine import Affine, equals_zero
 from tadc.passes.derivatives.forward import Forward, T
 from tadc.passes.derivatives.kept_values import with_kept_values
 from tadc.passes.derivatives.open_roots import with_open_roots
-from tadc.passes.derivatives.reverse import Reverse
+from tadc.passes.derivatives.reverse import ReverseMode
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names, gradient_indices
@@ -69,7 +69,7 @@ Named = Mapping[tuple[str, str], str]
 
 
 @dataclass
-class _OutputJacobian(Reverse):
+class _OutputJacobian(ReverseMode):
     """The Jacobian of the one output of a program."""
 
     def of(self, output: Definition, names: Names, named: Named) -> list[Definition]:
@@ -89,7 +89,6 @@ class _OutputJacobian(Reverse):
         return found
 
     def front(self) -> dict[str, Extent]:
-        """The indices of the output's element."""
         return self.elements
 
     def narrowed(self, domain: Domain, cotangent: Term) -> tuple[Domain, Term]:
@@ -99,7 +98,6 @@ class _OutputJacobian(Reverse):
         return domain, cotangent
 
     def seed(self, definition: Definition) -> Term:
-        """1 for the element itself, 0 for others."""
         here = [Affine.var(i) for i in self.indices[definition.name]]
         rows = [equals_zero(i - Affine.var(o)) for i, o in zip(here, self.elements, strict=True)]
         return self.algebra.guard(rows, self.algebra.one, self.algebra.zero)

@@ -134,7 +134,6 @@ def _place(
 
 
 def _alone(form: Affine) -> str | None:
-    """The index that a form is."""
     atom = form.terms[0][0] if len(form.terms) == 1 else None
     return atom if isinstance(atom, str) and form == Affine.var(atom) else None
 

@@ -33,17 +33,17 @@ Values = Mapping[str, Mapping[str, Sequence[Term]]]
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptProgram:
     """A program with definitions for values of its recurrences."""
 
     program: Program
     values: Values = field(default_factory=dict[str, dict[str, Sequence[Term]]])
 
 
-def with_kept_values(program: Program, wrt: Collection[str]) -> Kept:
+def with_kept_values(program: Program, wrt: Collection[str]) -> KeptProgram:
     """The program with definitions for values of its recurrences."""
     if not any(map(_is_table, program.definitions)):
-        return Kept(program)
+        return KeptProgram(program)
     active, names, ranges = active_tensors(program, wrt), Names(program), ValueRanges(program)
     for tensor in (*program.outputs, *program.arguments):
         names.free("d" + tensor.name)
@@ -51,7 +51,7 @@ def with_kept_values(program: Program, wrt: Collection[str]) -> Kept:
     for definition in program.definitions:
         made.append(definition)
         if _is_table(definition) and definition.name in active:
-            steps = _Steps(program, ranges, Activity(active), definition)
+            steps = _RecurrenceSteps(program, ranges, Activity(active), definition)
             values[definition.name] = held = dict[str, Sequence[Term]]()
             for layer in steps.layers(definition.body, program.facts(definition), is_value=True):
                 tensor = steps.found(layer)
@@ -61,7 +61,7 @@ def with_kept_values(program: Program, wrt: Collection[str]) -> Kept:
                 at = dict(zip(definition.indices, map(Affine.var, tensor.indices), strict=True))
                 own = [program.terms.substitute(value, at) for value in layer.values]
                 held[tensor.name], values[tensor.name] = layer.values, {tensor.name: own}
-    return Kept(replace(program, definitions=tuple(made)), values)
+    return KeptProgram(replace(program, definitions=tuple(made)), values)
 
 
 def _is_table(definition: Definition) -> bool:
@@ -79,7 +79,7 @@ class _Layer:
 
 
 @dataclass
-class _Steps:
+class _RecurrenceSteps:
     """The steps of a recurrence."""
 
     program: Program

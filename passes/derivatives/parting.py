@@ -9,7 +9,7 @@ from functools import reduce
 from tadc.frontend.terms import Term
 from tadc.passes.terms.algebra import Algebra, is_product, is_safe
 from tadc.passes.terms.collect import addends
-from tadc.passes.terms.products import LONGEST, Product, product_of
+from tadc.passes.terms.products import LONGEST, ScaledProduct, product_of
 
 
 @dataclass
@@ -32,14 +32,14 @@ class Parting:
             common, rest = self._common(factor)
             outer = self.algebra.mul(outer, common)
             over.append(rest)
-        return outer, Product(product.scale, tuple(over), shared.under).term(self.algebra)
+        return outer, ScaledProduct(product.scale, tuple(over), shared.under).term(self.algebra)
 
-    def _factors(self, g: Term) -> Product:
+    def _factors(self, g: Term) -> ScaledProduct:
         """The factors of a product; of a long one the first and the rest."""
         product = without_masks(g, self.vanishing)
         if product.length > 1 or not is_product(g):
             return product
-        return Product(
+        return ScaledProduct(
             1, (self.algebra.head(g), self.algebra.over(g, "rest", lambda _: self.algebra.one)), ()
         )
 
@@ -58,26 +58,26 @@ class Parting:
         total: Term = self.algebra.zero
         for negative, product in products:
             scale = -product.scale if negative else product.scale
-            part = Product(scale, without(product.over, common), product.under)
+            part = ScaledProduct(scale, without(product.over, common), product.under)
             total = self.algebra.add(total, part.term(self.algebra))
         return reduce(self.algebra.mul, common), total
 
 
-def without_masks(term: Term, vanishing: Collection[int]) -> Product:
+def without_masks(term: Term, vanishing: Collection[int]) -> ScaledProduct:
     """The factors of a product, those of `safe` among them, but for what vanishes."""
     product = product_of(term)
     if not any(is_safe(factor) for factor in product.over):
         return product
     scale, over, under = product.scale, list[Term](), list(product.under)
     for factor in product.over:
-        parts = [Product(1, (factor,), ())]
+        parts = [ScaledProduct(1, (factor,), ())]
         if is_safe(factor) and factor.operands[0].number not in vanishing:
             parts = [without_masks(operand, vanishing) for operand in factor.operands]
         for part in parts:
             scale *= part.scale
             over += part.over
             under += part.under
-    return Product(scale, tuple(over), tuple(under))
+    return ScaledProduct(scale, tuple(over), tuple(under))
 
 
 def _in_both(terms: Sequence[Term], others: Sequence[Term]) -> list[Term]:

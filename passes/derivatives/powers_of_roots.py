@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.terms import Apply, Const, Term, Terms, bottom_up, integer_exponent
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.products import ScaledProduct, product_of
 from tadc.passes.terms.value_ranges import ValueRanges
 
 #: The power of a function that is a power of its operand, and which.
@@ -90,7 +90,7 @@ class PowersOfRoots:
         if not plain:
             return None
         others = [t for t in product.over if t not in plain and not (t.below and t.below[0] in plain)]
-        return Product(product.scale, (*others, *plain.values()), product.under).term(self.algebra)
+        return ScaledProduct(product.scale, (*others, *plain.values()), product.under).term(self.algebra)
 
     def _power_of(self, base: Term, n: int) -> Term | None:
         power = self.algebra.power(base, n)

@@ -37,7 +37,7 @@ from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried_cotangents import Carried
 from tadc.passes.derivatives.derivative_table import STEEP, cotangents
 from tadc.passes.derivatives.formula_slopes import is_short
-from tadc.passes.derivatives.kept_values import Kept, Values, with_kept_values
+from tadc.passes.derivatives.kept_values import KeptProgram, Values, with_kept_values
 from tadc.passes.derivatives.open_roots import OpenRoots, with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.derivatives.slopes import CotangentAlgebra
@@ -64,13 +64,13 @@ def reverse_program(
     contribute in sums of their own, and reads where they are written.
     """
     opened = OpenRoots(program) if separate else with_open_roots(program, wrt)
-    kept = Kept(program) if separate else with_kept_values(opened.program, wrt)
+    kept = KeptProgram(program) if separate else with_kept_values(opened.program, wrt)
     mode = (keep_values, unit_cotangent, separate)
-    return Reverse(kept.program, tuple(wrt), *mode, opened.seen, kept.values).run()
+    return ReverseMode(kept.program, tuple(wrt), *mode, opened.seen, kept.values).run()
 
 
 @dataclass(frozen=True)
-class Scope:
+class TermScope:
     """Where a term is evaluated: indices, a domain, and guards not taken."""
 
     indices: tuple[str, ...]
@@ -78,13 +78,13 @@ class Scope:
     domain: Domain
     outside: tuple[Domain, ...] = ()
 
-    def under(self, rows: Domain) -> Scope:
+    def under(self, rows: Domain) -> TermScope:
         """The part of the scope where all rows hold."""
         return replace(self, domain=self.domain + rows)
 
 
 @dataclass
-class Reverse:
+class ReverseMode:
     """One differentiation; the options are those of `reverse_program`."""
 
     program: Program
@@ -194,7 +194,7 @@ class Reverse:
         found = [(d, cotangent) for d in group if (cotangent := self.cotangent(d, at)) is not None]
         if not found:
             return
-        self.begin(Scope(tuple(fresh), found[0][0].indices, box(fresh, first.shape)))
+        self.begin(TermScope(tuple(fresh), found[0][0].indices, box(fresh, first.shape)))
         for definition, cotangent in found:
             self.kept |= self.reads(definition, at)
             body = terms.substitute(definition.body, dict(zip(definition.indices, at, strict=True)))
@@ -259,7 +259,7 @@ class Reverse:
         adjoint, front = self.names.free("d" + name), self.front()
         place = len(self.adjoints)
         cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
-        scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
+        scope = TermScope(tuple(fresh), definition.indices, box(fresh, definition.shape))
         carried = Carried(algebra, self.activity.is_active)
         before = {tensor: list(parts) for tensor, parts in self.contributions.items()}
         self.sharing.sources[adjoint] = frozenset()
@@ -319,13 +319,13 @@ class Reverse:
 
     # -- one body --------------------------------------------------------------------------------
 
-    def begin(self, scope: Scope) -> None:
+    def begin(self, scope: TermScope) -> None:
         """Look at a body, in whose scope nothing has a cotangent.
 
         Cotangents are accumulated from the root down, each term once per scope. Terms are visited by
         decreasing height and scopes inward, so all that flows into a term has arrived when it is passed on.
         """
-        self.scopes: list[Scope] = [scope]
+        self.scopes: list[TermScope] = [scope]
         self.opened: dict[tuple[object, ...], int] = {}
         self.bodies: dict[tuple[int, int], Term] = {}
         self.pending: dict[tuple[int, int], Term] = {}
@@ -357,7 +357,7 @@ class Reverse:
         """The longest way down from a term: what is higher is never below it, opened or not."""
         return bottom_up(term, self.heights, lambda _, below: 1 + max(below, default=0))
 
-    def inner(self, key: tuple[object, ...], make: Scope) -> int:
+    def inner(self, key: tuple[object, ...], make: TermScope) -> int:
         """The number of a scope, the same for the same key."""
         if key not in self.opened:
             self.opened[key] = len(self.scopes)
@@ -396,7 +396,9 @@ class Reverse:
             fresh = tuple(self.program.terms.fresh("s") for _ in term.binders)
             mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
             rows = tuple(c.substitute(mapping) for c in term.domain)
-            inner = Scope(scope.indices + fresh, scope.hints + term.hints, scope.domain + rows, scope.outside)
+            inner = TermScope(
+                scope.indices + fresh, scope.hints + term.hints, scope.domain + rows, scope.outside
+            )
             self.inner(key, inner)
         inside = self.opened[key]
         fresh = self.scopes[inside].indices[len(scope.indices) :]
@@ -420,7 +422,7 @@ class Reverse:
             inside = self.inner((place, "else", rows), replace(scope, outside=(*scope.outside, rows)))
         return ((then, term.then), (inside, term.otherwise))
 
-    def contribute(self, read: Read, scope: Scope, cotangent: Term) -> None:
+    def contribute(self, read: Read, scope: TermScope, cotangent: Term) -> None:
         """Gather the cotangent of a read: the sum over all indices that read the element."""
         algebra = self.algebra
         target = [Affine.var(i) for i in self.indices[read.tensor]]

@@ -35,7 +35,14 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
-from tadc.passes.derivatives.coefficients import Coefficients, Number, TooLong, are_near, fraction, number
+from tadc.passes.derivatives.coefficients import (
+    Coefficients,
+    Number,
+    TooManyOperations,
+    are_near,
+    fraction,
+    number,
+)
 from tadc.passes.derivatives.derivative_table import partials
 from tadc.passes.derivatives.literal_values import literal_value
 from tadc.passes.derivatives.series_rewrites import WITH_STEPS, Near, rewritten
@@ -124,7 +131,7 @@ class Expansion:
         self.coefficients.start()
         try:
             return made()
-        except TooLong:
+        except TooManyOperations:
             return None
 
     def constant(self, term: Term) -> Series:

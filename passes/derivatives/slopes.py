@@ -49,7 +49,7 @@ from tadc.passes.derivatives.spoiled import is_spoiled
 from tadc.passes.derivatives.steep_doubts import steep_doubts
 from tadc.passes.terms.algebra import choice_of, chooses_zero, is_const, is_safe
 from tadc.passes.terms.collect import addends
-from tadc.passes.terms.products import LONGEST, Product, product_of
+from tadc.passes.terms.products import LONGEST, ScaledProduct, product_of
 from tadc.passes.terms.value_ranges import ValueRanges
 
 
@@ -86,7 +86,7 @@ class CotangentAlgebra(ChoiceAlgebra):
             for log in over if len(over) < LONGEST else ():
                 if _is_logarithm(log) and self._vanishes_with(factor, log):
                     others = product_of(last)
-                    rest = Product(others.scale, without(others.over, [log]), others.under).term(self)
+                    rest = ScaledProduct(others.scale, without(others.over, [log]), others.under).term(self)
                     return self.safe(super().mul(super().mul(weight, rest), factor), log)
         return super().mul(x, y)
 
@@ -191,7 +191,7 @@ class CotangentAlgebra(ChoiceAlgebra):
         product = product_of(term)
         alone, shared = product.split(lambda t: not self.shares(t, t))
         if shared.length == 1 and len(shared.over) == 1:
-            return shared.over[0], Product(product.scale, alone.over, alone.under).term(self)
+            return shared.over[0], ScaledProduct(product.scale, alone.over, alone.under).term(self)
         return term, self.one
 
     def is_known(self, slope: Slope) -> bool:
@@ -206,7 +206,7 @@ class CotangentAlgebra(ChoiceAlgebra):
             return True
         product = product_of(slope.least)
         over, under = ([t for t in part if self.shares(t, t)] for part in (product.over, product.under))
-        varying = Product(1, tuple(over), tuple(under))
+        varying = ScaledProduct(1, tuple(over), tuple(under))
         return 0 < varying.length < product.length and self.values.of(varying.term(self)).is_nonnegative
 
     def _least(self, term: Term, slope: Slope) -> Term:
@@ -284,7 +284,7 @@ class CotangentAlgebra(ChoiceAlgebra):
         known, unknown = opened.split(lambda factor: self._series(factor, ends[0]) is not None)
         if not unknown.over or unknown.under or not known.over or len(ends) > 1:
             return None
-        others = Product(opened.scale, known.over, known.under).term(self)
+        others = ScaledProduct(opened.scale, known.over, known.under).term(self)
         exponent, rest, symbol = powers(self, self.shares, others, ends[0])
         series = self._series(rest, ends[0])
         if symbol is not None or series is None or not series.coefficients or series.lead + exponent < 0:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tadc.passes.maps.blocks import Names, forms_of, names_in
+from tadc.passes.maps.blocks import BlockNames, forms_of, names_in
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.nest.primitives.boxes import spans_inside
-from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Stage, Step
+from tadc.passes.nest.steps import Bind, InBlocks, Reorder, StageRead, Step
 from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
 from tadc.passes.terms.costs import MUCH_CODE
 
@@ -81,12 +81,12 @@ class BlockTile:
         loops.sort(key=lambda loop: loop[0] == "thread" and loop in last)
         return (*splits, *in_order(loops), *self.stages(item, fresh), InBlocks(self.threads))
 
-    def stages(self, item: Map, fresh: Names) -> tuple[Step, ...]:
+    def stages(self, item: Map, fresh: BlockNames) -> tuple[Step, ...]:
         """The steps of a reduction in blocks, all loops over these outside of all in a block, and what is
         copied. Of its innermost loop as many steps are written out as make little code."""
         fold = next((let.value for let in item.body.lets if self.over in let.names), None)
         if not isinstance(fold, Fold):
-            return tuple(Stage(read, "", fill="threads") for read in self.copied(item, fold))
+            return tuple(StageRead(read, "", fill="threads") for read in self.copied(item, fold))
         outer, inner, steps, splits = list[str](), list[str](), list[str](), list[Step]()
         for index in fold.indices:
             made, found = divided(fresh.part, index, "", [("", self.steps[index])], "clip")
@@ -101,7 +101,7 @@ class BlockTile:
             written = self.written_out(item, fold, count)
             if written > 1:
                 splits.append(Bind("unroll", (inner[-1],), written if written < count else 0))
-        return (*splits, *(Stage(read, outer[-1], fill="threads") for read in self.copied(item, fold)))
+        return (*splits, *(StageRead(read, outer[-1], fill="threads") for read in self.copied(item, fold)))
 
     def written_out(self, item: Map, fold: Fold, count: int) -> int:
         """So many of a number of steps as make little code, a divisor of it."""

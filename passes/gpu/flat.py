@@ -11,8 +11,8 @@ import math
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.map import Let, Load, Map, MapFunction, Tensor
+from tadc.passes.maps.blocks import BlockNames
+from tadc.passes.maps.map import Let, Load, Map, MapFunction, TensorDecl
 from tadc.passes.nest.primitives.rewriting import rewrite_lets
 
 
@@ -22,12 +22,12 @@ def flat_map(function: MapFunction, item: Map, index: str) -> tuple[MapFunction,
 
     What it reads is a scalar, or has its shape and is read at its own place.
     """
-    names = Names({index, *function.sizes, *item.indices, *function.tensors()})
+    names = BlockNames({index, *function.sizes, *item.indices, *function.tensors()})
     is_known = all(extent.is_constant for extent in item.extents)
     size = "" if is_known else names.new("total")
     total = Affine.const(math.prod(e.constant for e in item.extents)) if is_known else Affine.var(size)
 
-    def flat(tensor: Tensor) -> Tensor:
+    def flat(tensor: TensorDecl) -> TensorDecl:
         return replace(tensor, shape=(total,)) if tensor.shape else tensor
 
     def read(let: Let) -> Let:

@@ -10,7 +10,7 @@ from itertools import chain
 from tadc.frontend.source import Source, Span
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.given_teams import last_of, problems_of_steps, problems_of_teams, sharing_of
-from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
+from tadc.passes.gpu.kernels import Kernels, KernelSteps, NestKernel
 from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.gpu.recurrence_steps import ways_of_recurrence
 from tadc.passes.gpu.row_chains import Chain
@@ -30,7 +30,7 @@ from tadc.passes.nest.steps import (
     Reorder,
     Room,
     Split,
-    Stage,
+    StageRead,
     Steps,
     When,
 )
@@ -40,13 +40,13 @@ from tadc.passes.schedule.reader import ReadMap
 from tadc.passes.schedule.text import step_text
 from tadc.passes.terms.costs import ELEMENT
 
-TAKEN = Split, Reorder, Bind, InBlocks, Stage, Points, Flatten, When
+TAKEN = Split, Reorder, Bind, InBlocks, StageRead, Points, Flatten, When
 """The steps that kernels take."""
 
 TAILS = "exact", "overlap", "guard", "branch"
 """How their tiles end."""
 
-SharedBytes = Callable[[Kernels, Kernel], int]
+SharedBytes = Callable[[Kernels, NestKernel], int]
 
 
 def given_kernels(source: Source, functions: Sequence[Kernels], shared_bytes: SharedBytes) -> KernelSteps:
@@ -107,10 +107,10 @@ def _check(
     try:
         used = shared_bytes(of, kernel)
     except DoesNotFit as error:
-        raise refused((last_of(steps, Stage), str(error), "leave this read out")) from None
+        raise refused((last_of(steps, StageRead), str(error), "leave this read out")) from None
     if used > of.gpu.static_shared:
         text = f"a block would share {used} bytes of memory, and has {of.gpu.static_shared}"
-        number = last_of(steps, (Stage, Bind, Room))
+        number = last_of(steps, (StageRead, Bind, Room))
         raise refused((number, text, "take fewer steps or threads, or smaller tiles"))
 
 
@@ -146,7 +146,7 @@ def _not_taken(steps: Steps, item: Map) -> Iterator[Problem]:
     for number, step in enumerate(steps):
         if not isinstance(step, TAKEN):
             yield number, "kernels of a GPU do not take it", "leave the step out"
-        elif isinstance(step, Stage) and step.fill != "threads":
+        elif isinstance(step, StageRead) and step.fill != "threads":
             yield number, "only threads copy what is read", "write `by threads`"
         elif isinstance(step, Split) and step.index in reduced:
             reduced |= {step.outer, step.inner}
@@ -217,7 +217,7 @@ def _of_threads(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
     yield from _of_meeting(steps, nest, inside, kind)
 
 
-def _of_total(steps: Steps, kernel: Kernel) -> Iterator[Problem]:
+def _of_total(steps: Steps, kernel: NestKernel) -> Iterator[Problem]:
     """A product of sizes counts the blocks of one loop alone."""
     made = kernel.made
     outer = next((loop for loop in loops_in(made.nest.body) if loop.kind in DIVIDED), None)

@@ -17,7 +17,7 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import JOIN, Join
-from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.lockstep import Lockstep, LockstepContext
 from tadc.passes.nest.primitives.boxes import row_major
 
 
@@ -36,7 +36,7 @@ class Group:
     column: Affine | None = None
     columns: int = 1
 
-    def reduce(self, body: Lockstep, let: Let, context: Context) -> None:
+    def reduce(self, body: Lockstep, let: Let, context: LockstepContext) -> None:
         """Give the names of the reduction their values: that of the point of this thread, joined."""
         fold, point, forms, rows = self.fold, context.point, dict[str, Affine](), list[Constraint]()
         places = row_major(self.number, fold.counts)

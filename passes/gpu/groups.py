@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.map import Block, Fold
 from tadc.passes.nest.steps import Bind, Split, Step
 
@@ -20,7 +20,7 @@ def lanes_along(trips: Sequence[int], threads: int) -> tuple[int, ...]:
     return min(_powers(len(trips), threads), key=steps)
 
 
-def sharing(block: Block, lanes: Mapping[str, Sequence[int]], warp: int, names: Names) -> Iterator[Step]:
+def sharing(block: Block, lanes: Mapping[str, Sequence[int]], warp: int, names: BlockNames) -> Iterator[Step]:
     """The steps by which threads share reductions of a block, so many along each index."""
     for let in block.all_lets():
         inner = list[str]()

@@ -15,20 +15,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.map import Block, Choice, Let, Load, Map, MapFunction, Tensor
+from tadc.passes.maps.map import Block, Choice, Let, Load, Map, MapFunction, TensorDecl
 from tadc.passes.nest.nest import Compute, Nest, Store
 from tadc.passes.nest.primitives.rewriting import rewrite_computes
 
 
 @dataclass(frozen=True)
-class Place:
+class InterleavedPlace:
     """A tensor has the elements of `whole` where the last index is `number`."""
 
-    whole: Tensor
+    whole: TensorDecl
     number: int
 
 
-def places_of(function: MapFunction) -> dict[str, Place]:
+def places_of(function: MapFunction) -> dict[str, InterleavedPlace]:
     """The tensors of a function that are places in rows; all of each of these rows are.
 
     The rows are of a result: the memory of a tensor in between is another's before its map runs.
@@ -37,20 +37,20 @@ def places_of(function: MapFunction) -> dict[str, Place]:
     plain = [item for item in function.maps if item.order is None and item.marks.chain is None]
     made = {tensor.name for item in plain for tensor in item.tensors} - set(function.results)
     alone = {name for name in made if uses[name] == 1}
-    found: dict[str, Place] = {}
+    found: dict[str, InterleavedPlace] = {}
     for item in plain:
         if len(item.tensors) == 1 and item.tensors[0].name in function.results:
             found |= _places(item, alone)
     return found
 
 
-def _places(item: Map, alone: set[str]) -> dict[str, Place]:
+def _places(item: Map, alone: set[str]) -> dict[str, InterleavedPlace]:
     """The tensors, each read once, that a map puts together; none of another map."""
     (whole,), count = item.tensors, item.extents[-1] if item.extents else None
     if len(item.indices) < 2 or count is None or not all(extent.is_constant for extent in item.extents):
         return {}
     own = tuple(Affine.var(index) for index in item.indices[:-1])
-    found: dict[str, Place] = {}
+    found: dict[str, InterleavedPlace] = {}
     block = item.body
     for number in range(count.constant):
         made = _only(block)
@@ -63,7 +63,7 @@ def _places(item: Map, alone: set[str]) -> dict[str, Place]:
             return {}
         if part is made and not is_last:
             return {}
-        found[part.tensor] = Place(whole, number)
+        found[part.tensor] = InterleavedPlace(whole, number)
     return found
 
 
@@ -77,12 +77,11 @@ def _only(block: Block) -> object:
 
 
 def _says(choice: Choice, index: str, number: int) -> bool:
-    """Whether a choice is that an index is a number."""
     form = Affine.var(index) - number
     return any(choice.rows == (Constraint(each, True),) for each in (form, form * -1))
 
 
-def placed(nest: Nest, places: Mapping[str, Place]) -> Nest:
+def placed(nest: Nest, places: Mapping[str, InterleavedPlace]) -> Nest:
     """The nest that stores tensors at their places in rows."""
 
     def put(store: Store) -> Store:
@@ -94,7 +93,7 @@ def placed(nest: Nest, places: Mapping[str, Place]) -> Nest:
     def one(compute: Compute) -> Compute:
         return replace(compute, stores=tuple(put(store) for store in compute.stores))
 
-    def whole(tensor: Tensor) -> Tensor:
+    def whole(tensor: TensorDecl) -> TensorDecl:
         place = places.get(tensor.name)
         return tensor if place is None else replace(
             place.whole, shape=(*tensor.shape, place.whole.shape[-1])

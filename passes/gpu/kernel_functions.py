@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from tadc.dialect.locations import Places, labelled, unnamed
+from tadc.dialect.locations import ProgramLocations, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_memory import held_rooms
-from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
+from tadc.passes.gpu.kernels import Kernels, KernelSteps, NestKernel
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.gpu.thread_loops import Thread, grid_of, launch_counts, launch_loops
@@ -25,10 +25,10 @@ from tadc.passes.maps.buffers import (
     symbol_of,
     views_of,
 )
-from tadc.passes.maps.lower_body import BodyLowering, IndexArray
+from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Tensor
-from tadc.passes.nest.emit import Scope
+from tadc.passes.maps.map import TensorDecl
+from tadc.passes.nest.emit import EmitScope
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.tile import Tile
 
@@ -47,19 +47,19 @@ def lower_to_gpu(module: ir.Operation, function: ir.Operation, gpu: Gpu, given: 
         )  # fmt: skip
         point = ir.InsertionPoint(ir.Block.create_at_start(kernels.regions[0], []))
         of = Kernels(function, gpu, given)
-        launches = [_Function(of, kernel).launch(point) for kernel in of.all()]
+        launches = [_KernelFunction(of, kernel).launch(point) for kernel in of.all()]
     function.erase()
     return launches
 
 
-def shared_bytes(of: Kernels, kernel: Kernel) -> int:
+def shared_bytes(of: Kernels, kernel: NestKernel) -> int:
     """The bytes of memory that the threads of a block of a kernel share.
 
     Raises DoesNotFit where it is not known how much a read that they share reads.
     """
     with of.function.context, ir.Location.unknown():
         module = ir.Module.create()
-        _Function(of, kernel).launch(ir.InsertionPoint(module.body))
+        _KernelFunction(of, kernel).launch(ir.InsertionPoint(module.body))
         (made,) = module.body.operations
         types = [value.type for value in made.regions[0].blocks[0].arguments]
         shared = [ir.MemRefType(type) for type in types if "workgroup" in str(type)]
@@ -67,11 +67,11 @@ def shared_bytes(of: Kernels, kernel: Kernel) -> int:
 
 
 @dataclass(frozen=True)
-class _Function:
+class _KernelFunction:
     """The function of a kernel on its way."""
 
     of: Kernels
-    kernel: Kernel
+    kernel: NestKernel
 
     @cached_property
     def used(self) -> list[int]:
@@ -88,7 +88,6 @@ class _Function:
 
     @property
     def nest(self) -> Nest:
-        """What it runs."""
         return self.kernel.made.nest
 
     def launch(self, point: ir.InsertionPoint) -> Launch:
@@ -110,7 +109,7 @@ class _Function:
         )  # fmt: skip
 
     @property
-    def tensors(self) -> list[Tensor]:
+    def tensors(self) -> list[TensorDecl]:
         """The tensors whose buffers it takes."""
         return [self.of.memory.tensors[n] for n in self.used]
 
@@ -131,7 +130,7 @@ class _Function:
         }
         place = self.of.location(self.kernel)
         made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=place, ip=point)
-        located = Places(made.context)
+        located = ProgramLocations(made.context)
         places = [labelled(tensor.label, located[tensor.place]) for tensor in tensors]
         places += [*map(ir.Location.name, sizes), *[place] * own]
         ir.Block.create_at_start(made.regions[0], types, places)
@@ -156,11 +155,11 @@ class _Function:
             if name in shapes
         }
         low.arrays = {
-            t.name: IndexArray(buffers[t.name][0], shapes[t.name])
+            t.name: IndexArrayBuffer(buffers[t.name][0], shapes[t.name])
             for t in self.nest.tensors
             if t.type == INDEX_TYPE and t.name in buffers
         }
         target = Thread(self.of.gpu, low, function, self.nest.block, held=held_rooms(self.nest))
         indices = self.kernel.made.item.indices
-        target.kernel(self.nest, Scope(point, sizes, low.known, buffers, Tile(), indices, target, shapes))
+        target.kernel(self.nest, EmitScope(point, sizes, low.known, buffers, Tile(), indices, target, shapes))
         return grid_of(self.nest, products)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.flat import flat_map
-from tadc.passes.gpu.interleaved import Place, placed
+from tadc.passes.gpu.interleaved import InterleavedPlace, placed
 from tadc.passes.gpu.row_chains import Chain
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.nest import Nest, Stage
@@ -32,7 +32,9 @@ class KernelNest:
     extents: tuple[Affine, ...] = ()
 
 
-def kernel_nest(function: MapFunction, item: Map, steps: Steps, places: Mapping[str, Place]) -> KernelNest:
+def kernel_nest(
+    function: MapFunction, item: Map, steps: Steps, places: Mapping[str, InterleavedPlace]
+) -> KernelNest:
     """The nest that steps make of a map. Raises DoesNotFit for a step that cannot be taken."""
     total, extents, flat = "", (), next((step for step in steps if isinstance(step, Flatten)), None)
     if flat is not None:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tadc.dialect.locations import Places
+from tadc.dialect.locations import ProgramLocations
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.interleaved import Place, places_of
+from tadc.passes.gpu.interleaved import InterleavedPlace, places_of
 from tadc.passes.gpu.kernel_nests import KernelNest, chain_nest, kernel_nest
 from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.row_chains import Chain
@@ -23,7 +23,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.memory_of_tensors import Memory, chains_in, memory_of
 from tadc.passes.maps.read_maps import read_maps
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.steps import Steps, When
 from tadc.passes.nest.windowed import readers_of_windows
@@ -34,15 +34,15 @@ KernelSteps = Mapping[str, tuple[Steps, ...]]
 
 
 @dataclass(frozen=True)
-class Kernel:
+class NestKernel:
     """A kernel by its name, the maps that it computes, its nest, and the sizes that it is for: those where
     all of `when` holds, and all of none of `unless`."""
 
     name: str
     maps: tuple[Map, ...]
     made: KernelNest
-    when: tuple[Condition, ...] = ()
-    unless: tuple[tuple[Condition, ...], ...] = ()
+    when: tuple[SizeTest, ...] = ()
+    unless: tuple[tuple[SizeTest, ...], ...] = ()
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Kernels:
         return readers_of_windows(_one_after_the_other(read_maps(self.function)))
 
     @cached_property
-    def places(self) -> dict[str, Place]:
+    def places(self) -> dict[str, InterleavedPlace]:
         """The tensors that are stored in the rows of others."""
         return places_of(self.maps)
 
@@ -79,7 +79,7 @@ class Kernels:
         found, wholes = memory_of(self.maps), {name: place.whole.name for name, place in self.places.items()}
         return replace(found, replaced={**found.replaced, **wholes})
 
-    def all(self) -> Iterator[Kernel]:
+    def all(self) -> Iterator[NestKernel]:
         """The kernels in order; of those of one map the first runs that is for the sizes."""
         maps, name = self.maps.maps, self.maps.name
         wholes = {place.whole.name for place in self.places.values()}
@@ -88,18 +88,18 @@ class Kernels:
             if items[0].tensors[0].name not in wholes:
                 yield from self.of_maps(kernel, items)
 
-    def location(self, kernel: Kernel) -> ir.Location:
+    def location(self, kernel: NestKernel) -> ir.Location:
         """Where what a kernel computes was defined."""
-        return location_of(kernel.maps[0], Places(self.function.context))
+        return location_of(kernel.maps[0], ProgramLocations(self.function.context))
 
     def together(self, item: Map) -> list[Map]:
         """The maps of the chain that a map is in, or it alone."""
         number = item.marks.chain
         return [item] if number is None else [each for each in self.maps.maps if each.marks.chain == number]
 
-    def of_maps(self, name: str, items: Sequence[Map]) -> Iterator[Kernel]:
+    def of_maps(self, name: str, items: Sequence[Map]) -> Iterator[NestKernel]:
         """The kernels of a map, or of those of a chain: for other sizes others."""
-        before: list[tuple[Condition, ...]] = []
+        before: list[tuple[SizeTest, ...]] = []
         given = self.given.get(items[0].tensors[0].name)
         for number, steps in enumerate(given or self.with_parts(items)):
             kernel = self.of_steps(f"{name}_{number}" if number else name, items, steps)
@@ -123,11 +123,11 @@ class Kernels:
             return iter(steps_of_recurrence(item, self.maps, self.gpu))
         return kernels_of(self.gpu, item, self.maps)
 
-    def of_steps(self, name: str, items: Sequence[Map], steps: Steps) -> Kernel:
+    def of_steps(self, name: str, items: Sequence[Map], steps: Steps) -> NestKernel:
         """The kernel that steps make of maps. Raises DoesNotFit for a step that cannot be taken."""
         names = {name: Affine.var(f"s{n}") for n, name in enumerate(self.maps.sizes)}
         when = (test.over(names) for step in steps if isinstance(step, When) for test in step.tests)
-        return Kernel(name, tuple(items), self.made(items, steps), tuple(when))
+        return NestKernel(name, tuple(items), self.made(items, steps), tuple(when))
 
     def made(self, items: Sequence[Map], steps: Steps) -> KernelNest:
         """The nest that steps make of maps. Raises DoesNotFit for a step that cannot be taken."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.size_tests import Condition, product_at
+from tadc.passes.maps.size_tests import SizeTest, product_at
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Launch:
     grid: tuple[GridAxis, ...]
     block: tuple[int, int, int]
     buffers: tuple[int, ...]
-    when: tuple[Condition, ...] = ()
+    when: tuple[SizeTest, ...] = ()
     """What must hold of the sizes, all of it."""
-    unless: tuple[tuple[Condition, ...], ...] = ()
+    unless: tuple[tuple[SizeTest, ...], ...] = ()
     """Where all of one of these hold, another kernel runs."""
     alignment: int = 16
     """The address of each buffer is a multiple of so many bytes."""

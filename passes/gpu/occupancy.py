@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tadc.passes.maps.machine import TYPICAL, Gpu
-from tadc.passes.maps.map import Tensor
+from tadc.passes.maps.map import TensorDecl
 from tadc.passes.schedule.accesses import Accesses
 
 BLOCK_SIZE, VECTOR_BYTES = TYPICAL.usual_block, TYPICAL.vector
@@ -26,7 +26,7 @@ def registers_of_sizes(gpu: Gpu, accesses: Accesses) -> int:
     return gpu.size_registers * (len(sizes) + sum(map(unknown_strides, tensors)))
 
 
-def unknown_strides(tensor: Tensor) -> int:
+def unknown_strides(tensor: TensorDecl) -> int:
     """How many dimensions of a tensor have a stride that is not known."""
     unknown = [n for n, form in enumerate(tensor.shape) if not form.is_constant]
     return max(unknown, default=0)

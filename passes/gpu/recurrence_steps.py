@@ -24,8 +24,8 @@ from tadc.passes.gpu.thread_tiles import LONG, shared_folds
 from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.recurrence import Recurrence, recurrence_of
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.recurrence import RecurrenceLoops, recurrence_of
+from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.rewriting import loops_in
 from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Step, Steps, When
@@ -38,7 +38,7 @@ MOST_OF_BLOCK = FEW_ELEMENTS
 WORTH_LAUNCHES = MUCH_CODE
 """Sums of so many elements take a thread longer than a launch."""
 
-Tests = tuple[Condition, ...]
+Tests = tuple[SizeTest, ...]
 
 
 def steps_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> tuple[Steps, ...]:
@@ -75,7 +75,7 @@ def ways_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> Iterator[t
     yield (), ways.in_launches()
 
 
-def _is_known(test: Condition) -> bool:
+def _is_known(test: SizeTest) -> bool:
     """Whether a condition says nothing of sizes."""
     return all(extent.is_constant for extent in test.extents)
 
@@ -93,7 +93,7 @@ class _Ways:
 
     item: Map
     function: MapFunction
-    recurrence: Recurrence
+    recurrence: RecurrenceLoops
     gpu: Gpu
 
     @property
@@ -109,12 +109,10 @@ class _Ways:
 
     @property
     def free(self) -> tuple[str, ...]:
-        """The other indices of a step."""
         others = self.recurrence.batch | set(self.recurrence.ordered)
         return tuple(name for name in self.item.indices if name not in others)
 
     def extents(self, names: Iterable[str]) -> tuple[Affine, ...]:
-        """The numbers of values of indices."""
         sizes = dict(zip(self.item.indices, self.item.extents, strict=True))
         return tuple(sizes[name] for name in names)
 
@@ -152,7 +150,6 @@ class _Ways:
 
     @property
     def elements(self) -> tuple[str, ...]:
-        """The indices of a step."""
         return tuple(name for name in self.item.indices if name not in self.recurrence.ordered)
 
     @property
@@ -166,18 +163,17 @@ class _Ways:
         sizes = self.extents(self.free)
         folds = self.accesses.body.inner
         trips = [(), *(self.trips([loop, *loop.below()]) for loop in folds)]
-        return tuple(Condition((*sizes, *each), most=MOST_OF_BLOCK) for each in trips)
+        return tuple(SizeTest((*sizes, *each), most=MOST_OF_BLOCK) for each in trips)
 
     def many_blocks(self) -> Tests:
-        """Batches that give each multiprocessor a block."""
-        return (Condition(self.extents(self.batch), least=self.gpu.multiprocessors),)
+        return (SizeTest(self.extents(self.batch), least=self.gpu.multiprocessors),)
 
     def few_long_sums(self) -> Tests:
         """Steps of so few elements that a thread each would not keep the GPU busy, and long sums in each."""
-        few = Condition(self.extents(self.elements), most=self.gpu.busy // self.gpu.warp)
+        few = SizeTest(self.extents(self.elements), most=self.gpu.busy // self.gpu.warp)
         least = LONG if self.free else WORTH_LAUNCHES
         longest = max(self.accesses.body.inner, key=lambda loop: math.prod(loop.trips))
-        return few, Condition(self.trips([longest]), least=least)
+        return few, SizeTest(self.trips([longest]), least=least)
 
     @cached_property
     def accesses(self) -> Accesses:

@@ -22,9 +22,9 @@ from dataclasses import replace
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.groups import lanes_along, sharing
 from tadc.passes.gpu.thread_tiles import can_be_vector
-from tadc.passes.maps.blocks import Names, Renaming, indices_bound, values_of
+from tadc.passes.maps.blocks import BlockNames, Renaming, indices_bound, values_of
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Block, Fold, Let, Load, Map, MapFunction, Tensor
+from tadc.passes.maps.map import Block, Fold, Let, Load, Map, MapFunction, TensorDecl
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
@@ -47,7 +47,7 @@ class Chain:
         others = (load.tensor for item in function.maps if item not in items for load in item.loads())
         # What none but these maps reads.
         self.inner = self.made.keys() - {*others, *function.results}
-        names = Names({*function.tensors(), *(name for item in items for name in item.indices)})
+        names = BlockNames({*function.tensors(), *(name for item in items for name in item.indices)})
         self.row = first[0] if self.depth == 1 else names.new("row")
         self.part, numbers = names.new("part"), itertools.count()
         self.taken = names.taken
@@ -102,7 +102,7 @@ class Chain:
         places = _places(indices[: self.depth], self.row, self.rows) if self.depth > 1 else ()
         return For(self.row, ZERO, Affine.const(math.prod(self.rows)), 1, "seq", (*places, *body))
 
-    def shaped(self, tensor: Tensor) -> Tensor:
+    def shaped(self, tensor: TensorDecl) -> TensorDecl:
         """A tensor as it is seen: one that is computed with one dimension for those of rows."""
         if self.depth == 1 or tensor.name not in self.made:
             return tensor
@@ -152,7 +152,7 @@ class Chain:
 
     def shared_sums(self, gpu: Gpu, group: int) -> Iterator[Step]:
         """The outermost sums of maps of one element a row, which the threads of a row share."""
-        fresh = Names({*self.taken})
+        fresh = BlockNames({*self.taken})
         for item in self.items:
             if not item.marks.steps and len(item.indices) == self.depth:
                 body, names = Accesses(item, self.function).body, self.values[item.tensors[0].name]
@@ -200,5 +200,4 @@ def _split(index: str, count: int, factor: int) -> Split:
 
 
 def _places(indices: Sequence[str], number: str, sizes: Sequence[int]) -> Body:
-    """The indices of an element by its number."""
     return tuple(At(index, form) for index, form in zip(indices, row_major(Affine.var(number), sizes)))

@@ -9,7 +9,7 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.thread_lanes import divisor, run_of
 from tadc.passes.nest.lockstep import at_copy
-from tadc.passes.nest.stores import Elements, Place, TileStores
+from tadc.passes.nest.stores import Elements, StorePlace, TileStores
 from tadc.passes.nest.tile import LANE, Copy, at
 
 
@@ -37,7 +37,7 @@ class RunStores(TileStores):
             for group in groups.values():
                 self.store_group(place, sorted(group, key=lambda element: element[0][run] if run else 0))
 
-    def run_of_all(self, place: Place) -> str | None:
+    def run_of_all(self, place: StorePlace) -> str | None:
         """The variable of copies along which a tensor is stored as vectors, in all of its buffers."""
         if self.tile.width > 1:
             return None
@@ -56,7 +56,7 @@ class RunStores(TileStores):
                 return False
         return True
 
-    def store_group(self, place: Place, group: Sequence[tuple[Copy, ir.Value]]) -> None:
+    def store_group(self, place: StorePlace, group: Sequence[tuple[Copy, ir.Value]]) -> None:
         """Store the value of a copy, or those of a run as a vector, where they are within the map."""
         (first, value), *others = group
         forms = [at(form, first) for form in place.forms]

@@ -17,7 +17,7 @@ from tadc.passes.gpu.tile_choice import block_tiles
 from tadc.passes.gpu.transposes import transposing_tiles
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Map, MapFunction
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.rewriting import loops_in
 from tadc.passes.nest.primitives.visited_points import points
@@ -34,7 +34,7 @@ FEW = 1 / 8
 sums get a warp each; very long ones get a block each where so many warps do not keep it busy."""
 
 #: A tile and the sizes that it is for.
-Variant = tuple[ThreadTile | BlockTile, tuple[Condition, ...]]
+Variant = tuple[ThreadTile | BlockTile, tuple[SizeTest, ...]]
 
 
 def kernels_of(gpu: Gpu, item: Map, function: MapFunction) -> Iterator[Steps]:
@@ -106,15 +106,15 @@ def _open_blocks(
     elements = math.prod(size.constant if size.is_constant else UNKNOWN for size in sizes.values())
     if cost > elements * single:
         return []
-    when: list[Condition] = []
+    when: list[SizeTest] = []
     if tile.over is not None:
-        when = [Condition(tuple(sizes.values()), least=gpu.multiprocessors * tile.elements // 2)]
+        when = [SizeTest(tuple(sizes.values()), least=gpu.multiprocessors * tile.elements // 2)]
     for name, along in tile.along.items():
         if not sizes[name].is_constant:
-            when.append(Condition((sizes[name],), least=along.extent // 2))
+            when.append(SizeTest((sizes[name],), least=along.extent // 2))
     if tile.over is not None:
         loop = next(loop for loop in accesses.body.inner if loop.fold == tile.over)
-        when.append(Condition(extents_of(accesses, loop), least=math.prod(tile.steps.values())))
+        when.append(SizeTest(extents_of(accesses, loop), least=math.prod(tile.steps.values())))
     return [(tile, tuple(when))]
 
 
@@ -125,7 +125,7 @@ def _open_rows(accesses: Accesses, sizes: Mapping[str, Affine]) -> list[Variant]
         return []
     name, size = inner[-1]
     along = Along(BLOCK_SIZE // 2, ROW_COPIES)
-    return [(BlockTile({name: along}), (Condition((size,), least=along.extent // 2),))]
+    return [(BlockTile({name: along}), (SizeTest((size,), least=along.extent // 2),))]
 
 
 def _shared_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile]]:
@@ -162,18 +162,18 @@ def _open_groups(
     return [*found, (best, tuple(when))]
 
 
-def _no_more(sizes: tuple[Affine, ...], most: float) -> tuple[Condition, ...]:
+def _no_more(sizes: tuple[Affine, ...], most: float) -> tuple[SizeTest, ...]:
     """That a map has no more elements; of one element there is nothing to ask."""
-    return (Condition(sizes, most=int(most)),) if sizes else ()
+    return (SizeTest(sizes, most=int(most)),) if sizes else ()
 
 
-def _at_least(accesses: Accesses, tile: ThreadTile, least: int) -> Condition:
+def _at_least(accesses: Accesses, tile: ThreadTile, least: int) -> SizeTest:
     """That the first reduction that a group shares has so many steps, one over fibres on average."""
     loop = next(loop for loop in accesses.body.below() if loop.fold in tile.lanes)
     ranges = [accesses.ranges[name] for name in loop.binders]
     if len(ranges) == 1 and (found := ranges[0]) is not None and found.shared is not None:
-        return Condition((found.extent - found.shared * least + 1,), least=1)
-    return Condition(extents_of(accesses, loop), least=least)
+        return SizeTest((found.extent - found.shared * least + 1,), least=1)
+    return SizeTest(extents_of(accesses, loop), least=least)
 
 
 def extents_of(accesses: Accesses, loop: Loop) -> tuple[Affine, ...]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.nest.emit import Scope, trips
+from tadc.passes.nest.emit import EmitScope, trips
 from tadc.passes.nest.loop_bounds import bound_forms
 from tadc.passes.nest.nest import For
 
 
 @dataclass(frozen=True)
-class Together:
+class ThreadTeam:
     """Threads that run a statement together: the number of this one, and how many they are."""
 
     number: Affine
@@ -41,12 +41,12 @@ class TeamLoop:
 
     loops: Sequence[For]
     low: BodyLowering
-    fill: Callable[[Scope, Together], None]
+    fill: Callable[[EmitScope, ThreadTeam], None]
 
-    def emit(self, team: Together, scope: Scope) -> None:
+    def emit(self, team: ThreadTeam, scope: EmitScope) -> None:
         """Make the code of all."""
         place, number, count = team.split(self.loops[0].teams)
-        place, own = self.named(place, scope), Together(self.named(number, scope), count)
+        place, own = self.named(place, scope), ThreadTeam(self.named(number, scope), count)
         loop = self.loops[0]
         forms = [scope.form(form) for form in bound_forms(loop.stop)]
         if len(self.loops) == 1 and not (isinstance(loop.stop, Affine) and loop.stop.is_constant):
@@ -54,7 +54,7 @@ class TeamLoop:
             return
         counts = [len(trips(loop)) for loop in self.loops]
 
-        def point(at: Affine, inner: Scope) -> None:
+        def point(at: Affine, inner: EmitScope) -> None:
             for n, (loop, size) in enumerate(zip(self.loops, counts, strict=True)):
                 here = at.floordiv(math.prod(counts[n + 1 :]))
                 here = self.named(here.mod(size) if n else here, inner)
@@ -64,17 +64,21 @@ class TeamLoop:
 
         self.each(place, [Affine.const(math.prod(counts))], scope, point)
 
-    def named(self, form: Affine, scope: Scope) -> Affine:
+    def named(self, form: Affine, scope: EmitScope) -> Affine:
         """A variable that stands for a form: forms of indices stay small."""
         return form if form.is_linear else self.low.variable(self.low.affine([form], scope.point))
 
-    def at(self, loop: For, index: Affine, stops: Sequence[Affine], scope: Scope) -> Scope:
+    def at(self, loop: For, index: Affine, stops: Sequence[Affine], scope: EmitScope) -> EmitScope:
         """The scope where a loop is at a value, and what is known of it."""
         below = (Constraint(stop - 1 - index) for stop in stops)
         return scope.naming(loop.index, index).knowing(Constraint(index), *below)
 
     def each(
-        self, place: Affine, stops: Sequence[Affine], scope: Scope, fill: Callable[[Affine, Scope], None]
+        self,
+        place: Affine,
+        stops: Sequence[Affine],
+        scope: EmitScope,
+        fill: Callable[[Affine, EmitScope], None],
     ) -> None:
         """A loop of a team, from its place on; a condition where it has one step at most."""
         low, teams = self.low, self.loops[0].teams

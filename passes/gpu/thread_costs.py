@@ -11,7 +11,7 @@ from itertools import product
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
 from tadc.passes.schedule.body_cost import BodyCost
 from tadc.passes.terms.costs import ELEMENT, LARGE
 
@@ -34,7 +34,7 @@ def warp_over(gpu: Gpu, names: Sequence[str], extents: Mapping[str, int], steps:
     return lanes
 
 
-def lines(gpu: Gpu, read: Read, warp: Warp, bytes_each: int, width: int = 1) -> float:
+def lines(gpu: Gpu, read: ElementRead, warp: Warp, bytes_each: int, width: int = 1) -> float:
     """The lines that a warp touches with one load of `width` elements a thread."""
     touched: set[int | tuple[str, int]] = set()
     for lane, values in enumerate(warp):
@@ -52,7 +52,7 @@ def lines(gpu: Gpu, read: Read, warp: Warp, bytes_each: int, width: int = 1) -> 
 
 
 def shares_of_windows(
-    accesses: Accesses, reads: Sequence[Read], copies: Mapping[str, int]
+    accesses: Accesses, reads: Sequence[ElementRead], copies: Mapping[str, int]
 ) -> dict[str, float]:
     """For each read of a map how many of its elements are loaded, where copies of several reads are the same.
 
@@ -80,7 +80,7 @@ def shares_of_windows(
     return found
 
 
-def stored_at(accesses: Accesses) -> tuple[Read, int]:
+def stored_at(accesses: Accesses) -> tuple[ElementRead, int]:
     """The store of an element as an access, and its bytes."""
     tensor = accesses.map.tensors[0]
     strides: dict[str, int | None] = {}
@@ -88,7 +88,7 @@ def stored_at(accesses: Accesses) -> tuple[Read, int]:
     for name, size in zip(reversed(accesses.names), reversed(tensor.shape), strict=True):
         strides[name] = step
         step *= size.constant if size.is_constant and size.constant > 0 else LARGE
-    return Read("", tensor.name, strides, True), ELEMENT[tensor.type]
+    return ElementRead("", tensor.name, strides, True), ELEMENT[tensor.type]
 
 
 class ThreadCost(BodyCost[Gpu]):
@@ -145,7 +145,7 @@ class ThreadCost(BodyCost[Gpu]):
             ending += results * (gpu.access + 4.0) * stored if stored > 1 else 0.0
         return trips * (step + gpu.step) + ending
 
-    def read(self, read: Read, loop: Loop) -> float:
+    def read(self, read: ElementRead, loop: Loop) -> float:
         """The cost of all copies of a read."""
         copies, each, width = self.copies(read.names), self.accesses.bytes_of(read), 1
         if self.vector is not None and read.strides.get(self.vector, 0) == 1:

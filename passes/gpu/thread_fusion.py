@@ -12,7 +12,7 @@ from tadc.passes.maps.map import Map, MapFunction
 
 
 @dataclass(frozen=True)
-class ThreadCost:
+class FusedCost:
     """The cost of the plan that a map gets, and of its launch."""
 
     gpu: Gpu

@@ -16,14 +16,14 @@ from tadc.passes.gpu.group_folds import Group
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.run_stores import RunStores
-from tadc.passes.gpu.teams import TeamLoop, Together
+from tadc.passes.gpu.teams import TeamLoop, ThreadTeam
 from tadc.passes.gpu.thread_lanes import ThreadLanes
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Let
-from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
-from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.emit import EmitScope, EmitTarget, emit_body, facts_of
+from tadc.passes.nest.lockstep import Lockstep, LockstepContext
 from tadc.passes.nest.loop_bounds import bound_forms
 from tadc.passes.nest.nest import (
     DIVIDED,
@@ -40,12 +40,12 @@ from tadc.passes.nest.nest import (
     Statement,
 )
 from tadc.passes.nest.primitives.rewriting import computes_in, loads_in, loops_in, shared_folds
-from tadc.passes.nest.stores import Place, TileStores
+from tadc.passes.nest.stores import StorePlace, TileStores
 from tadc.passes.nest.vector_lanes import Lanes
 
 
 @dataclass(frozen=True)
-class Thread(Target):
+class Thread(EmitTarget):
     """A thread of a kernel, whose code is for a GPU; `function` is its `gpu.func`, `block` the threads of a
     block.
 
@@ -60,7 +60,7 @@ class Thread(Target):
     low: BodyLowering
     function: ir.Operation
     block: int
-    together: Together | None = None
+    together: ThreadTeam | None = None
     column: Affine | None = None
     columns: int = 1
     unseen: set[str] = field(default_factory=set[str])
@@ -74,7 +74,7 @@ class Thread(Target):
         """What makes vectors of a width."""
         return ThreadLanes(low, width)
 
-    def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+    def fold(self, body: Lockstep, let: Let, fold: Fold, context: LockstepContext) -> None:
         """A reduction that a group shares, or that a thread runs alone."""
         if self.together is not None and fold.loop == "thread":
             number = self.together.number
@@ -83,7 +83,9 @@ class Thread(Target):
         else:
             super().fold(body, let, fold, context)
 
-    def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
+    def stores(
+        self, compute: Compute, low: BodyLowering, places: list[StorePlace], scope: EmitScope
+    ) -> TileStores:
         """What stores the values of a computation: the first of the threads that have them does."""
         made = super().stores(compute, low, places, scope)
         # What is no one else's is stored beyond all elements too: no thread has to ask.
@@ -92,7 +94,7 @@ class Thread(Target):
             within = (*within, Constraint(self.together.number, equality=True))
         return RunStores(made.lanes, made.tile, places, made.context, within=within)
 
-    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
+    def room(self, stage: Stage, low: BodyLowering, scope: EmitScope) -> ir.Value:
         """Memory of a block, or of a thread: of a tensor in registers each thread has every so many."""
         shape = [extent.constant for extent in stage.tensor.shape]
         element = low.scalar_type(stage.tensor.type)
@@ -103,7 +105,7 @@ class Thread(Target):
             self.rooms[stage] = shared_buffer(self.function, shape, element)
         return self.rooms[stage]
 
-    def before(self, statement: Statement, scope: Scope) -> None:
+    def before(self, statement: Statement, scope: EmitScope) -> None:
         """All threads of a block meet where some read what others wrote."""
         if self.together is None or self.together.count < self.block:
             return
@@ -118,14 +120,14 @@ class Thread(Target):
         if not isinstance(statement, If):
             self.unseen.update(writes)
 
-    def after_turn(self, loop: For, scope: Scope) -> None:
+    def after_turn(self, loop: For, scope: EmitScope) -> None:
         """All threads meet before what they read is written again."""
         written = {store.tensor for one in computes_in(loop.body) for store in one.stores}
         is_whole = self.together is not None and self.together.count == self.block
         if is_whole and written - self.private:
             self.meet(scope)
 
-    def meet(self, scope: Scope) -> None:
+    def meet(self, scope: EmitScope) -> None:
         """All threads of a block meet."""
         self.low.create("gpu.barrier", [], [], scope.point)
         self.unseen.clear()
@@ -142,7 +144,7 @@ class Thread(Target):
         )
         return thread, block
 
-    def kernel(self, nest: Nest, scope: Scope) -> None:
+    def kernel(self, nest: Nest, scope: EmitScope) -> None:
         """The code of a nest: without loops that are divided, it is one point for the first who has one."""
         body, scope = self.launched(nest, scope)
         outer = next((loop for loop in loops_in(body) if loop.kind in DIVIDED), None)
@@ -153,7 +155,7 @@ class Thread(Target):
         else:
             emit_body(body, self.low, scope)
 
-    def launched(self, nest: Nest, scope: Scope) -> tuple[Body, Scope]:
+    def launched(self, nest: Nest, scope: EmitScope) -> tuple[Body, EmitScope]:
         """What a launch runs, where loops over launches have the values of its number, the last argument."""
         loops = launch_loops(nest)
         if not loops:
@@ -167,7 +169,7 @@ class Thread(Target):
             scope = scope.naming(loop.index, index).knowing(Constraint(place), Constraint(stop - 1 - index))
         return loops[-1].body, replace(scope, target=replace(self, launches=loops))
 
-    def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
+    def divided(self, loop: For, low: BodyLowering, scope: EmitScope) -> None:
         """Loops directly in each other whose points are numbered, the innermost loop's fastest; each number
         goes to one thread of the grid, or to one group of threads."""
         loops = nested(loop)
@@ -176,12 +178,12 @@ class Thread(Target):
             return
         assert self.together is not None
 
-        def fill(inner: Scope, together: Together) -> None:
+        def fill(inner: EmitScope, together: ThreadTeam) -> None:
             emit_body(loops[-1].body, low, replace(inner, target=replace(self, together=together)))
 
         TeamLoop(loops, low, fill).emit(self.together, scope)
 
-    def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: Scope) -> None:
+    def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: EmitScope) -> None:
         """A body at the point of this thread, if it has one."""
         ends, inside_of = boxed(loops, self.launches)
         ends = [(scope.form(start), scope.form(stop)) for start, stop in ends]
@@ -213,7 +215,7 @@ class Thread(Target):
         else:
             fill(scope.point)
 
-    def within(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
+    def within(self, own: Own, counts: Sequence[Affine], scope: EmitScope) -> Domain:
         """What holds of threads that have one of so many points; nothing where all have one."""
         if own.each == 1:
             return ()
@@ -222,13 +224,13 @@ class Thread(Target):
             return ()
         return (Constraint(total - 1 - own.number),)
 
-    def own(self, kind: Kind, body: Body, scope: Scope) -> Own:
+    def own(self, kind: Kind, body: Body, scope: EmitScope) -> Own:
         """Which point a thread has of loops of a kind around a body."""
         thread, block = self.registers
         fold = next(shared_folds(body), None) if kind == "grid" else None
         if fold is None:
             form = {"grid": block * self.block + thread, "block": block, "thread": thread}[kind]
-            together = Together(thread, self.block) if kind == "block" else None
+            together = ThreadTeam(thread, self.block) if kind == "block" else None
             return Own(self.named(form, scope.point), 1 if kind == "block" else self.block, together)
         size, each, column = fold.count, self.block // fold.count, None
         if fold.warp == 1:
@@ -238,7 +240,7 @@ class Thread(Target):
             number, form = thread, block
         else:
             number, form = thread.mod(size), block * each + thread.floordiv(size)
-        return Own(self.named(form, scope.point), each, Together(number, size), column)
+        return Own(self.named(form, scope.point), each, ThreadTeam(number, size), column)
 
     def named(self, form: Affine, point: ir.InsertionPoint) -> Affine:
         """A variable that stands for a form."""
@@ -252,7 +254,7 @@ class Own:
 
     number: Affine
     each: int
-    together: Together | None = None
+    together: ThreadTeam | None = None
     column: Affine | None = None
 
 

@@ -15,9 +15,9 @@ from tadc.passes.gpu.thread_costs import ThreadCost, shares_of_windows, warp_ove
 from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load, Map, MapFunction
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.steps import Bind, Flatten, InBlocks, Split, Step
-from tadc.passes.schedule.accesses import GUARD, Accesses, Loop, Read
+from tadc.passes.schedule.accesses import GUARD, Accesses, ElementRead, Loop
 from tadc.passes.schedule.search import VECTORS
 from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
 from tadc.passes.terms.costs import LARGE, WRITTEN_OUT
@@ -91,17 +91,17 @@ class ThreadTile:
         shared = sharing(item.body, self.lanes, 0 if self.in_columns else warp, fresh)
         return (*splits, *in_order(loops), *shared, InBlocks(self.block))
 
-    def fits(self, sizes: Mapping[str, Affine]) -> tuple[Condition, ...]:
+    def fits(self, sizes: Mapping[str, Affine]) -> tuple[SizeTest, ...]:
         """What must hold of sizes that are not known, so that tiles fit."""
-        found: list[Condition] = []
+        found: list[SizeTest] = []
         if self.flat:
             return ()
         for index, size in sizes.items():
             extent = self.extent(index)
             if extent > 1 and not size.is_constant:
-                found.append(Condition((size,), least=extent))
+                found.append(SizeTest((size,), least=extent))
                 if self.vector(index) > 1:
-                    found.append(Condition((size.mod(self.width),), most=0))
+                    found.append(SizeTest((size.mod(self.width),), most=0))
         return tuple(found)
 
     # -- costs -----------------------------------------------------------------------------------
@@ -158,7 +158,6 @@ def thread_tiles(accesses: Accesses) -> Iterator[ThreadTile]:
 
 
 def _most_copies(accesses: Accesses) -> int:
-    """The most elements of a thread."""
     return max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
 
 
@@ -226,7 +225,7 @@ def can_be_vector(accesses: Accesses, name: str, width: int) -> bool:
     return True
 
 
-def _is_aligned(accesses: Accesses, read: Read, strides: Mapping[str, int | None], width: int) -> bool:
+def _is_aligned(accesses: Accesses, read: ElementRead, strides: Mapping[str, int | None], width: int) -> bool:
     """Whether a read starts at a multiple of the width, where its vector index does."""
     shape = [size.constant if size.is_constant else -1 for size in accesses.tensors[read.tensor].shape]
     if len(shape) > 1 and (shape[-1] < 0 or shape[-1] % width):

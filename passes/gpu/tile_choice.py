@@ -16,7 +16,7 @@ from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, u
 from tadc.passes.gpu.thread_costs import lines, stored_at, warp_over
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.primitives.boxes import padded, spans_of
-from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
 from tadc.passes.schedule.body_cost import BodyCost
 from tadc.passes.terms.costs import UNKNOWN
 
@@ -53,14 +53,14 @@ def block_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile
     for loop in accesses.body.inner:
         if not loop.binders or not loop.direct or math.prod(loop.trips) < STEPS[0]:
             continue
-        choice = _Choice(gpu, accesses, loop)
+        choice = _TileChoice(gpu, accesses, loop)
         for tile in choice.tiles():
             found = choice.copied(tile)
             if found is not None:
                 yield found
 
 
-class _Choice:
+class _TileChoice:
     """What the candidates for one reduction share."""
 
     def __init__(self, gpu: Gpu, accesses: Accesses, loop: Loop) -> None:
@@ -180,7 +180,7 @@ class _Choice:
         others = self.accesses.results - 1 + is_moving
         return needed + others * tile.results * self.accesses.widest // 4
 
-    def spans(self, read: Read, ranges: Mapping[str, int]) -> Spans:
+    def spans(self, read: ElementRead, ranges: Mapping[str, int]) -> Spans:
         """What a block reads where indices have so many values; nothing if that varies."""
         forms = self.forms[read.name]
         key = read.name, *(ranges.get(name, 1) for name in sorted(read.names))
@@ -188,7 +188,7 @@ class _Choice:
             self.known_spans[key] = spans_of(self.gpu, forms, ranges, self.bytes[read.name]) or ()
         return self.known_spans[key]
 
-    def is_shared(self, read: Read, tile: BlockTile) -> bool:
+    def is_shared(self, read: ElementRead, tile: BlockTile) -> bool:
         """Whether threads of a block read the same elements, at other times or by other threads."""
         own = set(self.loop.binders)
         if not read.names & own:
@@ -230,7 +230,7 @@ class _Choice:
             total += loads * (2 + self.gpu.find + self.gpu.access * (touched + 2))
         return total
 
-    def lines(self, read: Read, tile: BlockTile, each: int) -> float:
+    def lines(self, read: ElementRead, tile: BlockTile, each: int) -> float:
         """The lines that a warp of a tile touches with one load."""
         shape = *tile.along, *((one.threads, one.run) for one in tile.along.values())
         key = read.name, shape
@@ -246,7 +246,7 @@ class _Choice:
 class _BlockCost(BodyCost[Gpu]):
     """The cost of what a thread of a block does between two barriers."""
 
-    def __init__(self, choice: _Choice, tile: BlockTile, staged: Mapping[str, Spans]) -> None:
+    def __init__(self, choice: _TileChoice, tile: BlockTile, staged: Mapping[str, Spans]) -> None:
         self.machine, self.choice, self.tile, self.staged = choice.gpu, choice, tile, staged
 
     def copies(self, names: frozenset[str]) -> int:
@@ -262,7 +262,7 @@ class _BlockCost(BodyCost[Gpu]):
         """The cost of the steps of a reduction inside."""
         return math.prod(loop.trips) * (step + self.machine.step) + 4
 
-    def read(self, read: Read, loop: Loop) -> float:
+    def read(self, read: ElementRead, loop: Loop) -> float:
         """The cost of a read, of shared memory where it is staged."""
         tile, access, copies = self.tile, self.machine.access, self.copies(read.names)
         if read.name in self.staged:

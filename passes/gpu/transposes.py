@@ -17,7 +17,7 @@ from tadc.passes.gpu.thread_costs import ThreadCost, warp_over
 from tadc.passes.gpu.tile_choice import extent_or_open
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.primitives.boxes import padded, spans_of
-from tadc.passes.schedule.accesses import Accesses, Read
+from tadc.passes.schedule.accesses import Accesses, ElementRead
 from tadc.passes.terms.costs import LANES
 
 LEAST = LANES
@@ -37,14 +37,14 @@ def transposing_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, Blo
                 yield tile
 
 
-def is_transposed(read: Read, fast: str, slow: str) -> bool:
+def is_transposed(read: ElementRead, fast: str, slow: str) -> bool:
     """Whether neighbours along `slow` are neighbours in memory, and those along `fast` far apart."""
     step = read.strides.get(fast, 0)
     return read.strides.get(slow, 0) in (1, -1) and step is not None and abs(step) > 1
 
 
 def _tile(
-    gpu: Gpu, accesses: Accesses, fast: str, slow: str, transposed: list[Read]
+    gpu: Gpu, accesses: Accesses, fast: str, slow: str, transposed: list[ElementRead]
 ) -> tuple[float, BlockTile] | None:
     """The tile, and its cost; None where shared memory does not hold the tiles."""
     size, threads = gpu.banks, gpu.usual_block // gpu.banks

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.fibre import Fibre, fibre_of
 from tadc.passes.maps.blocks import Renaming
-from tadc.passes.maps.map import Apply, Fold, Let, Load, Map, MapFunction, Marks
+from tadc.passes.maps.map import Applied, Fold, Let, Load, Map, MapFunction, Marks
 from tadc.passes.maps.run_together import chain_number
 from tadc.passes.terms.costs import WEIGHTS
 from tadc.passes.where import LEAVE_OUT, AtRows, Where
@@ -135,7 +135,7 @@ def _is_worth(pair: AtSum) -> bool:
 
 def _operations(lets: Sequence[Let]) -> int:
     """What a map computes, those that take long counted as often."""
-    applied = (let.value.function for let in lets if isinstance(let.value, Apply))
+    applied = (let.value.function for let in lets if isinstance(let.value, Applied))
     return sum(WEIGHTS.get(function, 1) for function in applied)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.gather_rows import gathered, gathered_in_sums
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction, Marks
@@ -31,7 +31,7 @@ def with_gathered_rows(function: MapFunction) -> MapFunction:
     if function.sizes:
         return function
     tensors = function.tensors()
-    names, maps = Names(set(tensors)), list[Map]()
+    names, maps = BlockNames(set(tensors)), list[Map]()
     for item in function.maps:
         is_matrix = item.order is None and len(item.tensors) == 1 and len(item.extents) == 2
         if is_matrix and item.extents[0].constant >= WORTH_GATHERING:
@@ -45,7 +45,7 @@ def with_gathered_rows(function: MapFunction) -> MapFunction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InBlocks(RowMachine):
+class RowsInBlocks(RowMachine):
     """Rows in the blocks of a GPU."""
 
     gpu: Gpu

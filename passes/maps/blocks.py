@@ -10,11 +10,23 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
-from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
+from tadc.passes.maps.map import (
+    Applied,
+    Ask,
+    Block,
+    Choice,
+    Constant,
+    Fold,
+    IndexNumber,
+    Let,
+    Load,
+    Map,
+    Value,
+)
 
 
 @dataclass
-class Names:
+class BlockNames:
     """Names that are taken."""
 
     taken: set[str] = field(default_factory=set[str])
@@ -104,14 +116,14 @@ class Renaming:
     def value(self, value: Value) -> Value:
         """What is computed."""
         match value:
-            case Number():
+            case Constant():
                 return value
             case IndexNumber(form, type):
                 return IndexNumber(self.form(form), type)
             case Load(tensor, at) | Ask(tensor, at):
                 return replace(value, tensor=self.tensors.get(tensor, tensor), at=tuple(map(self.form, at)))
-            case Apply(function, operands, type, exponent):
-                return Apply(function, tuple(map(self.name, operands)), type, exponent)
+            case Applied(function, operands, type, exponent):
+                return Applied(function, tuple(map(self.name, operands)), type, exponent)
             case Choice(rows, then, otherwise, type):
                 return Choice(self.rows(rows), self.block(then), self.block(otherwise), type)
             case Fold(indices=indices, rows=rows, body=body):
@@ -134,7 +146,6 @@ def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:
 
 
 def _variable(form: Affine) -> str:
-    """The variable that a form is."""
     (name,) = form.variables
     return name
 
@@ -142,7 +153,7 @@ def _variable(form: Affine) -> str:
 def used_by(value: Value) -> Iterator[str]:
     """The names that a value uses, those that its own blocks make included."""
     match value:
-        case Apply(operands=operands):
+        case Applied(operands=operands):
             yield from operands
         case Choice(then=then, otherwise=otherwise):
             yield from uses(then)
@@ -167,9 +178,9 @@ def indices_bound(block: Block) -> Iterator[str]:
             yield from let.value.indices
 
 
-def names_in(item: Map, sizes: Iterable[str]) -> Names:
+def names_in(item: Map, sizes: Iterable[str]) -> BlockNames:
     """The names that are taken in a map: of its indices, those of its reductions, and sizes."""
-    return Names({*item.indices, *sizes, *indices_bound(item.body)})
+    return BlockNames({*item.indices, *sizes, *indices_bound(item.body)})
 
 
 def values_of(block: Block) -> Iterator[str]:
@@ -280,7 +291,6 @@ class _Normal(Renaming):
         return Block(tuple(lets), tuple(map(self.name, block.gives)))
 
     def value(self, value: Value) -> Value:
-        """What is computed."""
         if isinstance(value, Fold):
             self.forms.update((name, Affine.var(f"?{next(self.numbers)}")) for name in value.indices)
         return super().value(value)
@@ -319,7 +329,7 @@ def with_values(block: Block, loads: Mapping[str, str]) -> Block:
     return Renaming(names).block(found) if names else block
 
 
-def apart(block: Block, values: Container[str], names: Names) -> Renaming:
+def apart(block: Block, values: Container[str], names: BlockNames) -> Renaming:
     """Other names for what a block binds: values that are not among these, and new names for indices."""
     numbers = (name for n in itertools.count() if (name := f"%{n}") not in values)
     forms = {index: Affine.var(names.like(index)) for index in indices_bound(block)}
@@ -334,7 +344,7 @@ def numbered(item: Map) -> Map:
     numbers = itertools.count()
     bound = set(indices_bound(item.body))
     used = frozenset[str]().union(*(form.variables for form in (*forms_of(item.body), *item.extents)))
-    names = Names({*item.indices, *(used - bound)})
+    names = BlockNames({*item.indices, *(used - bound)})
 
     def number(block: Block) -> None:
         for let in block.lets:

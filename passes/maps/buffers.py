@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from tadc.dialect.locations import Places, UnsupportedIR, labelled
+from tadc.dialect.locations import ProgramLocations, UnsupportedIR, labelled
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Map, MapFunction, Tensor
+from tadc.passes.maps.map import Map, MapFunction, TensorDecl
 from tadc.passes.maps.memory_of_tensors import Memory
 
 
-def buffer_type(tensor: Tensor) -> ir.Type:
+def buffer_type(tensor: TensorDecl) -> ir.Type:
     """The type in which the buffer of a tensor is passed."""
     # Upstream does not lower buffers of two or more dimensions without elements; nothing is
     # ever read from one or written to it, so its type may say 1 for 0.
@@ -42,7 +42,7 @@ def symbol_of(function: ir.Operation) -> str:
     return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
 
 
-def location_of(item: Map, places: Places) -> ir.Location:
+def location_of(item: Map, places: ProgramLocations) -> ir.Location:
     """Where the tensors of a map were defined, with their names."""
     each = [labelled(tensor.label, places[tensor.place]) for tensor in item.tensors]
     return ir.Location.fused(each) if each[1:] else each[0]
@@ -56,7 +56,7 @@ def sizes_in(low: BodyLowering, maps: MapFunction, values: Sequence[ir.Value]) -
 
 
 def rooms_of(
-    memory: Memory, tensors: Sequence[Tensor], buffers: Sequence[ir.Value]
+    memory: Memory, tensors: Sequence[TensorDecl], buffers: Sequence[ir.Value]
 ) -> dict[str, tuple[ir.Value, ...]]:
     """The buffers that tensors are stored to, by name; what is read comes from the first."""
     found: dict[str, tuple[ir.Value, ...]] = {}
@@ -66,7 +66,7 @@ def rooms_of(
 
 
 def views_of(
-    tensors: Sequence[Tensor],
+    tensors: Sequence[TensorDecl],
     buffers: Sequence[ir.Value],
     sizes: Mapping[str, Affine],
     low: BodyLowering,

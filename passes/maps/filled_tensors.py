@@ -22,8 +22,8 @@ from itertools import combinations
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import Names, numbered
-from tadc.passes.maps.map import Apply, Block, Choice, Let, Map, MapFunction, Marks, Number
+from tadc.passes.maps.blocks import BlockNames, numbered
+from tadc.passes.maps.map import Applied, Block, Choice, Constant, Let, Map, MapFunction, Marks
 from tadc.passes.maps.thin_sets import is_on_thin_set, stored_on_set
 from tadc.passes.terms.costs import FEW_ELEMENTS
 from tadc.passes.where import Filled, Where
@@ -43,7 +43,7 @@ def filled(function: MapFunction, where: Where) -> MapFunction:
 
     Raises CompileError for one that is given and is no such tensor.
     """
-    names, maps, steps = Names(set(function.tensors())), list[Map](), where.wanted(Filled)
+    names, maps, steps = BlockNames(set(function.tensors())), list[Map](), where.wanted(Filled)
     for item in function.maps:
         step = Filled(item.tensors[0].name)
         is_wanted = _is_large(item) if steps is None else step in steps
@@ -70,14 +70,14 @@ def _is_large(item: Map) -> bool:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _FilledPiece:
     """What is stored on a set, or added to what is there."""
 
     choice: Choice
     adds: bool = False
 
 
-def _pieces(item: Map) -> list[_Piece]:
+def _pieces(item: Map) -> list[_FilledPiece]:
     """The pieces that a map is, in their order; nothing for a map that is more than 0 elsewhere."""
     if item.order is not None or len(item.tensors) > 1:
         return []
@@ -86,13 +86,16 @@ def _pieces(item: Map) -> list[_Piece]:
     if not first or not all(others) or not all(map(_are_apart, others)):
         return []
     # Where several hold, the first one has its way, and is stored last.
-    return [*map(_Piece, reversed(first)), *(_Piece(choice, adds=True) for each in others for choice in each)]
+    return [
+        *map(_FilledPiece, reversed(first)),
+        *(_FilledPiece(choice, adds=True) for each in others for choice in each),
+    ]
 
 
 def _addends(name: str, makers: Makers) -> Iterator[str]:
     """The values that a value is the sum of, in order."""
     value = makers[name].value
-    if isinstance(value, Apply) and value.function == "add":
+    if isinstance(value, Applied) and value.function == "add":
         for operand in value.operands:
             yield from _addends(operand, makers)
     else:
@@ -113,7 +116,7 @@ def _choices(name: str, item: Map, makers: Makers) -> list[Choice]:
         if inner.keys() - {given}:
             return []
         value = (inner.get(given) or makers[given]).value
-    return found if isinstance(value, Number) and value.value == 0 else []
+    return found if isinstance(value, Constant) and value.value == 0 else []
 
 
 def _are_apart(choices: Sequence[Choice]) -> bool:
@@ -122,11 +125,11 @@ def _are_apart(choices: Sequence[Choice]) -> bool:
     return all(implied(Affine.const(-1), (*one.rows, *other.rows)) for one, other in pairs)
 
 
-def _in_steps(item: Map, pieces: Sequence[_Piece], names: Names) -> Iterator[Map]:
+def _in_steps(item: Map, pieces: Sequence[_FilledPiece], names: BlockNames) -> Iterator[Map]:
     """Zeros, then a map for each piece."""
     (tensor,) = item.tensors
     whole = replace(tensor, name=names.like(tensor.name))
-    zero = Let(("%0",), Number(0, tensor.type), item.place)
+    zero = Let(("%0",), Constant(0, tensor.type), item.place)
     yield replace(item, tensors=(whole,), body=Block((zero,), ("%0",)))
     for number, piece in enumerate(pieces, start=1):
         body = stored_on_set([piece.choice], item, whole.name, adds=piece.adds)

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import (
-    Names,
+    BlockNames,
     Renaming,
     apart,
     indices_bound,
@@ -28,7 +28,7 @@ from tadc.passes.maps.blocks import (
 )
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.lifted_folds import with_lifted_folds
-from tadc.passes.maps.map import Block, Fold, Let, Map, MapFunction, Number, Tensor
+from tadc.passes.maps.map import Block, Constant, Fold, Let, Map, MapFunction, TensorDecl
 from tadc.passes.maps.merge_folds import merged, simplified
 from tadc.passes.maps.reads_of_maps import Reads
 from tadc.passes.maps.same_maps import Likeness, likeness
@@ -73,23 +73,22 @@ def fused(function: MapFunction, machine: MapCost, where: Where) -> MapFunction:
 
 
 @dataclass(eq=False)
-class _Group:
+class _FusedMaps:
     """Maps together: `item` computes the tensors that are needed outside, for all `members`."""
 
     item: Map
     members: list[Reads]
     cost: Cost | None = None
-    needs: set[_Group] = field(default_factory=set["_Group"])
+    needs: set[_FusedMaps] = field(default_factory=set["_FusedMaps"])
 
     @property
     def computed(self) -> set[str]:
-        """The tensors of all members."""
         return {tensor.name for member in self.members for tensor in member.item.tensors}
 
-    def reaches(self, other: _Group) -> bool:
+    def reaches(self, other: _FusedMaps) -> bool:
         """Whether this needs another group, directly or not."""
-        seen: set[_Group] = set()
-        open_groups: list[_Group] = [self]
+        seen: set[_FusedMaps] = set()
+        open_groups: list[_FusedMaps] = [self]
         while open_groups:
             group = open_groups.pop()
             if group is other:
@@ -112,13 +111,13 @@ class _Fusion:
         for reads in self.maps:
             for tensor in reads.tensors:
                 self.readers.setdefault(tensor, []).append(reads)
-        self.by_tensor: dict[str, _Group] = {}
-        self.by_element: dict[object, list[_Group]] = {}
+        self.by_tensor: dict[str, _FusedMaps] = {}
+        self.by_element: dict[object, list[_FusedMaps]] = {}
         self.costs: dict[Likeness, Cost] = {}
 
     def run(self) -> MapFunction:
         """Form the groups, and put what they compute in order."""
-        groups: list[_Group] = []
+        groups: list[_FusedMaps] = []
         for step in self.steps or ():
             computed = {tensor.name for reads in self.maps for tensor in reads.item.tensors}
             self.where.check_known(step, step.tensors, computed)
@@ -127,7 +126,7 @@ class _Fusion:
         for reads in self.maps:
             group = self.joined(reads) if self.steps is None else self.given(reads)
             if group is None:
-                group = _Group(reads.item, [reads])
+                group = _FusedMaps(reads.item, [reads])
                 groups.append(group)
             group.needs |= self.needed(reads) - {group}
             self.by_tensor |= dict.fromkeys((tensor.name for tensor in reads.item.tensors), group)
@@ -140,7 +139,7 @@ class _Fusion:
                 self.where.formulas |= set(tensors) - {tensor.name for tensor in group.item.tensors}
         return replace(self.function, maps=self.arranged(groups))
 
-    def given(self, reads: Reads) -> _Group | None:
+    def given(self, reads: Reads) -> _FusedMaps | None:
         """The group that a map becomes part of by a step that is given."""
         names = {tensor.name for tensor in reads.item.tensors}
         for step in self.steps or ():
@@ -153,18 +152,18 @@ class _Fusion:
                 return first
         return None
 
-    def needed(self, reads: Reads) -> set[_Group]:
+    def needed(self, reads: Reads) -> set[_FusedMaps]:
         """The groups that compute what a map reads."""
         return {self.by_tensor[tensor] for tensor in reads.tensors if tensor in self.by_tensor}
 
-    def joined(self, reads: Reads) -> _Group | None:
+    def joined(self, reads: Reads) -> _FusedMaps | None:
         """The group that a map has become part of."""
         for group in self.candidates(reads):
             if self.fits(reads, group) and self.join(reads, group):
                 return group
         return None
 
-    def candidates(self, reads: Reads) -> Iterator[_Group]:
+    def candidates(self, reads: Reads) -> Iterator[_FusedMaps]:
         """Groups of the same shape that a map shares elements with, those first that it reads from."""
         if _is_marked(reads.item):
             return
@@ -175,7 +174,7 @@ class _Fusion:
             if _domain(group.item) == _domain(reads.item):
                 yield group
 
-    def fits(self, reads: Reads, group: _Group) -> bool:
+    def fits(self, reads: Reads, group: _FusedMaps) -> bool:
         """Whether a map may become part of a group."""
         if len(group.members) >= MOST_MAPS:
             return False
@@ -183,7 +182,7 @@ class _Fusion:
             return False
         return not self.problem(reads, group)
 
-    def problem(self, reads: Reads, group: _Group) -> str:
+    def problem(self, reads: Reads, group: _FusedMaps) -> str:
         """Why a map cannot become part of a group; nothing where it can."""
         for item in (group.item, reads.item):
             if _is_marked(item):
@@ -198,7 +197,7 @@ class _Fusion:
                 return f"needs `{other.item.tensors[0].name}`, which needs what it would be merged with"
         return ""
 
-    def join(self, reads: Reads, group: _Group) -> bool:
+    def join(self, reads: Reads, group: _FusedMaps) -> bool:
         """Make a map part of a group, if that is worth it or given."""
         members = [*group.members, reads]
         item = both(group.item, reads.item, self.function)
@@ -224,24 +223,24 @@ class _Fusion:
         """Whether a map has no schedule that could suffer."""
         return self.machine.is_small(item, self.function)
 
-    def is_needed(self, tensor: Tensor, members: Sequence[Reads]) -> bool:
+    def is_needed(self, tensor: TensorDecl, members: Sequence[Reads]) -> bool:
         """Whether a tensor is read by another map than these, or returned."""
         name = tensor.name
         return name in self.returned or any(r not in members for r in self.readers.get(name, ()))
 
-    def arranged(self, groups: Sequence[_Group]) -> tuple[Map, ...]:
+    def arranged(self, groups: Sequence[_FusedMaps]) -> tuple[Map, ...]:
         """The maps of the groups, each after those that it needs."""
         place = {id(reads): n for n, reads in enumerate(self.maps)}
-        placed: dict[_Group, None] = {}
+        placed: dict[_FusedMaps, None] = {}
 
-        def put(group: _Group) -> None:
+        def put(group: _FusedMaps) -> None:
             if group in placed:
                 return
             for needed in sorted(group.needs, key=last):
                 put(needed)
             placed[group] = None
 
-        def last(group: _Group) -> int:
+        def last(group: _FusedMaps) -> int:
             return place[id(group.members[-1])]
 
         for group in sorted(groups, key=last):
@@ -263,7 +262,7 @@ def needed(function: MapFunction) -> list[Map]:
 def both(first: Map, other: Map, function: MapFunction) -> Map:
     """One map for two over the same elements: what the other reads of the first's is a value."""
     body = first.body
-    names = Names({*function.sizes, *first.indices, *indices_bound(body)})
+    names = BlockNames({*function.sizes, *first.indices, *indices_bound(body)})
     renaming = apart(other.body, set(values_of(body)), names)
     own = dict(zip(other.indices, map(Affine.var, first.indices), strict=True))
     second = Renaming(renaming.values, {**renaming.forms, **own}).block(other.body)
@@ -274,19 +273,18 @@ def both(first: Map, other: Map, function: MapFunction) -> Map:
     return replace(first, tensors=tensors, body=Block(lets, (*body.gives, *second.gives)))
 
 
-def _only(item: Map, wanted: Sequence[Tensor]) -> Map:
-    """A map of some of the tensors that a map computes."""
+def _only(item: Map, wanted: Sequence[TensorDecl]) -> Map:
     given = dict(zip((tensor.name for tensor in item.tensors), item.body.gives, strict=True))
     gives = tuple(given[tensor.name] for tensor in wanted)
     return replace(item, tensors=tuple(wanted), body=replace(item.body, gives=gives))
 
 
 def _numbers(block: Block) -> list[Let]:
-    return [let for let in block.lets if isinstance(let.value, Number)]
+    return [let for let in block.lets if isinstance(let.value, Constant)]
 
 
 def _others(block: Block) -> list[Let]:
-    return [let for let in block.lets if not isinstance(let.value, Number)]
+    return [let for let in block.lets if not isinstance(let.value, Constant)]
 
 
 def _is_marked(item: Map) -> bool:

@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine, box
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.machine import TYPICAL
-from tadc.passes.maps.map import Block, Fold, Let, Load, Map, Tensor
+from tadc.passes.maps.map import Block, Fold, Let, Load, Map, TensorDecl
 from tadc.passes.terms.costs import ELEMENT
 
 
-def gathered(item: Map, tensors: Mapping[str, Tensor], names: Names) -> tuple[list[Map], Map]:
+def gathered(item: Map, tensors: Mapping[str, TensorDecl], names: BlockNames) -> tuple[list[Map], Map]:
     """The maps that gather, and the map that reads what they do in the place of elements that do not depend
     on its first index and are no neighbours where those of its last index are.
 
@@ -44,7 +44,7 @@ def gathered(item: Map, tensors: Mapping[str, Tensor], names: Names) -> tuple[li
     return made, replace(item, body=Block(tuple(lets), item.body.gives))
 
 
-def _apart(load: Load, item: Map, tensors: Mapping[str, Tensor]) -> list[str] | None:
+def _apart(load: Load, item: Map, tensors: Mapping[str, TensorDecl]) -> list[str] | None:
     """The indices that a load depends on, where it is to be gathered."""
     used = frozenset[str]().union(*(form.variables for form in load.at))
     is_plain = used <= set(item.indices[1:]) and not any(list(form.inner_atoms()) for form in load.at)
@@ -58,7 +58,6 @@ def _apart(load: Load, item: Map, tensors: Mapping[str, Tensor]) -> list[str] | 
 
 
 def _gather(item: Map, load: Load, used: list[str], name: str) -> Map:
-    """The map that gathers what a load reads along these indices."""
     extents = dict(zip(item.indices, item.extents, strict=True))
     return _copy(load, tuple(used), tuple(extents[index] for index in used), name)
 
@@ -66,10 +65,12 @@ def _gather(item: Map, load: Load, used: list[str], name: str) -> Map:
 def _copy(load: Load, indices: tuple[str, ...], shape: tuple[Affine, ...], name: str) -> Map:
     """The map of a tensor with the elements that are loaded at these indices."""
     body = Block((Let(("%0",), load),), ("%0",))
-    return Map((Tensor(name, load.type, shape),), indices, shape, body)
+    return Map((TensorDecl(name, load.type, shape),), indices, shape, body)
 
 
-def gathered_in_sums(item: Map, tensors: Mapping[str, Tensor], names: Names) -> tuple[list[Map], Map]:
+def gathered_in_sums(
+    item: Map, tensors: Mapping[str, TensorDecl], names: BlockNames
+) -> tuple[list[Map], Map]:
     """The maps that gather, and the map whose sums, over one index from 0 on, read what they do in the place
     of elements that depend on that index alone and lie a line of the cache apart or more.
 
@@ -105,7 +106,7 @@ def _count(fold: Fold) -> int:
     return count if set(fold.rows) == set(box(fold.indices, [count])) else 0
 
 
-def _is_apart(load: Load, index: str, tensors: Mapping[str, Tensor]) -> bool:
+def _is_apart(load: Load, index: str, tensors: Mapping[str, TensorDecl]) -> bool:
     """Whether the elements of a load lie apart for an index, on which alone they depend."""
     used = frozenset[str]().union(*(form.variables for form in load.at))
     if used != frozenset([index]) or any(list(form.inner_atoms()) for form in load.at):

@@ -104,7 +104,6 @@ class _Ranges:
             raise _TooWide
 
     def keep(self, value: ir.Value, found: Interval) -> None:
-        """Note a range."""
         if max(abs(end) for end in found) > LIMIT:
             raise _TooWide
         self.known[value] = found

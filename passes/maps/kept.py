@@ -15,7 +15,7 @@ from collections.abc import Container
 from dataclasses import replace
 
 from tadc.passes.maps.blocks import index_arrays
-from tadc.passes.maps.map import Map, MapFunction, Tensor
+from tadc.passes.maps.map import Map, MapFunction, TensorDecl
 from tadc.passes.maps.merge_folds import is_expensive
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.terms.costs import CACHED_BYTES
@@ -75,9 +75,9 @@ def _reads_alone(item: Map, kept: Container[str]) -> bool:
     return not index_arrays(item.body) and all(load.tensor in kept for load in item.loads())
 
 
-def kept_tensors(function: MapFunction) -> tuple[Tensor, ...]:
+def kept_tensors(function: MapFunction) -> tuple[TensorDecl, ...]:
     """The tensors of marked maps that read others of the kind alone."""
-    kept: dict[str, Tensor] = {}
+    kept: dict[str, TensorDecl] = {}
     for item in function.maps:
         if item.marks.kept and _reads_alone(item, kept):
             kept |= {tensor.name: tensor for tensor in item.tensors}

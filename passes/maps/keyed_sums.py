@@ -16,7 +16,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.fibre import Fibre, fibre_of
 from tadc.passes.maps.blocks import forms_of
-from tadc.passes.maps.map import Apply, Block, Fold, IndexNumber, Let, Load, Map, Number, Type
+from tadc.passes.maps.map import Applied, Block, Constant, Fold, IndexNumber, Let, Load, Map, Type
 from tadc.passes.terms.costs import BUFFER, ELEMENT
 
 Loop = tuple[str, Domain]
@@ -162,10 +162,10 @@ def _factor(block: Block, own: Collection[str]) -> Let | None:
     moving = {loads[0].names[0]}
     for let in block.lets:
         value = let.value
-        met = [name for name in value.operands if name in moving] if isinstance(value, Apply) else []
-        if not isinstance(value, Apply | Load | Number | IndexNumber) or len(met) > 1:
+        met = [name for name in value.operands if name in moving] if isinstance(value, Applied) else []
+        if not isinstance(value, Applied | Load | Constant | IndexNumber) or len(met) > 1:
             return None
-        if met and isinstance(value, Apply) and (value.function not in ("mul", "neg") or value.exponent):
+        if met and isinstance(value, Applied) and (value.function not in ("mul", "neg") or value.exponent):
             return None
         moving.update(let.names if met else ())
     return loads[0] if block.gives[0] in moving else None

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import Names, blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Let, Load, Map, Tensor, Value
+from tadc.passes.maps.blocks import BlockNames, blocks_of, with_blocks
+from tadc.passes.maps.map import Block, Let, Load, Map, TensorDecl, Value
 
 End = tuple[Map, int, Affine]
 """A map that copies the last steps of a tensor; which subscript counts steps, and from where on it does."""
 
 
-def last_steps(tensor: Tensor, item: Map, names: Names) -> End:
+def last_steps(tensor: TensorDecl, item: Map, names: BlockNames) -> End:
     """The map that copies the last steps of a map's tensor, those of its window."""
     window, sweep = item.marks.window, item.marks.sweep
     assert window is not None

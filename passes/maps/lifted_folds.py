@@ -26,7 +26,7 @@ from tadc.lattice.affine import ZERO, Constraint
 from tadc.lattice.fibre import rises
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read, used_by
-from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Map, MapFunction, Number, Tensor
+from tadc.passes.maps.map import Block, Choice, Constant, Fold, Let, Load, Map, MapFunction, TensorDecl
 from tadc.passes.terms.index_ranges import Range, ranges_within, span_of
 
 LEAST_SHARE = 0.3
@@ -46,11 +46,11 @@ def with_lifted_folds(function: MapFunction) -> MapFunction:
     return function if maps == function.maps else replace(function, maps=maps)
 
 
-def _lifted(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) -> Map:
+def _lifted(item: Map, function: MapFunction, tensors: Mapping[str, TensorDecl]) -> Map:
     """A map whose guards on indices hold no reduction that may stand outside."""
     if item.order is not None or item.marks.in_place:
         return item
-    lifting = _Lifting(item, frozenset(function.sizes), tensors, function.known)
+    lifting = _FoldLifting(item, frozenset(function.sizes), tensors, function.known)
     lets: list[Let] = []
     for let in item.body.lets:
         moved, rest = lifting.apart(let)
@@ -60,12 +60,12 @@ def _lifted(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) -> 
 
 
 @dataclass
-class _Lifting:
+class _FoldLifting:
     """A map, and what is known of its indices."""
 
     item: Map
     sizes: frozenset[str]
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, TensorDecl]
     known: Domain
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class _Lifting:
     def is_anywhere(self, let: Let) -> bool:
         """Whether a value may be computed for all elements."""
         match let.value:
-            case Number():
+            case Constant():
                 return True
             case Load() as load:
                 return self.is_inside(load, self.ranges)

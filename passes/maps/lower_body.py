@@ -12,7 +12,7 @@ from typing import Any
 
 from tadc.dialect.element_types import types_in
 from tadc.dialect.index_maps import index_attribute
-from tadc.dialect.locations import Places, unnamed
+from tadc.dialect.locations import ProgramLocations, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.limits import LOOP_WORK
@@ -27,7 +27,7 @@ PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
 
 
 @dataclass(frozen=True)
-class IndexArray:
+class IndexArrayBuffer:
     """The buffer of an index array, and its extents as forms of index values."""
 
     buffer: ir.Value
@@ -44,14 +44,14 @@ class BodyLowering:
     context: ir.Context
     variables: dict[str, ir.Value] = field(default_factory=dict[str, ir.Value])
     known: Domain = ()
-    arrays: dict[str, IndexArray] = field(default_factory=dict[str, IndexArray])
+    arrays: dict[str, IndexArrayBuffer] = field(default_factory=dict[str, IndexArrayBuffer])
     shared: dict[Hashable, Affine] = field(default_factory=dict[Hashable, Affine])
 
     def __post_init__(self) -> None:
         self.checks = False
         """Whether elements of index arrays are checked wherever they are loaded: points may be beyond."""
         self.index_type = ir.IndexType.get(self.context)
-        self.places = Places(self.context)
+        self.places = ProgramLocations(self.context)
         self.location = self.places[None]
         self.types = types_in(self.context)
 

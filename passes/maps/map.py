@@ -33,7 +33,7 @@ Type = str
 
 
 @dataclass(frozen=True)
-class Number:
+class Constant:
     """A literal."""
 
     value: float
@@ -60,7 +60,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Apply:
+class Applied:
     """A function of values: `add`, `exp`, … as in the language; `powi` with an integer `exponent`; `convert`;
     a relation, which gives a condition; `choose` by one. Other operations have upstream's name."""
 
@@ -171,7 +171,7 @@ class Ask:
     every: int = 1
 
 
-Value = Number | IndexNumber | Load | Apply | Choice | Fold | Ask
+Value = Constant | IndexNumber | Load | Applied | Choice | Fold | Ask
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TensorDecl:
     """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes.
 
     One of the type `i32` is an index array, with elements from 0 to `below - 1` that lookups in forms have.
@@ -349,7 +349,7 @@ class Map:
     With an `order`, a form of the indices, it is a recurrence: it reads elements of its own of less order.
     """
 
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[TensorDecl, ...]
     indices: tuple[str, ...]
     extents: tuple[Affine, ...]
     body: Block
@@ -370,17 +370,17 @@ class MapFunction:
     """
 
     name: str
-    arguments: tuple[Tensor, ...]
+    arguments: tuple[TensorDecl, ...]
     sizes: tuple[str, ...]
     maps: tuple[Map, ...]
     results: tuple[str, ...]
     known: Domain = ()
 
-    def tensors(self) -> Mapping[str, Tensor]:
+    def tensors(self) -> Mapping[str, TensorDecl]:
         """All tensors by name: the arguments, then what maps compute."""
         return self._tensors
 
-    def seen(self, tensors: Iterable[Tensor]) -> MapFunction:
+    def seen(self, tensors: Iterable[TensorDecl]) -> MapFunction:
         """The function where these tensors have other shapes, of as many elements."""
         made = replace(self)
         views = {tensor.name: tensor for tensor in tensors}
@@ -391,7 +391,7 @@ class MapFunction:
         return made
 
     @cached_property
-    def _tensors(self) -> dict[str, Tensor]:
+    def _tensors(self) -> dict[str, TensorDecl]:
         made = (tensor for item in self.maps for tensor in item.tensors)
         return {tensor.name: tensor for tensor in (*self.arguments, *made)}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.passes.maps.kept import kept_tensors
-from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor, Window
+from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, TensorDecl, Window
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,20 @@ class Memory:
     are `kept` from call to call have memory of their own, and are no arguments.
     """
 
-    arguments: tuple[Tensor, ...]
-    results: tuple[Tensor, ...]
-    temporaries: tuple[Tensor, ...]
+    arguments: tuple[TensorDecl, ...]
+    results: tuple[TensorDecl, ...]
+    temporaries: tuple[TensorDecl, ...]
     spans: tuple[tuple[int, int], ...]
     replaced: Mapping[str, str]
-    kept: tuple[Tensor, ...]
+    kept: tuple[TensorDecl, ...]
 
     @property
-    def given(self) -> tuple[Tensor, ...]:
+    def given(self) -> tuple[TensorDecl, ...]:
         """Those of the lowered function's arguments, in order."""
         return (*self.arguments, *self.results, *self.temporaries)
 
     @property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def tensors(self) -> tuple[TensorDecl, ...]:
         """All, in order; those that are kept come last."""
         return (*self.given, *self.kept)
 
@@ -67,8 +67,7 @@ def memory_of(function: MapFunction) -> Memory:
     )
 
 
-def _in_window(tensor: Tensor, window: Window | None) -> Tensor:
-    """A tensor as it is in memory."""
+def _in_window(tensor: TensorDecl, window: Window | None) -> TensorDecl:
     return tensor if window is None else replace(tensor, shape=window.shape(tensor.shape))
 
 
@@ -84,13 +83,12 @@ def completed(item: Map) -> str | None:
 
 
 def _given(block: Block) -> object:
-    """The value that a block gives."""
     (name,) = block.gives
     return next(let.value for let in block.lets if name in let.names)
 
 
 def _spans(
-    function: MapFunction, temporaries: Sequence[Tensor], replaced: Mapping[str, str]
+    function: MapFunction, temporaries: Sequence[TensorDecl], replaced: Mapping[str, str]
 ) -> Iterator[tuple[int, int]]:
     """For each tensor the number of the map that computes it, or those that it replaces, and of the last that
     reads it."""

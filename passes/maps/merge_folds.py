@@ -19,7 +19,7 @@ from dataclasses import replace
 from tadc.frontend.functions import APPLIED
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, blocks_of, normal, numbered, shared, used_by, with_blocks
-from tadc.passes.maps.map import Apply, Block, Fold, Let, Load, Map, Number, Value
+from tadc.passes.maps.map import Applied, Block, Constant, Fold, Let, Load, Map, Value
 from tadc.passes.terms.costs import ACCESS, EXPENSIVE, POWER, SCATTERED, WEIGHTS
 
 MOST_SUMS = 16
@@ -32,11 +32,11 @@ def weight_of(value: Value) -> int:
     match value:
         case Load(at=at):
             return SCATTERED if any(any(form.lookups()) for form in at) else ACCESS
-        case Number():
+        case Constant():
             return 0
-        case Apply(function="powi"):
+        case Applied(function="powi"):
             return POWER
-        case Apply(function=function) if function in APPLIED:
+        case Applied(function=function) if function in APPLIED:
             return WEIGHTS[function]
         case _:
             return 1
@@ -95,7 +95,6 @@ def _fold(let: Let) -> Fold:
 
 
 def _onto(first: Fold, other: Fold) -> Renaming:
-    """The indices of one fold in the place of another's."""
     pairs = zip(other.indices, first.indices, strict=True)
     return Renaming(forms={mine: Affine.var(index) for mine, index in pairs})
 

@@ -16,20 +16,20 @@ from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import allowed
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.buffers import maps_of, symbol_of
 from tadc.passes.maps.map import (
-    Apply,
+    Applied,
     Block,
     Choice,
+    Constant,
     Fold,
     IndexNumber,
     Let,
     Load,
     Map,
     MapFunction,
-    Number,
-    Tensor,
+    TensorDecl,
     Value,
 )
 from tadc.passes.maps.marks import marks_of
@@ -37,17 +37,17 @@ from tadc.passes.maps.marks import marks_of
 
 def read_maps(function: ir.Operation) -> MapFunction:
     """The maps of a `tad` function. Raises UnsupportedIR for operations that maps do not have."""
-    return _Reader(function).read()
+    return _MapReader(function).read()
 
 
-class _Reader(IndexReader):
+class _MapReader(IndexReader):
     """A function on its way to maps; `values` has the names of scalars."""
 
     def __init__(self, function: ir.Operation) -> None:
         super().__init__()
         self.function = function
-        self.names = Names()
-        self.tensors: dict[ir.Value, Tensor] = {}
+        self.names = BlockNames()
+        self.tensors: dict[ir.Value, TensorDecl] = {}
         self.values: dict[ir.Value, str] = {}
         self.numbers = itertools.count()
         self.constants: dict[ir.Value, Value] = {}
@@ -60,7 +60,7 @@ class _Reader(IndexReader):
         names = [self.names.new(name_of(size.location) or "n") for size in sizes]
         self.indices = {value: Affine.var(name) for value, name in zip(sizes, names, strict=True)}
         declared = Declarations(function, names)
-        arguments: list[Tensor] = []
+        arguments: list[TensorDecl] = []
         for argument in block.arguments:
             if not isinstance(argument.type, ir.IndexType):
                 said = declared.argument(argument, "")
@@ -87,12 +87,12 @@ class _Reader(IndexReader):
         given = tuple(self.tensors[result].name for result in results)
         return MapFunction(symbol_of(function), tuple(arguments), tuple(names), made, given, known)
 
-    def tensor(self, value: ir.Value, shape: tuple[Affine, ...]) -> Tensor:
+    def tensor(self, value: ir.Value, shape: tuple[Affine, ...]) -> TensorDecl:
         """A tensor of the function."""
         location = _location_of(value)
         label = name_of(location)
         type = str(value.type.element_type)
-        found = Tensor(self.names.new(label or "t"), type, shape, label, place_of(location))
+        found = TensorDecl(self.names.new(label or "t"), type, shape, label, place_of(location))
         self.tensors[value] = found
         return found
 
@@ -170,21 +170,21 @@ class _Reader(IndexReader):
             case _:
                 return self.apply(op, name, type)
 
-    def apply(self, op: ir.Operation, name: str, type: str) -> Apply:
+    def apply(self, op: ir.Operation, name: str, type: str) -> Applied:
         """A scalar operation."""
         operands = list(op.operands)
         if name == INTEGER_POWER:
-            return Apply("powi", (self.given(operands[0]),), type, exponent_of(op))
+            return Applied("powi", (self.given(operands[0]),), type, exponent_of(op))
         if not name.startswith(("arith.", "math.")) and name != "tad.apply":
             raise UnsupportedIR(f"'{name}' has no lowering", op.location)
         given = tuple(self.given(value) for value in operands)
         if name == "tad.apply":
-            return Apply(ir.StringAttr(op.attributes["fn"]).value, given, type)
+            return Applied(ir.StringAttr(op.attributes["fn"]).value, given, type)
         if name == "arith.cmpf":
             number = ir.IntegerAttr(op.attributes["predicate"]).value
-            return Apply(RELATION_OF.get(number, f"cmpf {number}"), given, type)
+            return Applied(RELATION_OF.get(number, f"cmpf {number}"), given, type)
         function = _SPELT.get(name) or FUNCTION_OF.get(name)
-        return Apply(function or str(name), given, type)
+        return Applied(function or str(name), given, type)
 
 
 #: Operations that the language does not write.
@@ -201,5 +201,5 @@ def _location_of(tensor: ir.Value) -> ir.Location:
     return place
 
 
-def _number(op: ir.Operation) -> Number:
-    return Number(ir.FloatAttr(op.attributes["value"]).value, str(op.results[0].type))
+def _number(op: ir.Operation) -> Constant:
+    return Constant(ir.FloatAttr(op.attributes["value"]).value, str(op.results[0].type))

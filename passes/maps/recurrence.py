@@ -15,11 +15,11 @@ from tadc.lattice.affine import Affine, Constraint, box
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Sweep, Value
 from tadc.passes.terms.checked_reads import outside
 from tadc.passes.terms.costs import LONGEST
-from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
+from tadc.passes.terms.loop_sequences import StepRead, lexicographic
 
 
 @dataclass(frozen=True)
-class Recurrence:
+class RecurrenceLoops:
     """How the elements of a recurrence are visited, by the names of its indices.
 
     `ordered` run in this order, `down` are those of them that count down. Of `batch` indices every element
@@ -43,24 +43,24 @@ class Recurrence:
         return frozenset(indices) - frozenset(self.ordered)
 
 
-def recurrence_of(item: Map) -> Recurrence | None:
+def recurrence_of(item: Map) -> RecurrenceLoops | None:
     """How to visit the elements of a map with an order, or of one that runs along with a recurrence; None of
     another map."""
     if item.order is None:
         sweep = item.marks.sweep
-        return None if sweep is None else Recurrence((item.indices[sweep.index],))
+        return None if sweep is None else RecurrenceLoops((item.indices[sweep.index],))
     reads, order = own_reads(item), item.order
     zero = Affine.const(0)
     batch = frozenset(n for n in item.indices if all(read.back(n) == zero for read in reads))
     if len(order.terms) == 1:
         # Proven by the checker, also where that takes what is known of sizes.
         (name,) = (name for name in item.indices if order.coefficient(name))
-        return Recurrence((name,), frozenset([name] if order.coefficient(name) < 0 else []), batch)
+        return RecurrenceLoops((name,), frozenset([name] if order.coefficient(name) < 0 else []), batch)
     found = lexicographic([n for n in item.indices if n not in batch], reads)
     if found is None:
-        return Recurrence((), order=order, batch=batch)
+        return RecurrenceLoops((), order=order, batch=batch)
     chosen, down = found
-    return Recurrence(chosen, down, batch)
+    return RecurrenceLoops(chosen, down, batch)
 
 
 def sweep_of(item: Map) -> Sweep | None:
@@ -75,11 +75,11 @@ def sweep_of(item: Map) -> Sweep | None:
     return Sweep(item.indices.index(index), down=index in found.down)
 
 
-def own_reads(item: Map) -> list[OwnRead]:
+def own_reads(item: Map) -> list[StepRead]:
     """The reads of the tensor itself."""
     (own,) = item.tensors
     return [
-        OwnRead(tuple(zip(item.indices, at, strict=True)), facts) for at, facts in reads_of(item, own.name)
+        StepRead(tuple(zip(item.indices, at, strict=True)), facts) for at, facts in reads_of(item, own.name)
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.maps.blocks import blocks_of
 from tadc.passes.maps.keyed_sums import keyed_map
-from tadc.passes.maps.map import Block, Load, Map, Tensor
+from tadc.passes.maps.map import Block, Load, Map, TensorDecl
 from tadc.passes.terms.costs import ELEMENT
 
 Forms = tuple[Affine, ...]
@@ -31,12 +31,12 @@ class RowReads:
     """
 
     item: Map
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, TensorDecl]
     depth: int = 1
     row: str = ""
     without: frozenset[str] = frozenset()
     gathers: bool = False
-    gathered: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
+    gathered: dict[str, TensorDecl] = field(default_factory=dict[str, TensorDecl])
     near: set[str] = field(default_factory=set[str])
     far: dict[str, list[Forms]] = field(default_factory=dict[str, list[Forms]])
 
@@ -87,7 +87,7 @@ def _loads(block: Block, without: frozenset[str]) -> Iterator[Load]:
                 yield from _loads(inner, without)
 
 
-def _gathered(name: str, at: Forms, tensors: Mapping[str, Tensor]) -> Tensor | None:
+def _gathered(name: str, at: Forms, tensors: Mapping[str, TensorDecl]) -> TensorDecl | None:
     """What index arrays say that rows read of a tensor; None where the row and these say not all."""
     tensor, row = tensors[name], Affine.var("?0")
     by, rows, shape = list[str](), None, list[Affine]()
@@ -102,10 +102,10 @@ def _gathered(name: str, at: Forms, tensors: Mapping[str, Tensor]) -> Tensor | N
             shape.append(extent)
         else:
             return None
-    return None if rows is None else Tensor(f"{name}[{', '.join(by)}]", tensor.type, (rows, *shape))
+    return None if rows is None else TensorDecl(f"{name}[{', '.join(by)}]", tensor.type, (rows, *shape))
 
 
-def _distinct(tensor: Tensor, at: Forms) -> int:
+def _distinct(tensor: TensorDecl, at: Forms) -> int:
     """About how many bytes of a tensor are read at such subscripts, where the first index has few values."""
     seen, count = {"?0"}, 1
     for form, extent in zip(at, tensor.shape, strict=True):
@@ -114,6 +114,6 @@ def _distinct(tensor: Tensor, at: Forms) -> int:
     return count * ELEMENT[tensor.type]
 
 
-def bytes_of(tensor: Tensor, depth: int = 0) -> int:
+def bytes_of(tensor: TensorDecl, depth: int = 0) -> int:
     """The bytes of a tensor, or of a row of it."""
     return math.prod(extent.constant for extent in tensor.shape[depth:]) * ELEMENT[tensor.type]

@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine, Constraint, box
-from tadc.passes.maps.blocks import Names, Renaming, indices_bound, numbered, used_by, without_unused
-from tadc.passes.maps.map import Block, Fold, Let, Load, Map, Marks, Number, Tensor
+from tadc.passes.maps.blocks import BlockNames, Renaming, indices_bound, numbered, used_by, without_unused
+from tadc.passes.maps.map import Block, Constant, Fold, Let, Load, Map, Marks, TensorDecl
 
 
 def row_sum(item: Map, rows: int) -> Fold | None:
@@ -30,7 +30,7 @@ def row_sum(item: Map, rows: int) -> Fold | None:
         return None
     if set(found.rows) != set(box(found.indices, [rows])):
         return None
-    outside = {name for let in item.body.lets if not isinstance(let.value, Number) for name in let.names}
+    outside = {name for let in item.body.lets if not isinstance(let.value, Constant) for name in let.names}
     return None if any(name in outside for name in used_by(found)) else found
 
 
@@ -39,7 +39,7 @@ def cut_into_parts(item: Map, rows: int, each: int, name: str) -> tuple[Map, Map
     found = row_sum(item, rows)
     assert found is not None
     steps = -(-rows // each)
-    step = Names({*item.indices, *indices_bound(item.body)}).new("step")
+    step = BlockNames({*item.indices, *indices_bound(item.body)}).new("step")
     (own,) = [let for let in item.body.lets if let.value is found]
     shape = (Affine.const(steps), *item.extents)
     tensor = replace(item.tensors[0], name=name, shape=shape, type=found.type)
@@ -52,7 +52,7 @@ def cut_into_parts(item: Map, rows: int, each: int, name: str) -> tuple[Map, Map
     return _parts(item, found, own, tensor, step, (rows, each)), numbered(rest)
 
 
-def _parts(item: Map, found: Fold, own: Let, tensor: Tensor, step: str, cut: tuple[int, int]) -> Map:
+def _parts(item: Map, found: Fold, own: Let, tensor: TensorDecl, step: str, cut: tuple[int, int]) -> Map:
     """The map of the parts, which `step` numbers; `cut` says how many rows there are, and in each part."""
     rows, each = cut
     (row,) = found.indices
@@ -62,7 +62,7 @@ def _parts(item: Map, found: Fold, own: Let, tensor: Tensor, step: str, cut: tup
         domain += (Constraint(Affine.const(rows - 1) - first - form),)
     body = Renaming(forms={row: first + form}).block(found.body)
     part = Let(own.names, Fold("sum", (row,), domain, body, found.type), own.place)
-    numbers = [let for let in item.body.lets if isinstance(let.value, Number)]
+    numbers = [let for let in item.body.lets if isinstance(let.value, Constant)]
     block = without_unused(Block((*numbers, part), own.names))
     return numbered(
         Map((tensor,), (step, *item.indices), tensor.shape, block, marks=Marks(steps=True), place=item.place)

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.gather_rows import gathered
-from tadc.passes.maps.map import Choice, Let, Map, MapFunction, Marks, Tensor
+from tadc.passes.maps.map import Choice, Let, Map, MapFunction, Marks, TensorDecl
 from tadc.passes.maps.row_reads import RowReads, bytes_of, has_rows
 from tadc.passes.maps.row_sums import cut_into_parts, row_sum
 from tadc.passes.maps.thin_sets import late_addends, split_thin
@@ -71,12 +71,12 @@ def with_rows_together(function: MapFunction, machine: RowMachine, where: Where)
     total = 0 if function.sizes else sum(map(bytes_of, function.tensors().values()))
     if function.sizes or len(function.maps) < 2 or total < machine.least:
         return function
-    maps, known, depths = function.maps, dict[tuple[int, int], RowReads](), dict[int, _Rows]()
+    maps, known, depths = function.maps, dict[tuple[int, int], RowReads](), dict[int, _LoneMaps]()
     while maps:
         found = list[RunTogether]()
         for depth in _depths(maps[0], machine):
             if depth not in depths:
-                depths[depth] = _Rows(function, maps, machine, depth, known)
+                depths[depth] = _LoneMaps(function, maps, machine, depth, known)
             start = len(depths[depth].members) - len(maps)
             if depths[depth].most_saved[start] >= machine.least:
                 found.append(depths[depth].together(start))
@@ -110,7 +110,7 @@ def _as_given(function: MapFunction, machine: RowMachine, where: Where) -> MapFu
         if step.indices != (own := items[0].indices[:depth]):
             help = f"write `at {', '.join(own)} {step.rows}`"
             where.refuse(step, "rows are of the first indices of the first tensor", help)
-        together = _Rows(function, function.maps, machine, depth, {}).together(numbers[0], numbers[1:])
+        together = _LoneMaps(function, function.maps, machine, depth, {}).together(numbers[0], numbers[1:])
         marks = machine.marks(together, chain_number(function), step.rows)
         for item in items:
             name = next((t.name for t in item.tensors if t.name in step.tensors), item.tensors[0].name)
@@ -152,7 +152,7 @@ def with_between(function: MapFunction, tensors: Iterable[str]) -> tuple[MapFunc
     return replace(function, maps=(*first, *last)), found
 
 
-class _Rows:
+class _LoneMaps:
     """Maps that run with no others yet, in order, and what they read of rows that so many indices number."""
 
     def __init__(
@@ -174,7 +174,6 @@ class _Rows:
                 self.readers.setdefault(name, []).append(n)
 
     def reads(self, item: Map, row: str = "", without: frozenset[str] = frozenset()) -> RowReads:
-        """What a map reads of rows."""
         gathers = self.machine.gathers
         return RowReads(item, self.function.tensors(), self.depth, row, without, gathers)
 
@@ -260,7 +259,7 @@ class RunTogether:
     run with them, and the maps that are left."""
 
     function: MapFunction
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, TensorDecl]
     members: list[RowReads]
     thin: dict[int, Guards] = field(default_factory=dict[int, Guards])
     sums: list[RowReads] = field(default_factory=list[RowReads])
@@ -324,7 +323,7 @@ class RunTogether:
 
         If it `gathers`, what all rows read apart is gathered.
         """
-        names, before, found = Names(set(self.tensors)), list[Map](), list[Map]()
+        names, before, found = BlockNames(set(self.tensors)), list[Map](), list[Map]()
         instead: dict[int, Map | None] = {}
         for member in self.members:
             item = member.item

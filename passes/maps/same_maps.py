@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, forms_of, index_arrays, normal_block
-from tadc.passes.maps.map import Map, MapFunction, Tensor, Type
+from tadc.passes.maps.map import Map, MapFunction, TensorDecl, Type
 
 Likeness = tuple[object, ...]
 
@@ -36,7 +36,7 @@ class Alike:
         return dict(zip(self.sizes, other.sizes, strict=True))
 
 
-def likeness(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) -> Alike:
+def likeness(item: Map, function: MapFunction, tensors: Mapping[str, TensorDecl]) -> Alike:
     """A map of a function that has these tensors, by numbers for what it uses.
 
     Which tensors are arguments is part of the key: a caller's may start anywhere in a line of the cache.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Condition:
+class SizeTest:
     """The product of extents, forms over the sizes, is from `least` to `most`; None is no bound."""
 
     extents: tuple[Affine, ...]
@@ -37,9 +37,9 @@ class Condition:
             return (Constraint(form - most, equality=True),)
         return Constraint(form - self.least), Constraint(most - form)
 
-    def over(self, names: Mapping[str, Affine]) -> Condition:
+    def over(self, names: Mapping[str, Affine]) -> SizeTest:
         """The condition over other sizes."""
-        return Condition(tuple(form.substitute(names) for form in self.extents), self.least, self.most)
+        return SizeTest(tuple(form.substitute(names) for form in self.extents), self.least, self.most)
 
 
 def product_at(extents: Sequence[Affine], sizes: Sequence[int]) -> int:

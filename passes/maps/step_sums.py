@@ -20,8 +20,8 @@ from tadc.dialect.scalar_ops import ONE_ROUNDING
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import Names, Renaming, indices_bound, numbered, without_unused
-from tadc.passes.maps.map import Apply, Block, Choice, Fold, Let, Load, Map, Number, Tensor, Value
+from tadc.passes.maps.blocks import BlockNames, Renaming, indices_bound, numbered, without_unused
+from tadc.passes.maps.map import Applied, Block, Choice, Constant, Fold, Let, Load, Map, TensorDecl, Value
 
 _SO_FAR = "%so_far"
 """The name of the sum over the steps before."""
@@ -32,7 +32,7 @@ def sums_by_step(
     steps: Mapping[str, tuple[int, int]],
     count: Affine,
     down: bool,
-    names: Names,
+    names: BlockNames,
     known: Domain,
     later: Collection[str] = (),
 ) -> tuple[list[Map], Map] | None:
@@ -64,7 +64,7 @@ def sums_by_step(
             (tensor,) = made.tensors
             at = (last, *map(Affine.var, item.indices))
             read = _block(Load(tensor.name, at, tensor.type), f"{name}l")
-            zero = _block(Number(0.0, tensor.type), f"{name}z")
+            zero = _block(Constant(0.0, tensor.type), f"{name}z")
             value: Value = Choice((Constraint(count - 1),), read, zero, tensor.type)
             lets.append(Let((name,), read.lets[0].value if has_steps else value, let.place))
         if number not in found:
@@ -109,7 +109,7 @@ def _step_forms(block: Block, steps: Mapping[str, tuple[int, int]]) -> Iterator[
 
 
 def _recurrence(
-    item: Map, number: int, place: int, index: tuple[str, int], count: Affine, down: bool, names: Names
+    item: Map, number: int, place: int, index: tuple[str, int], count: Affine, down: bool, names: BlockNames
 ) -> Map:
     """The recurrence that adds up one value of a sum by the steps that an index follows."""
     let = item.body.lets[number]
@@ -117,7 +117,7 @@ def _recurrence(
     assert isinstance(fold, Fold)
     name, behind = index
     sizes = {name for extent in item.extents for name in extent.variables}
-    step = Names({*item.indices, *indices_bound(item.body), *sizes}).new("step")
+    step = BlockNames({*item.indices, *indices_bound(item.body), *sizes}).new("step")
     here = Affine.var(step)
     renaming = Renaming(forms={name: here - behind})
     others = tuple(n for n in fold.indices if n != name)
@@ -128,10 +128,10 @@ def _recurrence(
     if others:
         left = tuple(row for row in rows if row not in alone)
         inner = _block(replace(fold, indices=others, rows=left, body=inner), "%of_step")
-    tensor = Tensor(names.like(item.tensors[0].name), fold.type, (count, *item.extents), place=item.place)
+    tensor = TensorDecl(names.like(item.tensors[0].name), fold.type, (count, *item.extents), place=item.place)
     back = (here + 1 if down else here - 1, *map(Affine.var, item.indices))
     is_later = Constraint(count - 2 - here if down else here - 1)
-    zero = _block(Number(0.0, fold.type), "%first")
+    zero = _block(Constant(0.0, fold.type), "%first")
     before = Choice((is_later,), _block(Load(tensor.name, back, fold.type), "%before"), zero, fold.type)
     facts = box([step, *item.indices], [count, *item.extents])
     added = _added(inner, fold.type)
@@ -148,15 +148,14 @@ def _added(block: Block, type: str) -> Block:
     (name,) = block.gives
     made = {let.names[0]: let.value for let in block.lets if let.names}
     match made.get(name):
-        case Apply(function="mul", operands=(x, y)):
-            total = Apply(ONE_ROUNDING, (x, y, _SO_FAR), type)
-        case Apply(function="powi", operands=(base,), exponent=2):
-            total = Apply(ONE_ROUNDING, (base, base, _SO_FAR), type)
+        case Applied(function="mul", operands=(x, y)):
+            total = Applied(ONE_ROUNDING, (x, y, _SO_FAR), type)
+        case Applied(function="powi", operands=(base,), exponent=2):
+            total = Applied(ONE_ROUNDING, (base, base, _SO_FAR), type)
         case _:
-            total = Apply("add", (_SO_FAR, name), type)
+            total = Applied("add", (_SO_FAR, name), type)
     return without_unused(Block((*block.lets, Let(("%total",), total)), ("%total",)))
 
 
 def _block(value: Value, name: str) -> Block:
-    """A block of one value."""
     return Block((Let((name,), value),), (name,))

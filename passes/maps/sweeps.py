@@ -20,7 +20,7 @@ from math import prod
 
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
@@ -135,7 +135,6 @@ def _given_sweep(step: AtRows, seed: Map, function: MapFunction, number: int, wh
 def _marked(
     members: Iterable[Map], number: int, rows: int, windows: Mapping[str, Window | None]
 ) -> list[Map]:
-    """The members of a sweep with their marks."""
     marks = Marks(chain=number, rows=rows)
     own = ((m, replace(marks, sweep=m.marks.sweep, window=windows[m.tensors[0].name])) for m in members)
     return [replace(member, marks=marks) for member, marks in own]
@@ -233,7 +232,7 @@ class Followers:
     def __post_init__(self) -> None:
         self.members, self.sums = [self.first], dict[str, list[str]]()
         self.made = {tensor.name: self.sweep for tensor in self.first.tensors}
-        self.names = Names(set(self.before.tensors()) | set(self.before.sizes))
+        self.names = BlockNames(set(self.before.tensors()) | set(self.before.sizes))
         place = next(n for n, item in enumerate(self.before.maps) if item.tensors == self.first.tensors)
         maps = [*self.before.maps[: place + 1]]
         for item in self.before.maps[place + 1 :]:

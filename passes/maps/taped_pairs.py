@@ -13,7 +13,7 @@ from math import isqrt, log, prod
 
 from tadc.lattice.amounts import Count
 from tadc.passes.maps.checkpoints import steps_taken
-from tadc.passes.maps.map import Map, MapFunction, Tape, Tensor, Window
+from tadc.passes.maps.map import Map, MapFunction, Tape, TensorDecl, Window
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.maps.sweeps import with_maps
 from tadc.passes.maps.windows import steps_of
@@ -147,10 +147,10 @@ def all_kept(function: MapFunction, pairs: Iterable[Pair]) -> MapFunction:
     return function
 
 
-def _bytes_of_step(tensor: Tensor, window: Window) -> int:
+def _bytes_of_step(tensor: TensorDecl, window: Window) -> int:
     return bytes_in_lines(tensor) // max(tensor.shape[window.axis].constant, 1)
 
 
-def bytes_in_lines(tensor: Tensor) -> int:
+def bytes_in_lines(tensor: TensorDecl) -> int:
     """The bytes of a tensor, which begins with a line of the cache."""
     return -(-bytes_of(tensor) // LINE) * LINE

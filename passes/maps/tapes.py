@@ -22,7 +22,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.amounts import Count
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.last_steps import End, last_steps, with_last_steps
 from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
@@ -285,7 +285,7 @@ class _Sides:
         again_too = [item for item in others if item.order is not None or item.marks.tape is not None]
         readers = [item for item in others if item.tensors[0].name not in safe or item in again_too]
         late = tensors & {load.tensor for item in readers for load in item.loads()}
-        names, ends = Names(set(function.tensors()) | set(function.sizes)), dict[str, End]()
+        names, ends = BlockNames(set(function.tensors()) | set(function.sizes)), dict[str, End]()
         for item in forward:
             for tensor in item.tensors:
                 if tensor.name in late:

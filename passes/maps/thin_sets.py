@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, numbered, uses, without_unused
-from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Number
+from tadc.passes.maps.map import Applied, Block, Choice, Constant, Let, Load, Map, MapFunction
 from tadc.passes.terms.costs import LARGE, WORTH_CODE
 
 THIN = WORTH_CODE
@@ -45,7 +45,7 @@ def thin_addends(item: Map) -> list[tuple[Let, Choice]]:
     while waiting:
         let = makers[waiting.pop()]
         value, is_once = let.value, counts[let.names[0]] == 1
-        if isinstance(value, Apply) and value.function == "add" and is_once:
+        if isinstance(value, Applied) and value.function == "add" and is_once:
             waiting += value.operands
         elif isinstance(value, Choice) and is_once and _is_thin(value, item):
             found.append((let, value))
@@ -59,7 +59,7 @@ def _is_thin(choice: Choice, item: Map) -> bool:
     (given,) = choice.otherwise.gives
     lets = (*item.body.lets, *choice.otherwise.lets)
     other = next((let.value for let in lets if given in let.names), None)
-    return isinstance(other, Number) and other.value == 0 and is_on_thin_set(choice, item)
+    return isinstance(other, Constant) and other.value == 0 and is_on_thin_set(choice, item)
 
 
 def is_on_thin_set(choice: Choice, item: Map) -> bool:
@@ -98,8 +98,8 @@ def split_thin(item: Map, guards: Sequence[tuple[Let, Choice]], name: str) -> tu
 def _without(block: Block, guard: str) -> Block:
     """A block that does not add what a guard gives."""
     lets = [let for let in block.lets if guard not in let.names]
-    (total,) = [let for let in lets if isinstance(let.value, Apply) and guard in let.value.operands]
-    assert isinstance(total.value, Apply)
+    (total,) = [let for let in lets if isinstance(let.value, Applied) and guard in let.value.operands]
+    assert isinstance(total.value, Applied)
     (rest,) = [name for name in total.value.operands if name != guard]
     left = Block(tuple(let for let in lets if let is not total), block.gives)
     return Renaming({total.names[0]: rest}).block(left)
@@ -115,7 +115,7 @@ def stored_on_set(choices: Sequence[Choice], item: Map, whole: str, *, adds: boo
     given = [*(["%on"] if adds else []), *(name for choice in choices for name in choice.then.gives)]
     total = given[0]
     for n, name in enumerate(given[1:]):
-        lets.append(Let((f"%sum{n}",), Apply("add", (total, name), type), place))
+        lets.append(Let((f"%sum{n}",), Applied("add", (total, name), type), place))
         total = f"%sum{n}"
     otherwise = Block((Let(("%off",), own, place),), ("%off",))
     last = replace(choices[0], then=Block(tuple(lets), (total,)), otherwise=otherwise)

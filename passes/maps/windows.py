@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.map import Map, MapFunction, Sweep, Tensor, Window
+from tadc.passes.maps.map import Map, MapFunction, Sweep, TensorDecl, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.row_reads import bytes_of
@@ -41,7 +41,7 @@ class Distance:
 
     form: Affine
     facts: Domain
-    tensor: Tensor
+    tensor: TensorDecl
     at: tuple[Affine, ...]
     reader: Map
     along: bool
@@ -90,7 +90,6 @@ def window_of(
 
 
 def _is_down(member: Map) -> bool:
-    """Whether a member of a sweep goes down."""
     return member.marks.sweep is not None and member.marks.sweep.down
 
 
@@ -106,7 +105,7 @@ def distances_of(item: Map, function: MapFunction) -> Iterator[Distance]:
 
 
 def _distances(
-    reader: Map, member: Map | None, item: Map, tensors: Sequence[Tensor], window: Window, known: Domain
+    reader: Map, member: Map | None, item: Map, tensors: Sequence[TensorDecl], window: Window, known: Domain
 ) -> Iterator[Distance]:
     """How far back a map reads the elements of another, or its own: from the step that it runs with if it is
     a member of the same sweep, else from the last one."""
@@ -161,7 +160,7 @@ def is_within(item: Map, count: Affine, known: Domain) -> bool:
     return implied(count - steps_of(item), known)
 
 
-def last_step(tensor: Tensor, window: Window) -> Affine:
+def last_step(tensor: TensorDecl, window: Window) -> Affine:
     """The last step of a tensor."""
     zero = Affine.const(0)
     ends = zip(tensor.shape, window.weights, strict=True)
@@ -188,7 +187,7 @@ def most_of(forms: Iterable[tuple[Affine, Domain]], least: int = 0) -> int | Non
     return most
 
 
-def _is_worth(tensor: Tensor, window: Window, least: int) -> bool:
+def _is_worth(tensor: TensorDecl, window: Window, least: int) -> bool:
     """Whether a window saves memory that counts, as far as sizes are known: half of so many bytes."""
     if any(not extent.is_constant for extent in tensor.shape):
         steps = tensor.shape[window.axis]

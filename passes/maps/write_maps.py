@@ -13,20 +13,20 @@ from tadc.dialect.declarations import sizes_of
 from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir
 from tadc.dialect.op_writer import OpWriter
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.buffers import location_of, maps_of
 from tadc.passes.maps.map import (
-    Apply,
+    Applied,
     Ask,
     Block,
     Choice,
+    Constant,
     Fold,
     IndexNumber,
     Let,
     Load,
     Map,
     MapFunction,
-    Number,
 )
 from tadc.passes.maps.marks import attributes_of
 
@@ -82,14 +82,14 @@ class MapWriter(OpWriter):
         self.tensors = dict(zip((a.name for a in known.arguments), arguments, strict=True))
         for item, op in zip(known.maps, maps_of(function), strict=True):
             self.tensors.update(zip(_names(item), op.results, strict=True))
-        self.numbers: dict[Number, ir.Value] = {}
+        self.numbers: dict[Constant, ir.Value] = {}
         for op in operations:
             if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.FloatAttr):
                 value, type = ir.FloatAttr(op.attributes["value"]).value, str(op.results[0].type)
-                self.numbers[Number(value, type)] = op.results[0]
+                self.numbers[Constant(value, type)] = op.results[0]
             elif op.name == "arith.constant":
                 self.exponents[ir.IntegerAttr(op.attributes["value"]).value] = op.results[0]
-        self.names = Names(set(known.sizes) | {tensor.name for tensor in known.arguments})
+        self.names = BlockNames(set(known.sizes) | {tensor.name for tensor in known.arguments})
         self.values: dict[str, ir.Value] = {}
 
     def map_of(self, item: Map) -> ir.Operation:
@@ -118,7 +118,7 @@ class MapWriter(OpWriter):
         """Write the values of a block, and what it gives; numbers `above` all maps stay there."""
         place = self.location
         for let in body.lets:
-            above = above and isinstance(let.value, Number)
+            above = above and isinstance(let.value, Constant)
             if above and let.value in self.numbers:
                 self.values[let.names[0]] = self.numbers[let.value]
             else:
@@ -134,13 +134,13 @@ class MapWriter(OpWriter):
             raise TypeError(f"the dialect has no {value}")
         type = self.types[value.type]
         match value:
-            case Number(number):
+            case Constant(number):
                 return self.constant(number, type)
             case IndexNumber(form):
                 return self.number(form, type)
             case Load(tensor, forms):
                 return self.element("tad.read", type, tensor, forms)
-            case Apply(function, names):
+            case Applied(function, names):
                 return self.apply(function, [self.values[name] for name in names], type, value.exponent)
             case Choice(rows, then, otherwise):
                 made = self.guard(rows, type)

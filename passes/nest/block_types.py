@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tadc.frontend.dtypes import FLOATS
 from tadc.frontend.functions import APPLIED
 from tadc.frontend.suggest import closest
-from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, Let, Load, Tensor, Type
+from tadc.passes.maps.map import Applied, Ask, Block, Choice, Fold, Let, Load, TensorDecl, Type
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import Compute
 from tadc.passes.nest.scalars import FUNCTIONS
@@ -20,9 +20,9 @@ Types = Generator[Mistake, None, dict[str, Type]]
 """Mistakes on the way to the types of all values that stand somewhere."""
 
 
-def type_mistakes(compute: Compute, tensors: Mapping[str, Tensor]) -> Iterator[Mistake]:
+def type_mistakes(compute: Compute, tensors: Mapping[str, TensorDecl]) -> Iterator[Mistake]:
     """The mistakes in the names and types of a computation among these tensors."""
-    walk = _Walk(tensors)
+    walk = _TypeWalk(tensors)
     types = yield from walk.block(compute.block, {}, None)
     for store in compute.stores:
         if store.value not in types:
@@ -33,10 +33,10 @@ def type_mistakes(compute: Compute, tensors: Mapping[str, Tensor]) -> Iterator[M
 
 
 @dataclass
-class _Walk:
+class _TypeWalk:
     """The names of a computation so far, each of which stands once."""
 
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, TensorDecl]
     names: set[str] = field(default_factory=set[str])
 
     def block(self, block: Block, above: Mapping[str, Type], node: object) -> Types:
@@ -60,7 +60,7 @@ class _Walk:
         match value:
             case Ask():
                 count = 0
-            case Apply():
+            case Applied():
                 yield from self.apply(let, value, types)
             case Load(tensor=name, type=type):
                 if name in self.tensors and self.tensors[name].type != type:
@@ -92,7 +92,7 @@ class _Walk:
             if types.get(name, let.value.type) != let.value.type:
                 yield Mistake(let, f"`{name}` is {types[name]}, not {let.value.type}", "use `convert`")
 
-    def apply(self, let: Let, value: Apply, types: Mapping[str, Type]) -> Iterator[Mistake]:
+    def apply(self, let: Let, value: Applied, types: Mapping[str, Type]) -> Iterator[Mistake]:
         """The operands of a function."""
         function, operands = value.function, value.operands
         for name in operands:

@@ -19,7 +19,7 @@ from tadc.passes.maps.map import Fold, Let
 from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.lockstep import Lockstep, LockstepContext
 from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import (
     DIVIDED,
@@ -36,13 +36,13 @@ from tadc.passes.nest.nest import (
     Stage,
     Statement,
 )
-from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
-from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, copies_of, lockstep_of
+from tadc.passes.nest.stores import Elements, StorePlace, TileStores, store_residues
+from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, TileValues, copies_of, lockstep_of
 from tadc.passes.nest.vector_lanes import Lanes
 from tadc.passes.terms.costs import LINE
 
 
-class Target:
+class EmitTarget:
     """The machine that code of nests is made for: here one thread of a CPU. Tensors that are `held` have an
     element for each point of a tile, active or not."""
 
@@ -52,38 +52,40 @@ class Target:
         """The maker of vectors of a width."""
         return Lanes(low, width)
 
-    def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+    def fold(self, body: Lockstep, let: Let, fold: Fold, context: LockstepContext) -> None:
         """Give the names of a fold their values."""
         lower_fold(body, let, fold, context)
 
-    def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
+    def stores(
+        self, compute: Compute, low: BodyLowering, places: list[StorePlace], scope: EmitScope
+    ) -> TileStores:
         """The stores of a computation."""
-        context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
+        context, tile = LockstepContext(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
         lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
         along = copies_of(compute.interleaved)
         return TileStores(lanes, tile, places, context, along, (*rows, *scope.only))
 
-    def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
+    def divided(self, loop: For, low: BodyLowering, scope: EmitScope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
         serial_loop(loop, low, scope)
 
-    def before(self, statement: Statement, scope: Scope) -> None:
+    def before(self, statement: Statement, scope: EmitScope) -> None:
         """Make what stands before a statement: threads may have to wait for others."""
 
-    def after_turn(self, loop: For, scope: Scope) -> None:
+    def after_turn(self, loop: For, scope: EmitScope) -> None:
         """Make what stands at the end of each turn of a loop."""
 
-    def call(self, call: Call, low: BodyLowering, scope: Scope) -> None:
+    def call(self, call: Call, low: BodyLowering, scope: EmitScope) -> None:
         """A call of a nest."""
         raise NotImplementedError(f"no code is made of `call {call.nest}` alone")
 
-    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
+    def room(self, stage: Stage, low: BodyLowering, scope: EmitScope) -> ir.Value:
         """A buffer for a tensor."""
         return _room(stage.tensor.type, [e.constant for e in stage.tensor.shape], low, scope.point)
 
 
 @dataclass(frozen=True)
-class Scope:
+class EmitScope:
     """Where code stands: the forms of indices, what holds there, the buffers of tensors, and the tile.
 
     `indices` are those of the map, `shapes` the extents of tensors, as forms over sizes.
@@ -95,7 +97,7 @@ class Scope:
     buffers: Mapping[str, tuple[ir.Value, ...]]
     tile: Tile = field(default_factory=Tile)
     indices: tuple[str, ...] = ()
-    target: Target = field(default_factory=Target)
+    target: EmitTarget = field(default_factory=EmitTarget)
     shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
     only: Domain = ()
     """Of threads that compute the same those store for which these rows hold."""
@@ -114,16 +116,16 @@ class Scope:
         """A form over what indices stand for."""
         return form.substitute(self.forms)
 
-    def naming(self, index: str, form: Affine) -> Scope:
+    def naming(self, index: str, form: Affine) -> EmitScope:
         """The scope where an index has a value."""
         return replace(self, forms={**self.forms, index: form})
 
-    def knowing(self, *rows: Constraint) -> Scope:
+    def knowing(self, *rows: Constraint) -> EmitScope:
         """The scope where more rows hold."""
         return replace(self, facts=(*self.facts, *rows))
 
 
-def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
+def emit_body(body: Body, low: BodyLowering, scope: EmitScope) -> None:
     """Make the code of statements. `scope` has the sizes and ranges, and the buffers of tensors by name."""
     for statement in body:
         scope.target.before(statement, scope)
@@ -140,7 +142,7 @@ def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
                 scope = _after(statement, low, scope)
 
 
-def _after(statement: At | Know | Stage, low: BodyLowering, scope: Scope) -> Scope:
+def _after(statement: At | Know | Stage, low: BodyLowering, scope: EmitScope) -> EmitScope:
     """The scope of what follows a name, what is known, or room."""
     match statement:
         case At(index=index, value=value):
@@ -155,12 +157,12 @@ def _after(statement: At | Know | Stage, low: BodyLowering, scope: Scope) -> Sco
 # -- indices -------------------------------------------------------------------------------------
 
 
-def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
+def _named(index: str, value: Bound, low: BodyLowering, scope: EmitScope) -> EmitScope:
     """The scope where an index has a value, and what is known of it."""
     return named_as(index, value, _bound(value, low, scope), scope)
 
 
-def named_as(index: str, value: Bound, made: Affine, scope: Scope) -> Scope:
+def named_as(index: str, value: Bound, made: Affine, scope: EmitScope) -> EmitScope:
     """The scope where an index has a value that code was made for, and what is known of it."""
     scope = scope.naming(index, made)
     if isinstance(value, Either):
@@ -184,7 +186,7 @@ def named_as(index: str, value: Bound, made: Affine, scope: Scope) -> Scope:
     return scope.knowing(*dict.fromkeys(rows))
 
 
-def _of_either(value: Either, made: Affine, scope: Scope) -> list[Constraint]:
+def _of_either(value: Either, made: Affine, scope: EmitScope) -> list[Constraint]:
     """Rows of one of two forms: it is no less than the second where the first is not, or no more."""
     then, otherwise, holds = scope.form(value.then), scope.form(value.otherwise), scope.rows(value.rows)
     found: list[Constraint] = []
@@ -196,7 +198,7 @@ def _of_either(value: Either, made: Affine, scope: Scope) -> list[Constraint]:
     return found
 
 
-def _bound(bound: Bound, low: BodyLowering, scope: Scope) -> Affine:
+def _bound(bound: Bound, low: BodyLowering, scope: EmitScope) -> Affine:
     """A bound as a form over index values."""
     match bound:
         case Extreme(which=which, forms=forms):
@@ -223,7 +225,7 @@ def _extremes(forms: list[Affine], sign: int, facts: Domain) -> list[Affine]:
 # -- loops and branches --------------------------------------------------------------------------
 
 
-def _if(statement: If, low: BodyLowering, scope: Scope) -> None:
+def _if(statement: If, low: BodyLowering, scope: EmitScope) -> None:
     rows = scope.rows(statement.rows)
 
     def fill(body: Body, *more: Constraint) -> Emit:
@@ -237,7 +239,7 @@ def _if(statement: If, low: BodyLowering, scope: Scope) -> None:
     low.choose(low.holds(rows, scope.point), [], fill(statement.then, *rows), otherwise, scope.point)
 
 
-def _for(loop: For, low: BodyLowering, scope: Scope) -> None:
+def _for(loop: For, low: BodyLowering, scope: EmitScope) -> None:
     if loop.kind in ("jam", "lane"):
         emit_body(loop.body, low, in_tile(loop, scope))
     elif loop.kind == "unroll":
@@ -248,7 +250,7 @@ def _for(loop: For, low: BodyLowering, scope: Scope) -> None:
         serial_loop(loop, low, scope)
 
 
-def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
+def serial_loop(loop: For, low: BodyLowering, scope: EmitScope) -> None:
     """A loop of single steps; what its ends say of the index."""
     stop, start = _bound(loop.stop, low, scope), _bound(loop.start, low, scope)
     span = stop - start
@@ -266,7 +268,7 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     low.loop(scope.label(loop.index), ends, [], fill, scope.point)
 
 
-def facts_of(loop: For, index: Affine, ends: tuple[Affine, ...], scope: Scope) -> list[Constraint]:
+def facts_of(loop: For, index: Affine, ends: tuple[Affine, ...], scope: EmitScope) -> list[Constraint]:
     """Rows of the index of a loop: it is no less than each form that its start is the greatest of, …; its
     ends, if they are forms, tell whether it takes whole steps."""
     span = ends[1] - ends[0] if ends else Affine.const(1)
@@ -289,7 +291,7 @@ def trips(loop: For) -> range:
     return range(loop.start.constant, loop.stop.constant, loop.step)
 
 
-def in_tile(loop: For, scope: Scope) -> Scope:
+def in_tile(loop: For, scope: EmitScope) -> EmitScope:
     """The scope where the values of a loop are copies, or lanes."""
     values, tile = trips(loop), scope.tile
     if len(values) == 1:
@@ -301,7 +303,7 @@ def in_tile(loop: For, scope: Scope) -> Scope:
     return replace(scope.naming(loop.index, Affine.var(variable) * loop.step + values.start), tile=made)
 
 
-def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
+def _unrolled(loop: For, low: BodyLowering, scope: EmitScope) -> None:
     """The body for each value; stores that are interleaved along the loop, where lanes are as many apart as
     there are values, are stored together."""
     scopes = [scope.naming(loop.index, Affine.const(value)) for value in trips(loop)]
@@ -323,7 +325,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
     store_residues(scope.target.lanes(low, inside[0][1].tile.width), groups, places[0], scope.point)
 
 
-def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute | None, Scope]:
+def _only_compute(body: Body, low: BodyLowering, scope: EmitScope) -> tuple[Compute | None, EmitScope]:
     """The one computation of a body that has nothing else but loops of tiles and names, and its scope."""
     if any(isinstance(item, At) and not isinstance(item.value, Affine) for item in body):
         return None, scope
@@ -340,7 +342,7 @@ def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute 
     return None, scope
 
 
-def _is_residue(place: Place, count: int) -> bool:
+def _is_residue(place: StorePlace, count: int) -> bool:
     """Whether lanes are so far apart in memory, along the last dimension alone, and stored plainly."""
     if not place.forms or count == 1 or place.store.joins:
         return False
@@ -351,21 +353,21 @@ def _is_residue(place: Place, count: int) -> bool:
 # -- elements ------------------------------------------------------------------------------------
 
 
-def _places(compute: Compute, scope: Scope, low: BodyLowering) -> list[Place]:
+def _places(compute: Compute, scope: EmitScope, low: BodyLowering) -> list[StorePlace]:
     return [
-        Place(store, scope.buffers[store.tensor], tuple(scope.form(form) for form in store.at))
+        StorePlace(store, scope.buffers[store.tensor], tuple(scope.form(form) for form in store.at))
         for store in compute.stores
     ]
 
 
-def _compute(compute: Compute, low: BodyLowering, scope: Scope) -> None:
+def _compute(compute: Compute, low: BodyLowering, scope: EmitScope) -> None:
     """Evaluate a block at the points of the tile, and store."""
     stores = scope.target.stores(compute, low, _places(compute, scope, low), scope)
     _values(compute, low, scope, stores.add)
     stores.end()
 
 
-def tile_of(compute: Compute, scope: Scope) -> Tile:
+def tile_of(compute: Compute, scope: EmitScope) -> Tile:
     """The points: those of the lanes last, whose values are used up first; then those of reductions in
     lockstep."""
     tile = scope.tile
@@ -376,14 +378,14 @@ def tile_of(compute: Compute, scope: Scope) -> Tile:
     return Tile(copies.pop(LANE, tile.width), copies)
 
 
-def _along(compute: Compute, scope: Scope) -> frozenset[str]:
+def _along(compute: Compute, scope: EmitScope) -> frozenset[str]:
     """The copies along the index of the lanes."""
     forms = [scope.form(form) for store in compute.stores for form in store.at]
     found = frozenset[str]().union(*(form.variables for form in forms if LANE in form.variables))
     return found & scope.tile.copies.keys()
 
 
-def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[Elements], None]) -> None:
+def _values(compute: Compute, low: BodyLowering, scope: EmitScope, then: Callable[[Elements], None]) -> None:
     """Hand over the values of the stores in the copies of a tile."""
     tile = tile_of(compute, scope)
     depends = Dependence(without_exponentials(compute.block), scope.forms, tile)
@@ -391,7 +393,7 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
     target = scope.target
     low.checks = bool(open_rows(compute, scope, tile))
     body = Lockstep(
-        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile),
+        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), TileValues(tile),
         scope.shapes, beyond=low.checks, held=target.held,
     )  # fmt: skip
     along = _along(compute, scope)
@@ -402,14 +404,14 @@ def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[E
         copies = [{**turn, **copy} for copy in tile.points(rest)]
         then([(copy, [body.value(store.value, copy) for store in compute.stores]) for copy in copies])
 
-    context = Context(scope.point, scope.facts, scope.forms)
+    context = LockstepContext(scope.point, scope.facts, scope.forms)
     body.in_turns(
         without_exponentials(compute.block), context, [name for name in own if name not in along], hand_over
     )
     low.checks = False
 
 
-def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:
+def open_rows(compute: Compute, scope: EmitScope, tile: Tile) -> Domain:
     """The rows that a computation is to be within, without those that hold at every point of its tile."""
     known = (*scope.facts, *tile.facts)
     return tuple(row for row in scope.rows(compute.within) if not implied(row.form, known))

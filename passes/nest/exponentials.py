@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from tadc.passes.maps.blocks import Renaming, values_of
-from tadc.passes.maps.map import Apply, Block, Fold, Let, Number
+from tadc.passes.maps.map import Applied, Block, Constant, Fold, Let
 from tadc.passes.nest.primitives.rewriting import expand_lets
 
 
@@ -32,7 +32,7 @@ def exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
     def each(to: str, function: str, *of: str, type: str = type) -> list[Let]:
         """A function of values of these names, or of the same one, for each result."""
         operands = zip(*(named.get(word, (word,) * len(let.names)) for word in of), strict=True)
-        return [Let((n,), Apply(function, o, type)) for n, o in zip(named[to], operands, strict=True)]
+        return [Let((n,), Applied(function, o, type)) for n, o in zip(named[to], operands, strict=True)]
 
     again = Renaming({name: f"{name}_again" for name in values_of(fold.body)}).block(fold.body)
     named |= {"again": again.gives, "": let.names}
@@ -41,8 +41,8 @@ def exponentials(let: Let, fold: Fold) -> tuple[Let, ...]:
     )
     made = (
         Let(named["most"], replace(fold, kind="max")),
-        Let((far,), Number(math.inf, type)),
-        Let((zero,), Number(0.0, type)),
+        Let((far,), Constant(math.inf, type)),
+        Let((zero,), Constant(0.0, type)),
         *each("size", "abs", "most"),
         *each("finite", "<", "size", far, type="i1"),
         *each("shift", "choose", "finite", "most", zero),

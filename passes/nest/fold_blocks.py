@@ -18,8 +18,8 @@ from tadc.passes.maps.map import Choice, Fold, Load
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.fold_loops import FoldLoops, Inside
 from tadc.passes.nest.joins import Made, Point
-from tadc.passes.nest.lockstep import Context
-from tadc.passes.nest.squares import FEWEST, TOGETHER, Steps, are_side_by_side, is_transposable
+from tadc.passes.nest.lockstep import LockstepContext
+from tadc.passes.nest.squares import FEWEST, TOGETHER, ReductionSteps, are_side_by_side, is_transposable
 from tadc.passes.nest.tile import LANE, Copy, at
 
 
@@ -78,7 +78,7 @@ class FoldInBlocks(FoldLoops):
             carried = self.innermost(carried, replace(there, steps=steps and replace(steps, step=step)))
         return carried
 
-    def transposed(self, name: str, first: Affine, count: int, here: Inside) -> Steps | None:
+    def transposed(self, name: str, first: Affine, count: int, here: Inside) -> ReductionSteps | None:
         """A few steps that reads are transposed along, where all of these have elements of them side by side
         and lanes far apart."""
         lets, index = self.value.body.lets, self.value.indices[-1]
@@ -87,10 +87,13 @@ class FoldInBlocks(FoldLoops):
         if not loads or not fits or here.masks or here.masked or self.nest.inside or self.body.beyond:
             return None
         form = self.own[index].substitute({**here.bound, name: Affine.var(name) + first})
-        steps, forms = Steps(index, form, name, first, count), {**here.forms, **self.indices(here.bound)}
+        steps, forms = (
+            ReductionSteps(index, form, name, first, count),
+            {**here.forms, **self.indices(here.bound)},
+        )
         return steps if all(are_side_by_side(steps.forms(load.at, forms), name) for load in loads) else None
 
-    def at_once(self, places: Sequence[Context], carried: Made, here: Inside) -> Made:
+    def at_once(self, places: Sequence[LockstepContext], carried: Made, here: Inside) -> Made:
         """The results with an element for each of some places, whose copies are made by turns."""
         copies, results = list(self.body.tile.points(self.kept)), list(carried)
         lets = [let for let in self.value.body.lets if let.names and let.names[0] not in self.left_out]
@@ -105,7 +108,7 @@ class FoldInBlocks(FoldLoops):
                 results[n] = self.changed(body=bodies[step]).combined(s, element, results[n], copies[number])
         return results
 
-    def in_order(self, copies: Sequence[Copy], places: Sequence[Context]) -> list[tuple[int, int]]:
+    def in_order(self, copies: Sequence[Copy], places: Sequence[LockstepContext]) -> list[tuple[int, int]]:
         """The copies with the steps, those of a copy in order; what reads the same vector stands together: it
         is not long in a register then."""
         points = [(n, step) for step in range(len(places)) for n in range(len(copies))]

@@ -10,12 +10,12 @@ from tadc.passes.nest.exponentials import exponentials
 from tadc.passes.nest.fold_blocks import FoldInBlocks
 from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
 from tadc.passes.nest.joins import JOIN
-from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.lockstep import Lockstep, LockstepContext
 from tadc.passes.nest.lockstep_folds import join_in_lockstep
 from tadc.passes.nest.tile import Copy
 
 
-def lower_fold(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+def lower_fold(body: Lockstep, let: Let, fold: Fold, context: LockstepContext) -> None:
     """Give the names of a fold their values. Raises UnsupportedIR or IndexSetLimit for a set without
     loops."""
     if fold.is_in_tile:

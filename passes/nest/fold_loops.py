@@ -24,10 +24,10 @@ from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.polyhedron import NEVER, irredundant
 from tadc.passes.maps.blocks import uses
-from tadc.passes.maps.map import Apply, Ask, Fold, Let
+from tadc.passes.maps.map import Applied, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.lockstep import Lockstep, LockstepContext
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
 
@@ -38,7 +38,7 @@ Fill = Callable[[Affine, Made, Point], Made]
 
 
 @dataclass(frozen=True)
-class Inside(Context):
+class Inside(LockstepContext):
     """Where code in the loops of a fold stands: `bound` are the indices of the loops around. Where it is
     `masked`, not all points have the element."""
 
@@ -64,7 +64,7 @@ class Inside(Context):
 class FoldLoops:
     """The loops over the set of a fold, to be made any number of times."""
 
-    def __init__(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+    def __init__(self, body: Lockstep, let: Let, fold: Fold, context: LockstepContext) -> None:
         """Raises UnsupportedIR or IndexSetLimit for a set without loops."""
         self.body, self.let, self.value, self.context = body, let, fold, context
         self.names = [bound_name(index) for index in fold.indices]
@@ -154,7 +154,7 @@ class FoldLoops:
         if given := [(name, copy) for name in self.value.first for copy in copies]:
             s = Scalars(low, context.point, self.type)
             first = [self.joining(s, name, copy) for name, copy in given]
-        outside = {each.name: getattr(context, each.name) for each in fields(Context)}
+        outside = {each.name: getattr(context, each.name) for each in fields(LockstepContext)}
         return self.entered(self.nest.levels, first, Inside(**outside))
 
     def entered(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
@@ -312,7 +312,7 @@ class FoldLoops:
         needed = irredundant(found, self.facts) if len(self.nest.levels) > 1 else [NEVER]
         return found if NEVER in needed else tuple(needed)
 
-    def take(self, carried: Made, context: Context) -> Made:
+    def take(self, carried: Made, context: LockstepContext) -> Made:
         """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
         copies = list(self.body.tile.points(self.kept))
@@ -326,7 +326,7 @@ class FoldLoops:
         self.body.in_turns(self.value.body, context, self.kept, then, self.left_out)
         return results
 
-    def under(self, rows: Domain, carried: Made, context: Context) -> Made:
+    def under(self, rows: Domain, carried: Made, context: LockstepContext) -> Made:
         """The results with one more element at points where rows hold, as they are at others."""
         body, point = self.body, context.point
         copies = list(body.tile.points(self.kept))
@@ -366,9 +366,9 @@ def rows_of(level: Level) -> list[Constraint]:
 def factors(let: Let, made: Mapping[str, Let]) -> tuple[str, ...]:
     """Of a product its operands; of a square its base, twice; nothing of another value."""
     match let.value:
-        case Apply(function="mul", operands=operands):
+        case Applied(function="mul", operands=operands):
             return operands
-        case Apply(function="powi", operands=(base,), exponent=2):
+        case Applied(function="powi", operands=(base,), exponent=2):
             return (base, base)
         case _:
             return ()

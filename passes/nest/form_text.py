@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from tadc.dialect.text_indices import TextError, TokenCursor
-from tadc.dialect.text_tokens import Token, Tokens
+from tadc.dialect.text_tokens import TextToken, TextTokens
 from tadc.frontend import print_index
 from tadc.frontend.suggest import closest
 from tadc.frontend.terms import Domain
@@ -41,7 +41,7 @@ Found = TypeVar("Found")
 class Unreadable(TextError):
     """A text that is no nest at a token, and what to write instead."""
 
-    def __init__(self, message: str, token: Token, help: str = "") -> None:
+    def __init__(self, message: str, token: TextToken, help: str = "") -> None:
         super().__init__(message, token)
         self.help = help
 
@@ -50,7 +50,7 @@ class FormCursor(TokenCursor):
     """A place in the text of a nest, and readers of what stands between words and values."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(Tokens(text, _PATTERN))
+        super().__init__(TextTokens(text, _PATTERN))
 
     def word_is(self, text: str) -> bool:
         """Whether the next token is this word, and no tensor of its name."""
@@ -60,7 +60,7 @@ class FormCursor(TokenCursor):
         """Consume a word, unless it is a tensor of its name."""
         return self.word_is(text) and self.accept(text)
 
-    def expect(self, text: str) -> Token:
+    def expect(self, text: str) -> TextToken:
         """Consume a token that must read so."""
         if text in HELPS and self.token.text != text:
             raise Unreadable(f"expected `{text}`{self.found_instead()}", self.token, HELPS[text])

@@ -29,7 +29,7 @@ _PIECE = re.compile(
 
 
 @dataclass(frozen=True)
-class Piece:
+class GrammarPiece:
     """A text, or a field with its kind and usual value, or a group that may be left out."""
 
     text: str = ""
@@ -37,7 +37,7 @@ class Piece:
     kind: str = ""
     about: str = ""
     usual: Any = None
-    group: tuple[Piece, ...] = ()
+    group: tuple[GrammarPiece, ...] = ()
 
     @property
     def words(self) -> list[str]:
@@ -51,10 +51,10 @@ class Piece:
 
 
 @cache
-def pattern_of(record: type, text: str) -> tuple[Piece, ...]:
+def pattern_of(record: type, text: str) -> tuple[GrammarPiece, ...]:
     """The pieces of the text of a record."""
     known = {field.name: field for field in fields(record)}
-    found: list[list[Piece]] = [[]]
+    found: list[list[GrammarPiece]] = [[]]
     for match in _PIECE.finditer(text):
         if name := match["field"]:
             field = known[name.split(",")[0]]
@@ -62,14 +62,14 @@ def pattern_of(record: type, text: str) -> tuple[Piece, ...]:
             if match["usual"] is not None:
                 nothing = "" if kind == "str" else ()
                 usual = int(match["usual"]) if match["usual"].isdigit() else match["usual"] or nothing
-            found[-1].append(Piece(field=name, kind=kind, about=match["about"] or "", usual=usual))
+            found[-1].append(GrammarPiece(field=name, kind=kind, about=match["about"] or "", usual=usual))
         elif match["text"]:
-            found[-1].append(Piece(match["text"]))
+            found[-1].append(GrammarPiece(match["text"]))
         elif match["open"]:
             found.append([])
         else:
             group = tuple(found.pop())
-            found[-1].append(Piece(group=group))
+            found[-1].append(GrammarPiece(group=group))
     return tuple(found[0])
 
 
@@ -133,7 +133,7 @@ class Grammar:
     def __post_init__(self) -> None:
         self.kinds = {**KINDS, **self.kinds}
 
-    def pieces(self, record: type) -> tuple[Piece, ...]:
+    def pieces(self, record: type) -> tuple[GrammarPiece, ...]:
         """The pieces of a record's pattern."""
         return pattern_of(record, self.patterns[record])
 
@@ -148,11 +148,11 @@ class Writer:
         """The text of a record."""
         return self.pieces(self.grammar.pieces(type(record)), record)
 
-    def pieces(self, pieces: Iterable[Piece], record: Any) -> str:
+    def pieces(self, pieces: Iterable[GrammarPiece], record: Any) -> str:
         """The text of some pieces."""
         return "".join(self.piece(piece, record) for piece in pieces)
 
-    def piece(self, piece: Piece, record: Any) -> str:
+    def piece(self, piece: GrammarPiece, record: Any) -> str:
         """The text of one piece."""
         if piece.text:
             return piece.text
@@ -179,7 +179,7 @@ class RecordReader(FormCursor):
         self.pieces(self.grammar.pieces(of), given)
         return of(**given)
 
-    def pieces(self, pieces: tuple[Piece, ...], found: dict[str, Any]) -> None:
+    def pieces(self, pieces: tuple[GrammarPiece, ...], found: dict[str, Any]) -> None:
         """The fields of some pieces."""
         for number, piece in enumerate(pieces):
             after = pieces[number + 1].first if number + 1 < len(pieces) else ""
@@ -193,7 +193,7 @@ class RecordReader(FormCursor):
             else:
                 found |= {p.field: p.usual for p in piece.group if p.field}
 
-    def begins(self, group: Piece, after: str) -> bool:
+    def begins(self, group: GrammarPiece, after: str) -> bool:
         """Whether a group is here, before a word that follows it."""
         if group.first:
             return self.word_is(group.first)

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tadc.passes.maps.map import Tensor
+from tadc.passes.maps.map import TensorDecl
 from tadc.passes.nest import scalars
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.to_python import Fault, Source, TooLong, Unwritten
+from tadc.passes.nest.to_python import NestFault, PythonSource, TooManyAccesses, Unwritten
 
-__all__ = ["Accesses", "Fault", "Run", "TooLong", "Unwritten", "interpret"]
+__all__ = ["Accesses", "NestFault", "Run", "TooManyAccesses", "Unwritten", "interpret"]
 
 Accesses = Counter[tuple[str, int]]
 """How often each element of each tensor, by its number in row-major order."""
@@ -55,13 +55,13 @@ def interpret(
     Raises Fault for an access out of range and a read of an element that nothing wrote, TooLong for more than
     `most` accesses to one tensor, ValueError for an array of the wrong shape or a function that is unknown.
     """
-    source = Source(dict(values or {}), called)
+    source = PythonSource(dict(values or {}), called)
     shapes = {t.name: tuple(e.evaluate(source.values) for e in t.shape) for t in nest.tensors}
     source.nest(nest)
     data = {t.name: _elements(t, shapes[t.name], arrays.get(t.name), nest) for t in nest.tensors}
     reads: dict[str, list[int]] = {name: [] for name in data}
     writes: dict[str, list[int]] = {name: [] for name in data}
-    names = {**source.given, "most": most, "TooLong": TooLong, "fault": source.fault}
+    names = {**source.given, "most": most, "TooLong": TooManyAccesses, "fault": source.fault}
     for kind, found in (("data", data), ("reads", reads), ("writes", writes)):
         names |= {f"{source.called(name)}_{kind}": elements for name, elements in found.items()}
     exec(compile("\n".join(source.lines), f"<nest {nest.name}>", "exec"), names)
@@ -77,7 +77,9 @@ def interpret(
     )
 
 
-def _elements(tensor: Tensor, shape: tuple[int, ...], given: NDArray[Any] | None, nest: Nest) -> list[Any]:
+def _elements(
+    tensor: TensorDecl, shape: tuple[int, ...], given: NDArray[Any] | None, nest: Nest
+) -> list[Any]:
     """The elements of a tensor before the nest runs, None where nothing wrote them."""
     if tensor.name in nest.computed:
         return [None] * int(np.prod(shape))
@@ -87,7 +89,7 @@ def _elements(tensor: Tensor, shape: tuple[int, ...], given: NDArray[Any] | None
     return [number(element) for element in given.ravel()]
 
 
-def _array(tensor: Tensor, elements: Sequence[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _array(tensor: TensorDecl, elements: Sequence[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     whole = [np.nan if element is None else element for element in elements]
     return np.array(whole, scalars.number_of(tensor.type)).reshape(shape)
 

@@ -18,11 +18,11 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
+from tadc.passes.maps.map import Applied, Ask, Block, Choice, Constant, Fold, IndexNumber, Let, Load
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, Scalars, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.squares import Squares, Steps, has_square
-from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at, copies_of
+from tadc.passes.nest.squares import ReductionSteps, Squares, has_square
+from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, TileValues, at, copies_of
 from tadc.passes.nest.vector_lanes import Lanes, last_stride
 from tadc.passes.terms.costs import WEIGHTS
 
@@ -31,7 +31,7 @@ Maker = tuple[Let, Callable[[Copy], ir.Value]]
 
 
 @dataclass(frozen=True)
-class Context:
+class LockstepContext:
     """Where code stands: the forms of indices, what holds there at points that are active, and which are.
 
     `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
@@ -45,7 +45,7 @@ class Context:
     masks: Mapping[tuple[int, ...], ir.Value] | None = None
     some: bool = False
     any: bool = False
-    steps: Steps | None = None
+    steps: ReductionSteps | None = None
     """The steps that stand one after the other here, of which this is one."""
 
     @property
@@ -90,7 +90,7 @@ LITTLE = 12
 """So many operations that may not be wanted cost less than a jump that the processor did not foresee."""
 
 #: Gives the names of a fold their values.
-FoldLowering = Callable[["Lockstep", Let, Fold, Context], None]
+FoldLowering = Callable[["Lockstep", Let, Fold, LockstepContext], None]
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Lockstep:
     buffers: Mapping[str, ir.Value]
     fold: FoldLowering
     lanes: Lanes
-    values: Values
+    values: TileValues
     shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
     beyond: bool = False
     """Whether points may be beyond all elements: there the next element of tensors with `shapes` is read."""
@@ -114,7 +114,7 @@ class Lockstep:
 
     # -- values by copy --------------------------------------------------------------------------
 
-    def names(self, value: str, context: Context) -> tuple[str, ...]:
+    def names(self, value: str, context: LockstepContext) -> tuple[str, ...]:
         """For which variables a value is made copy by copy."""
         return self.tile.along({*self.depends(value), *context.names})
 
@@ -133,7 +133,7 @@ class Lockstep:
 
     # -- blocks ----------------------------------------------------------------------------------
 
-    def block(self, block: Block, context: Context) -> None:
+    def block(self, block: Block, context: LockstepContext) -> None:
         """Make the values of a block."""
         for let in block.lets:
             self.let(let, context)
@@ -141,7 +141,7 @@ class Lockstep:
     def in_turns(
         self,
         block: Block,
-        context: Context,
+        context: LockstepContext,
         names: Sequence[str],
         then: Callable[[Copy], None],
         left_out: Collection[str] = (),
@@ -159,7 +159,7 @@ class Lockstep:
             self.turn(turn, makers, context)
             then(turn)
 
-    def makers(self, lets: Iterable[Let], context: Context) -> list[Maker]:
+    def makers(self, lets: Iterable[Let], context: LockstepContext) -> list[Maker]:
         """Functions that make values without blocks, with indices as they are now."""
         makers: list[Maker] = []
         for let in lets:
@@ -167,19 +167,21 @@ class Lockstep:
             makers.append((let, self.maker(let, context)))
         return makers
 
-    def turn(self, turn: Copy, makers: Iterable[Maker], context: Context) -> None:
+    def turn(self, turn: Copy, makers: Iterable[Maker], context: LockstepContext) -> None:
         """Make all values in the copies of one turn."""
         for let, make in makers:
             self.low.locate(let.place)
             self.copies_in(turn, let.names[0], make, context)
 
-    def copies_in(self, turn: Copy, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
+    def copies_in(
+        self, turn: Copy, name: str, make: Callable[[Copy], ir.Value], context: LockstepContext
+    ) -> None:
         """Make a value in those copies of one turn that are not made yet."""
         names = self.names(name, context)
         for copy in self.tile.points(names, turn):
             self.values.add(name, names, copy, lambda c=copy: self.as_type(make(c), name, context.point))
 
-    def let(self, let: Let, context: Context) -> None:
+    def let(self, let: Let, context: LockstepContext) -> None:
         """Make what is named, at all points."""
         self.low.locate(let.place)
         match let.value:
@@ -192,14 +194,14 @@ class Lockstep:
             case _:
                 self.copies(let.names[0], self.maker(let, context), context)
 
-    def copies(self, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
+    def copies(self, name: str, make: Callable[[Copy], ir.Value], context: LockstepContext) -> None:
         """Make a value in each copy that it needs."""
         self.values.forget(name)
         self.copies_in({}, name, make, context)
 
     # -- values without blocks -------------------------------------------------------------------
 
-    def maker(self, let: Let, context: Context) -> Callable[[Copy], ir.Value]:
+    def maker(self, let: Let, context: LockstepContext) -> Callable[[Copy], ir.Value]:
         """A function that makes a value without blocks in a copy."""
         point, type = context.point, self.scalar(let)
         match let.value:
@@ -209,16 +211,16 @@ class Lockstep:
                 form = found.substitute(context.forms)
                 checked = context.masks is not None
                 return lambda copy: self.lanes.as_float(at(form, copy), type, point, checked=checked)
-            case Number(value=number):
+            case Constant(value=number):
                 return lambda copy: self.low.constant(type, number, point)
-            case Apply() as apply:
+            case Applied() as apply:
                 return lambda copy: self.applied(
                     apply, type, [self.value(name, copy) for name in apply.operands], point
                 )
             case other:
                 raise UnsupportedIR(f"{other} has no lowering", self.low.location)
 
-    def loader(self, load: Load, context: Context) -> Callable[[Copy], ir.Value]:
+    def loader(self, load: Load, context: LockstepContext) -> Callable[[Copy], ir.Value]:
         """A function that loads an element in a copy."""
         point, buffer = context.point, self.buffers[load.tensor]
         forms = [form.substitute(context.forms) for form in load.at]
@@ -247,7 +249,7 @@ class Lockstep:
         return loaded
 
     def nearest(
-        self, buffer: ir.Value, forms: Sequence[Affine], shape: Sequence[Affine], context: Context
+        self, buffer: ir.Value, forms: Sequence[Affine], shape: Sequence[Affine], context: LockstepContext
     ) -> Callable[[Copy], ir.Value]:
         """A function that loads an element in a copy, or the next one in range of a point beyond all."""
         known, point = (*context.facts, *self.tile.facts), context.point
@@ -274,7 +276,7 @@ class Lockstep:
 
         return loaded
 
-    def applied(self, apply: Apply, type: ir.Type, operands: Made, point: Point) -> ir.Value:
+    def applied(self, apply: Applied, type: ir.Type, operands: Made, point: Point) -> ir.Value:
         """A function of values."""
         name = apply.function
         if name == "powi":
@@ -298,7 +300,7 @@ class Lockstep:
 
     # -- choices ---------------------------------------------------------------------------------
 
-    def choice(self, name: str, choice: Choice, context: Context) -> None:
+    def choice(self, name: str, choice: Choice, context: LockstepContext) -> None:
         """An `scf.if` where all points go one way, both branches under masks where they may not."""
         rows = context.rows(choice.rows)
         decided = [row.holds({}) for row in rows if row.form.is_constant]
@@ -318,18 +320,18 @@ class Lockstep:
         else:
             self.masked_choice(name, choice, rows, context)
 
-    def taken(self, name: str, block: Block, context: Context) -> None:
+    def taken(self, name: str, block: Block, context: LockstepContext) -> None:
         """The one branch that all points take here."""
         self.block(block, context)
         self.copies(name, lambda copy: self.value(block.gives[0], copy), context)
 
-    def is_apart(self, rows: Domain, context: Context) -> bool:
+    def is_apart(self, rows: Domain, context: LockstepContext) -> bool:
         """Whether an equality holds nowhere here."""
         known = (*context.facts, *self.tile.facts)
         forms = [row.form for row in rows if row.equality]
         return any(implied(side - 1, known) for form in forms for side in (form, -form))
 
-    def uniform_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
+    def uniform_choice(self, name: str, choice: Choice, rows: Domain, context: LockstepContext) -> None:
         """A branch that all points take together."""
         names = self.names(name, context)
         copies = list(self.tile.points(names))
@@ -343,13 +345,13 @@ class Lockstep:
         then, otherwise = fill(choice.then, *rows), fill(choice.otherwise)
         self.values.put(name, names, self.low.choose(condition, types, then, otherwise, context.point))
 
-    def read_anyway(self, choice: Choice, rows: Domain, context: Context) -> Choice | None:
+    def read_anyway(self, choice: Choice, rows: Domain, context: LockstepContext) -> Choice | None:
         """A choice that elements of index arrays make, which no processor foresees, between a little work and
         a number: with these elements, which are in their arrays at all points, as values of this code. None
         where a jump is no worse."""
         lets, others = choice.then.lets, choice.otherwise.lets
         looked_up = {lookup for row in rows for lookup in row.form.lookups()}
-        is_flat = _is_little(lets) and all(isinstance(let.value, Number) for let in others)
+        is_flat = _is_little(lets) and all(isinstance(let.value, Constant) for let in others)
         if self.tile.width == 1 or context.masks is not None or not (looked_up and is_flat):
             return None
         loads = [replace(x.value, at=tuple(form.substitute(context.forms) for form in x.value.at))
@@ -369,7 +371,7 @@ class Lockstep:
             made.append(replace(let, value=value))
         return replace(choice, then=Block(tuple(made), choice.then.gives))
 
-    def flat_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
+    def flat_choice(self, name: str, choice: Choice, rows: Domain, context: LockstepContext) -> None:
         """A choice of `read_anyway`: what it reads is read under a mask."""
         names, point = self.names(name, context), context.point
         copies = list(self.tile.points(names))
@@ -385,13 +387,13 @@ class Lockstep:
         scalar = self.low.scalar_type(choice.type)
         return self.lanes.type(scalar) if LANE in self.depends(name) else scalar
 
-    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> Made:
+    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: LockstepContext) -> Made:
         """The values of one branch of a choice."""
         self.block(block, context)
         made = [self.value(block.gives[0], copy) for copy in copies]
         return [self.as_type(one, name, context.point) for one in made]
 
-    def masked_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
+    def masked_choice(self, name: str, choice: Choice, rows: Domain, context: LockstepContext) -> None:
         """Each branch at the points that take it; a choice by point."""
         point = context.point
         names = self.names(name, context)
@@ -409,7 +411,7 @@ class Lockstep:
         ]
         self.values.put(name, names, [self.as_type(one, name, point) for one in made])
 
-    def conditions(self, rows: Domain, context: Context) -> Conditions:
+    def conditions(self, rows: Domain, context: LockstepContext) -> Conditions:
         """Whether rows hold, in the copies in which they or the masks around differ."""
         names = self.tile.along({*context.names, *(name for row in rows for name in row.form.variables)})
         checked = context.is_open or self.may_be_beyond(rows, context)
@@ -419,7 +421,7 @@ class Lockstep:
         }
         return Conditions(names, found)
 
-    def may_be_beyond(self, rows: Domain, context: Context) -> bool:
+    def may_be_beyond(self, rows: Domain, context: LockstepContext) -> bool:
         """Whether conditions may ask for elements beyond an index array: where another of them fails, or at
         points that are not active."""
         lookups = {lookup for row in rows for lookup in row.form.lookups()}
@@ -427,7 +429,7 @@ class Lockstep:
         is_masked = context.masks is not None
         return bool(lookups) and (is_masked or not all(self.low.is_inside(each, known) for each in lookups))
 
-    def masked(self, conditions: Conditions, context: Context) -> Context:
+    def masked(self, conditions: Conditions, context: LockstepContext) -> LockstepContext:
         """The context in which conditions hold besides."""
         names, point = conditions.names, context.point
         masks = {
@@ -437,7 +439,7 @@ class Lockstep:
         return replace(context, names=names, masks=masks, some=False, any=False)
 
     def where_active(
-        self, name: str, choice: Choice, block: Block, copies: Sequence[Copy], context: Context
+        self, name: str, choice: Choice, block: Block, copies: Sequence[Copy], context: LockstepContext
     ) -> Made:
         """The values of a branch under masks, zeros if no point is active."""
         if self.costs_no_jump(block, context):
@@ -451,7 +453,7 @@ class Lockstep:
             lambda inside: [self.low.constant(type, 0.0, inside)] * len(copies), context.point,
         )  # fmt: skip
 
-    def costs_no_jump(self, block: Block, context: Context) -> bool:
+    def costs_no_jump(self, block: Block, context: LockstepContext) -> bool:
         """Whether a branch under masks is so little that it is taken where no point is active too: it reads
         nothing there."""
         loads = [let.value for let in block.lets if isinstance(let.value, Load)]
@@ -465,9 +467,9 @@ def _is_little(lets: Sequence[Let]) -> bool:
     weights = 0
     for let in lets:
         match let.value:
-            case Load() | Number():
+            case Load() | Constant():
                 weights += 1
-            case Apply(function=name):
+            case Applied(function=name):
                 weights += WEIGHTS.get(name, 1)
             case _:
                 return False

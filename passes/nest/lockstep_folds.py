@@ -9,11 +9,11 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import JOIN, Made, Point
-from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.lockstep import Lockstep, LockstepContext
 from tadc.passes.nest.tile import LANE, lockstep_variable
 
 
-def join_in_lockstep(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+def join_in_lockstep(body: Lockstep, let: Let, fold: Fold, context: LockstepContext) -> None:
     """Give the names of a reduction in lockstep their values."""
     variable = lockstep_variable(fold)
     body.block(fold.body, context.with_forms({fold.indices[0]: Affine.var(variable)}))

@@ -21,7 +21,7 @@ from typing import Literal
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.map import Block, Tensor
+from tadc.passes.maps.map import Block, TensorDecl
 
 Kind = Literal["seq", "unroll", "jam", "lane", "grid", "block", "thread", "launch"]
 """One after the other; written out, each value a number; in lockstep, as copies and as lanes of a vector;
@@ -103,7 +103,7 @@ class Know:
 class Stage:
     """Room for a tensor of numbers for extents, for the statements that follow, which fill and read it."""
 
-    tensor: Tensor
+    tensor: TensorDecl
     space: Space
 
 
@@ -161,7 +161,7 @@ class Nest:
     threads make a block."""
 
     name: str
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[TensorDecl, ...]
     sizes: tuple[str, ...]
     ranges: tuple[str, ...]
     known: Domain

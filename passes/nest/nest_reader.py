@@ -14,7 +14,19 @@ from tadc.frontend.functions import OPERATORS, RELATIONS
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.lattice.affine import Affine, Lookup
-from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Type
+from tadc.passes.maps.map import (
+    Applied,
+    Ask,
+    Block,
+    Choice,
+    Constant,
+    Fold,
+    IndexNumber,
+    Let,
+    Load,
+    TensorDecl,
+    Type,
+)
 from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.nest import (
@@ -65,7 +77,7 @@ def read_nest(text: str) -> Nest:
 
 def read_nests(source: Source) -> list[ReadNest]:
     """The nests of a source, with places for messages. Raises CompileError (TAD0610) where none reads."""
-    reader = _Reader(source.text)
+    reader = _NestReader(source.text)
     found: list[ReadNest] = []
     try:
         while reader.token.kind != "end":
@@ -93,7 +105,7 @@ def _unreadable(label: Label, called: str, help: str, source: Source) -> Diagnos
 CANNOT = "cannot read the loop nest"
 
 
-class _Reader(RecordReader):
+class _NestReader(RecordReader):
     """Reads nests; `types` has those of values so far, `spans` where each node stands, by `id`."""
 
     grammar = NESTS
@@ -103,7 +115,7 @@ class _Reader(RecordReader):
         self.called = ""
         self.spans: dict[int, Span] = {}
         self.types: dict[str, Type] = {}
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[str, TensorDecl] = {}
         self.number: Type = DEFAULT
 
     def noted(self, read: Callable[[], Node]) -> Node:
@@ -140,16 +152,15 @@ class _Reader(RecordReader):
         name = self.tensor().name
         return name if out else ""
 
-    def tensor(self) -> Tensor:
+    def tensor(self) -> TensorDecl:
         """`a: f32[512, N]`."""
-        found = self.record(Tensor)
+        found = self.record(TensorDecl)
         self.tensors[found.name] = found
         return found
 
     # -- statements ----------------------------------------------------------------------------
 
     def body(self) -> Body:
-        """Statements in braces."""
         self.expect("{")
         return self.statements()
 
@@ -267,7 +278,7 @@ class _Reader(RecordReader):
         self.types.update(dict.fromkeys(names, type))
         return Let(names, replace(value, type=type))
 
-    def value(self) -> Number | IndexNumber | Load | Apply | Choice | Fold:
+    def value(self) -> Constant | IndexNumber | Load | Applied | Choice | Fold:
         """The value of a name, of a type that its `Let` finds."""
         token, after = self.token, self.tokens[self.at + 1]
         match token.kind, token.text:
@@ -275,7 +286,7 @@ class _Reader(RecordReader):
                 return self.infix()
             case _, "-" if after.kind == "value":
                 self.take()
-                return Apply("neg", (self.used(),), "")
+                return Applied("neg", (self.used(),), "")
             case "number", _:
                 return self.literal()
             case _, "-":
@@ -299,16 +310,16 @@ class _Reader(RecordReader):
             case _:
                 raise Unreadable("expected a value", token, "such as `a[i]`, `1.5`, `%1 + %2`, `exp(%1)`")
 
-    def literal(self) -> Number:
+    def literal(self) -> Constant:
         """`1.5`, `-inf`."""
         sign = -1.0 if self.accept("-") else 1.0
         token = self.take()
         text = token.text
         if token.kind != "number" and text not in ("inf", "nan"):
             raise Unreadable(f"expected a number, found `{text}`", token, "such as `1.5`, `-2.0`, `-inf`")
-        return Number(math.nan if text == "nan" else sign * float(text), "")
+        return Constant(math.nan if text == "nan" else sign * float(text), "")
 
-    def infix(self) -> Apply:
+    def infix(self) -> Applied:
         """`%1 + %2`, `%1 ** 3`."""
         left, sign = self.used(), self.token
         if sign.text not in OPERATORS and sign.text not in RELATIONS:
@@ -316,15 +327,15 @@ class _Reader(RecordReader):
         self.take()
         if sign.text == "**" and self.token.kind != "value":
             minus, exponent = self.accept("-"), self.integer()
-            return Apply("powi", (left,), "", -exponent if minus else exponent)
-        return Apply(OPERATORS.get(sign.text, sign.text), (left, self.used()), "")
+            return Applied("powi", (left,), "", -exponent if minus else exponent)
+        return Applied(OPERATORS.get(sign.text, sign.text), (left, self.used()), "")
 
-    def call(self, function: str) -> Apply:
+    def call(self, function: str) -> Applied:
         """The rest of `exp(%1)`."""
         self.expect("(")
         operands = () if self.token.text == ")" else self.several(self.used)
         self.expect(")")
-        return Apply(function, operands, "")
+        return Applied(function, operands, "")
 
     def has_indices(self) -> bool:
         """Whether a reduction goes on with indices, which may be called as what follows them."""

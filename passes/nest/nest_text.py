@@ -28,17 +28,17 @@ from tadc.frontend.dtypes import DEFAULT, DTYPES
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import (
-    Apply,
+    Applied,
     Ask,
     Block,
     Choice,
+    Constant,
     Fold,
     FoldLoop,
     IndexNumber,
     Let,
     Load,
-    Number,
-    Tensor,
+    TensorDecl,
     Type,
 )
 from tadc.passes.nest.form_text import form_text
@@ -71,7 +71,7 @@ SIGNS: dict[str, str] = {name: sign for sign, name in OPERATORS.items()}
 PATTERNS: dict[type, str] = {
     Nest: "[[sizes {sizes:sizes=}\n]][[ranges {ranges:ranges=}\n]][[known {known=}\n]]"
     "[[in_blocks {block}\n]]",
-    Tensor: "{name:new tensor}: {type}[{shape}][[ below {below}]][[ increasing{increasing}]]"
+    TensorDecl: "{name:new tensor}: {type}[{shape}][[ below {below}]][[ increasing{increasing}]]"
     "[[ of ({elements:elements})]]",
     For: "for {index} = {start} to {stop}[[ step {step=1}]][[ reach {reach}]][[ group {group}]]"
     "[[ {kind=seq}]][[ teams {teams}]] {body}",
@@ -127,7 +127,9 @@ NESTS = Grammar(
             lambda ends: f"{form_text(ends[0])} to {form_text(ends[1])}", lambda reader: reader.ends()
         ),
         "tuple[Domain, ...]": plain(str, lambda reader: reader.several(reader.rows, "then")),
-        "Tensor": Kind(lambda writer, tensor: writer.tensor(tensor), lambda reader, after: reader.tensor()),
+        "TensorDecl": Kind(
+            lambda writer, tensor: writer.tensor(tensor), lambda reader, after: reader.tensor()
+        ),
         "Body": Kind(lambda writer, body: writer.body(body), lambda reader, after: reader.body()),
         "Block": Kind(lambda writer, block: writer.block(block), lambda reader, after: reader.block()),
     },
@@ -138,26 +140,26 @@ NESTS = Grammar(
 def nest_text(nest: Nest) -> str:
     """A nest as text, which ends with a line end."""
     lines, depth = list[str](), 0
-    for line in _Writer(nest).nest_lines().split("\n"):
+    for line in _NestWriter(nest).nest_lines().split("\n"):
         depth -= line.startswith(("}", ")"))
         lines.append("    " * depth + line)
         depth += line.endswith(("{", "("))
     return "\n".join([*lines, ""])
 
 
-def number_type(tensors: Iterable[Tensor]) -> Type:
+def number_type(tensors: Iterable[TensorDecl]) -> Type:
     """The type of numbers where none is stated: that of the first tensor that is no index array."""
     return next((tensor.type for tensor in tensors if tensor.below is None), DEFAULT)
 
 
-class _Writer(Writer):
+class _NestWriter(Writer):
     """Writes a nest, no line of it indented; `types` are those of the values so far."""
 
     def __init__(self, nest: Nest) -> None:
         super().__init__(NESTS)
         self.nest, self.number = nest, number_type(nest.tensors)
         self.types: dict[str, Type] = {}
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[str, TensorDecl] = {}
 
     def nest_lines(self) -> str:
         """All of it."""
@@ -171,17 +173,15 @@ class _Writer(Writer):
             head += f"computed {', '.join(computed)}\n"
         return f"{head}{self.record(nest)}{self.statements(nest.body)}}}"
 
-    def tensor(self, tensor: Tensor) -> str:
+    def tensor(self, tensor: TensorDecl) -> str:
         """`a: f32[512, N]`."""
         self.tensors[tensor.name] = tensor
         return self.record(tensor)
 
     def body(self, body: Body) -> str:
-        """Statements in braces."""
         return f"{{\n{self.statements(body)}}}"
 
     def statements(self, body: Body) -> str:
-        """Statements, each with its line end."""
         return "".join(self.compute(s) if isinstance(s, Compute) else f"{self.record(s)}\n" for s in body)
 
     def compute(self, compute: Compute) -> str:
@@ -197,7 +197,6 @@ class _Writer(Writer):
         return f"{{\n{self.lets(block)}{self.give(block)}}}"
 
     def give(self, block: Block) -> str:
-        """The values that a block gives."""
         return f"give {', '.join(block.gives)}\n"
 
     def lets(self, block: Block) -> str:
@@ -210,9 +209,9 @@ class _Writer(Writer):
         match value:
             case Ask():
                 return f"{self.record(value)}\n"
-            case Number():
+            case Constant():
                 made = _number(value.value)
-            case Apply():
+            case Applied():
                 made = _apply(value)
             case _:
                 made = self.record(value)
@@ -222,7 +221,7 @@ class _Writer(Writer):
         return f"{', '.join(let.names)}{stated} = {made}\n" if let.names else f"{made}\n"
 
 
-def _apply(value: Apply) -> str:
+def _apply(value: Applied) -> str:
     function, operands = value.function, value.operands
     sign = SIGNS.get(function, function if is_relation(function) else None)
     if function == "powi" and len(operands) == 1:

@@ -30,11 +30,11 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.closest_bounds import closest_bounds
-from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
+from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, TensorDecl
 from tadc.passes.nest.block_types import type_mistakes
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
 from tadc.passes.nest.form_text import rows_text
-from tadc.passes.nest.interpret import Fault, TooLong, Unwritten, interpret
+from tadc.passes.nest.interpret import NestFault, TooManyAccesses, Unwritten, interpret
 from tadc.passes.nest.loop_bounds import bound_forms, indices_of, turns_of
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import At, Body, Bound, Call, Compute, For, If, Know, Nest, Stage, Statement, Store
@@ -86,7 +86,7 @@ def _diagnostic(mistake: Mistake, read: ReadNest) -> Diagnostic:
 
 def mistakes(nest: Nest, called: Mapping[str, Nest] = MappingProxyType({})) -> list[Mistake]:
     """All mistakes of a nest, which may call some; it is tried where nothing is wrong by its text alone."""
-    walk = _Walk(nest, called)
+    walk = _VerifierWalk(nest, called)
     walk.run()
     return walk.found or list(_tried(nest, called))
 
@@ -97,19 +97,18 @@ class _Scope:
     lockstep, and those of lanes. What `at` has `named`, it may name again."""
 
     indices: frozenset[str]
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, TensorDecl]
     facts: Facts
     lanes: tuple[str, ...] = ()
     lockstep: tuple[str, ...] = ()
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
 
     def with_facts(self, facts: Facts) -> _Scope:
-        """The surroundings where more holds."""
         return replace(self, facts=(*self.facts, *facts))
 
 
 @dataclass
-class _Walk:
+class _VerifierWalk:
     """Walks over a nest once."""
 
     nest: Nest
@@ -120,7 +119,6 @@ class _Walk:
     """How many lanes, and copies along each index, the reductions of a computation are."""
 
     def wrong(self, node: object, label: str, help: str, note: str = "") -> None:
-        """Note a mistake."""
         self.found.append(Mistake(node, label, help, note))
 
     def run(self) -> None:
@@ -256,7 +254,6 @@ class _Walk:
             self.access(store, store, scope)
 
     def written(self, node: object, tensor: str, scope: _Scope) -> None:
-        """A tensor is one that is computed."""
         if tensor not in self.nest.computed and tensor in {other.name for other in self.nest.tensors}:
             self.wrong(node, f"`{tensor}` is not computed here", f"name it `out {tensor}`")
 
@@ -294,7 +291,6 @@ class _Walk:
             all(self.holds(call, side, what, "to be so", scope) for side in here.inequalities)
 
     def block(self, block: Block, scope: _Scope) -> None:
-        """Values, and those in their blocks."""
         for let in block.lets:
             self.let(let, scope)
 
@@ -430,14 +426,14 @@ def _tried(nest: Nest, called: Mapping[str, Nest]) -> Iterator[Mistake]:
         arrays = {t.name: _tried_array(t, shapes[t.name], values) for t in nest.tensors}
         try:
             run = interpret(nest, arrays, values, MOST_ACCESSES, called)
-        except TooLong:
+        except TooManyAccesses:
             continue
         except Unwritten as fault:
             if nest.ranges and fault.tensor in nest.computed:
                 continue
             yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
             return
-        except Fault as fault:
+        except NestFault as fault:
             yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
             return
         # A range is a part of all elements.
@@ -449,7 +445,7 @@ def _tried(nest: Nest, called: Mapping[str, Nest]) -> Iterator[Mistake]:
             return
 
 
-def _tried_array(tensor: Tensor, shape: tuple[int, ...], values: Mapping[str, int]) -> NDArray[Any]:
+def _tried_array(tensor: TensorDecl, shape: tuple[int, ...], values: Mapping[str, int]) -> NDArray[Any]:
     """Ones; of an index array its elements by turns, or from 0 up and then the last one."""
     if tensor.below is None:
         return np.ones(shape)

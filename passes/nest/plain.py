@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.blocks import Names, index_arrays, indices_bound
+from tadc.passes.maps.blocks import BlockNames, index_arrays, indices_bound
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Store
@@ -71,4 +71,4 @@ def _from_zero(indices: Sequence[str], extents: dict[str, Affine], body: Body) -
 def _unused(wanted: str, map: Map) -> str:
     """A name for an index that nothing in a map has."""
     sizes = (name for extent in map.extents for name in extent.variables)
-    return Names({*map.indices, *sizes, *indices_bound(map.body)}).new(wanted)
+    return BlockNames({*map.indices, *sizes, *indices_bound(map.body)}).new(wanted)

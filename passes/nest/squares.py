@@ -69,7 +69,7 @@ class Squares:
 
 
 @dataclass(frozen=True)
-class Steps:
+class ReductionSteps:
     """A few steps of a reduction that stand one after the other, of which this is one.
 
     `form` is what its index is by a variable of this name, from 0 to `count` less one, and `first` where the

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tadc.frontend.terms import Domain
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 
 Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 """The last tile, where a factor does not divide the number of values:
@@ -216,7 +216,7 @@ class Scatter:
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageRead:
     """A buffer for a read: the elements that it reads inside of the loop `inside` are copied to it first.
 
     The buffer is laid out `over` these loops and indices of reductions, the last one fastest; its elements
@@ -325,7 +325,7 @@ class When:
     kernels of a GPU, of which one is launched."""
 
     TEXT = "when {tests}"
-    tests: tuple[Condition, ...]
+    tests: tuple[SizeTest, ...]
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,7 @@ class Room:
 
 Step = (
     Join | Split | Peel | Shift | Residues | Reorder | Reverse | Bind | InBlocks | Cut | Scatter |
-    Stage | Transpose | Interleave | Stream | Prefetch | Threads |
+    StageRead | Transpose | Interleave | Stream | Prefetch | Threads |
     Rows | Points | Fits | When | Flatten | MergeLoops | Room )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -19,7 +19,7 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.caches import element_bytes
 from tadc.passes.nest.joins import JOIN, Emit, Made, Point
-from tadc.passes.nest.lockstep import Context, at_copy
+from tadc.passes.nest.lockstep import LockstepContext, at_copy
 from tadc.passes.nest.nest import Store
 from tadc.passes.nest.squares import FEWEST, TOGETHER, are_side_by_side
 from tadc.passes.nest.tile import LANE, Copy, Tile, at
@@ -31,7 +31,7 @@ Elements = Sequence[tuple[Copy, Made]]
 
 
 @dataclass(frozen=True)
-class Place:
+class StorePlace:
     """Where a store goes: each of its buffers, and the forms of the element."""
 
     store: Store
@@ -45,8 +45,8 @@ class TileStores:
 
     lanes: Lanes
     tile: Tile
-    places: Sequence[Place]
-    context: Context
+    places: Sequence[StorePlace]
+    context: LockstepContext
     along: str = ""
     """The variable of copies along which vectors are interleaved."""
     within: Domain = ()
@@ -59,7 +59,7 @@ class TileStores:
         is_wide = self.tile.width >= TOGETHER and self.tile.copies.get(self.along, 1) >= FEWEST
         self.interleaves = is_wide and are_side_by_side(self.places[0].forms, self.along)
 
-    def targets(self) -> Iterator[tuple[int, Place, ir.Value]]:
+    def targets(self) -> Iterator[tuple[int, StorePlace, ir.Value]]:
         """Each buffer that a value goes to, with the number of the value."""
         return ((n, place, buffer) for n, place in enumerate(self.places) for buffer in place.buffers)
 
@@ -105,7 +105,7 @@ class TileStores:
         pairs = iter([(copy, values) for (copy, _), values in zip(flat, made, strict=True)])
         return [[next(pairs) for _ in elements] for elements in turns]
 
-    def joined_at(self, place: Place, flat: Elements, given: Made) -> Made:
+    def joined_at(self, place: StorePlace, flat: Elements, given: Made) -> Made:
         """The values of one store in all copies."""
         low, join = self.low, JOIN[place.store.joins]
         is_sum = place.store.joins == "sum"
@@ -157,7 +157,7 @@ class TileStores:
         self.low.choose(self.low.holds(rows, self.point), [], fill, None, self.point)
 
     def writer(
-        self, number: int, place: Place, buffer: ir.Value, elements: Elements, *, streams: bool
+        self, number: int, place: StorePlace, buffer: ir.Value, elements: Elements, *, streams: bool
     ) -> Emit:
         """A function that stores the values of one tensor, of copies."""
 
@@ -177,7 +177,7 @@ class TileStores:
         """The bytes of a vector of elements."""
         return self.lanes.width * element_bytes(buffer.type)
 
-    def are_lines(self, place: Place, buffer: ir.Value, elements: Elements) -> bool:
+    def are_lines(self, place: StorePlace, buffer: ir.Value, elements: Elements) -> bool:
         """Whether vectors are consecutive in memory, and divide the lines of it where the first one does."""
         strides, _ = buffer.type.get_strides_and_offset()
         copies = [[at(form, copy) for form in place.forms] for copy, _ in elements]
@@ -225,7 +225,9 @@ class TileStores:
             short.store_first(count, made.results[0], buffer, there, self.point)
 
 
-def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point) -> None:
+def store_residues(
+    lanes: Lanes, groups: Sequence[Elements], places: Sequence[StorePlace], point: Point
+) -> None:
     """Store the values of all residues of the lanes, which stand side by side, from the places of the
     first."""
     for made, buffer, forms in _interleaved(lanes, groups, places, point):
@@ -233,7 +235,7 @@ def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Pl
 
 
 def _interleaved(
-    lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point
+    lanes: Lanes, groups: Sequence[Elements], places: Sequence[StorePlace], point: Point
 ) -> Iterator[tuple[ir.Value, ir.Value, list[Affine]]]:
     """The values of groups of copies interleaved, where each goes, and the element of the first one."""
     for number, place in enumerate(places):

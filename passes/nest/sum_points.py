@@ -8,8 +8,8 @@ from dataclasses import replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.passes.maps.at_sums import AtSum, pair_of
-from tadc.passes.maps.blocks import Names, Renaming, apart, shared, values_of, without_unused
-from tadc.passes.maps.map import Block, Let, Map, MapFunction, Number
+from tadc.passes.maps.blocks import BlockNames, Renaming, apart, shared, values_of, without_unused
+from tadc.passes.maps.map import Block, Constant, Let, Map, MapFunction
 from tadc.passes.nest.nest import Body, Compute, For, If, Nest, Store
 from tadc.passes.nest.plain import plain_nest
 
@@ -30,14 +30,14 @@ def nest_of(function: MapFunction, item: Map) -> Nest:
 def _loops(pair: AtSum, function: MapFunction) -> Body:
     """The loop over the points of a sum; what is in no fibre comes with the first and the last."""
     (let,), (own,), fold = pair.over.body.lets, pair.over.tensors, pair.fold
-    values = apart(pair.item.body, set(values_of(pair.over.body)), Names()).values
+    values = apart(pair.item.body, set(values_of(pair.over.body)), BlockNames()).values
     there = Renaming(values, dict(zip(pair.item.indices, pair.at, strict=True)))
     alone = there.block(pair.item.body)
     inside = _Known(pair, function).block(alone)
     both = Block((*fold.body.lets, *inside.lets), (*fold.body.gives, *inside.gives))
     both = without_unused(shared(both))
     total, *others = both.gives
-    zero = Block((Let(let.names, Number(0.0, fold.type)),), let.names)
+    zero = Block((Let(let.names, Constant(0.0, fold.type)),), let.names)
     element = tuple(map(Affine.var, pair.over.indices))
     joined = Store(own.name, element, total, joins=fold.kind)
 
@@ -70,11 +70,9 @@ class _Known(Renaming):
         self.owners = {tensor.name for tensor in function.arguments if array and tensor.owner_of == array}
 
     def rows(self, rows: Domain) -> Domain:
-        """The rows of a set."""
         return tuple(Constraint(self.form(row.form), row.equality) for row in rows)
 
     def form(self, form: Affine) -> Affine:
-        """An index form."""
         return form.replace(self.known)
 
     def known(self, atom: str | Floor | Lookup) -> Affine | None:

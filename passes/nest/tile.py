@@ -73,7 +73,7 @@ def at(form: Affine, copy: Copy) -> Affine:
 
 
 @dataclass
-class Values:
+class TileValues:
     """The code's value for each value of a block, by copy, with the variables that it is kept for."""
 
     tile: Tile
@@ -104,9 +104,9 @@ class Values:
         keys = product(*(range(self.tile.copies[name]) for name in names))
         self.found[value] = dict(zip(keys, made, strict=True))
 
-    def snapshot(self) -> Values:
+    def snapshot(self) -> TileValues:
         """A copy of these values, to which others are added apart."""
-        return Values(self.tile, dict(self.kept), dict(self.found))
+        return TileValues(self.tile, dict(self.kept), dict(self.found))
 
 
 def copies_of(index: str) -> str:

@@ -12,7 +12,18 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.loop_nests import loop_nest
-from tadc.passes.maps.map import Apply, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Value
+from tadc.passes.maps.map import (
+    Applied,
+    Block,
+    Choice,
+    Constant,
+    Fold,
+    IndexNumber,
+    Let,
+    Load,
+    TensorDecl,
+    Value,
+)
 from tadc.passes.nest import scalars
 from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.nest.nest import (
@@ -32,7 +43,7 @@ from tadc.passes.nest.nest import (
 )
 
 
-class Fault(Exception):
+class NestFault(Exception):
     """A mistake that shows when a nest runs: at an element of a tensor, by a `Let` or a `Store`."""
 
     def __init__(self, message: str, tensor: str, node: object) -> None:
@@ -40,15 +51,15 @@ class Fault(Exception):
         self.message, self.tensor, self.node = message, tensor, node
 
 
-class Unwritten(Fault):
+class Unwritten(NestFault):
     """A read of an element that nothing wrote."""
 
 
-class TooLong(Exception):
+class TooManyAccesses(Exception):
     """A nest that reads or writes a tensor more often than asked for."""
 
 
-class Source:
+class PythonSource:
     """A nest as lines of Python; `given` are the objects that these name."""
 
     def __init__(self, values: Mapping[str, int], nests: Mapping[str, Nest]) -> None:
@@ -135,7 +146,7 @@ class Source:
                 self.tensor(tensor, True)
             self.body(nest.body)
 
-    def tensor(self, tensor: Tensor, recorded: bool, seen: str = "") -> None:
+    def tensor(self, tensor: TensorDecl, recorded: bool, seen: str = "") -> None:
         """The functions that access a tensor: `x_load(i, j, node)`, `x_store(i, j, value, node)`; one that is
         `seen` in another shape has the elements of that one."""
         own, dimensions = self.called(tensor.name), range(len(tensor.shape))
@@ -174,11 +185,11 @@ class Source:
         """Raise what is wrong with an access, or with what is known."""
         tensor, what = self.nodes[node]
         if at is None:
-            raise Fault("what is said to be known does not hold", tensor, what)
+            raise NestFault("what is said to be known does not hold", tensor, what)
         place = f"`{tensor}[{', '.join(map(str, at))}]`"
         if shape is None:
             raise Unwritten(f"{place} is read, but nothing wrote it", tensor, what)
-        raise Fault(f"{place} is outside of its shape {list(shape)}", tensor, what)
+        raise NestFault(f"{place} is outside of its shape {list(shape)}", tensor, what)
 
     def access(self, kind: str, tensor: str, at: Iterable[Affine], node: object, *more: str) -> str:
         """A call of a function that accesses a tensor."""
@@ -273,17 +284,17 @@ class Source:
     def plain(self, value: Value, let: Let) -> str:
         """A value without blocks, of a `Let`."""
         match value:
-            case Number(value=number, type=type):
+            case Constant(value=number, type=type):
                 return self.give(scalars.number_of(type)(number))
             case IndexNumber(form=form, type=type):
                 return f"{self.give(scalars.number_of(type))}({self.form(form)})"
             case Load(tensor=tensor, at=at):
                 return self.access("load", tensor, at, let)
-            case Apply(function="convert", operands=(operand,), type=type):
+            case Applied(function="convert", operands=(operand,), type=type):
                 return f"{self.give(scalars.number_of(type))}({self.called(operand)})"
-            case Apply(function="powi", operands=(operand,), exponent=exponent):
+            case Applied(function="powi", operands=(operand,), exponent=exponent):
                 return f"{self.give(scalars.integer_power)}({self.called(operand)}, {exponent})"
-            case Apply(function=function, operands=operands):
+            case Applied(function=function, operands=operands):
                 if function not in scalars.FUNCTIONS:
                     raise ValueError(f"no function `{function}`")
                 return f"{self.give(scalars.FUNCTIONS[function])}({', '.join(map(self.called, operands))})"
@@ -295,7 +306,7 @@ class Source:
 class _Folds:
     """The loops of a fold."""
 
-    source: Source
+    source: PythonSource
     fold: Fold
 
     def results(self) -> list[str]:

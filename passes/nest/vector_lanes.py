@@ -198,11 +198,9 @@ class Lanes(LaneIndices):
         return shuffled(self.low, whole, whole, order, point)
 
     def _all(self, point: Point) -> ir.Value:
-        """The mask of all lanes."""
         return self.true(self.truth, point)
 
     def _place(self, forms: Sequence[Affine], point: Point, lane: int = 0, *, checked: bool = False) -> Made:
-        """The subscripts of a lane."""
         there = {LANE: Affine.const(lane)}
         return [self.low.affine([form.substitute(there)], point, checked=checked) for form in forms]
 

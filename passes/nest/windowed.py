@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from tadc.passes.maps.map import Ask, Let, Load, Map, MapFunction, Tensor, Window
+from tadc.passes.maps.map import Ask, Let, Load, Map, MapFunction, TensorDecl, Window
 from tadc.passes.nest.nest import Nest, Store
 from tadc.passes.nest.primitives.rewriting import rewrite_lets, rewrite_stores, rewrite_values
 
@@ -35,7 +35,7 @@ def windowed(nest: Nest, windows: Mapping[str, Window]) -> Nest:
     return replace(nest, tensors=in_memory(nest.tensors, windows), body=body)
 
 
-def in_memory(tensors: Iterable[Tensor], windows: Mapping[str, Window]) -> tuple[Tensor, ...]:
+def in_memory(tensors: Iterable[TensorDecl], windows: Mapping[str, Window]) -> tuple[TensorDecl, ...]:
     """Tensors in the shapes that they have in memory."""
     return tuple(
         replace(tensor, shape=windows[tensor.name].shape(tensor.shape)) if tensor.name in windows else tensor

@@ -15,7 +15,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import is_candidate
-from tadc.passes.terms.products import Product, product_of, without
+from tadc.passes.terms.products import ScaledProduct, product_of, without
 
 
 def add_sums_of_one_set(program: Program) -> Program:
@@ -72,7 +72,7 @@ class _Adding(CommonFactors):
         return self.common.combined("add", x, y)
 
 
-def _factors_and_sum(term: Term) -> tuple[Product, Reduce] | None:
+def _factors_and_sum(term: Term) -> tuple[ScaledProduct, Reduce] | None:
     """The factors of a product of one sum, and that sum; None of another term, or one that is divided."""
     product = product_of(term)
     places = [n for n, factor in enumerate(product.over) if isinstance(factor, Reduce)]
@@ -82,4 +82,4 @@ def _factors_and_sum(term: Term) -> tuple[Product, Reduce] | None:
     assert isinstance(found, Reduce)
     if found.kind != "sum":
         return None
-    return Product(product.scale, without(product.over, places[0]), ()), found
+    return ScaledProduct(product.scale, without(product.over, places[0]), ()), found

@@ -23,7 +23,7 @@ from itertools import product
 from tadc.frontend.terms import Apply, Const, Select, Term, bottom_up, integer_exponent, operands
 from tadc.passes.terms.algebra import Algebra, is_safe
 from tadc.passes.terms.costs import COMPARED, WEIGHTS, WRITTEN_OUT
-from tadc.passes.terms.products import Product, added, product_of, summands, without
+from tadc.passes.terms.products import ScaledProduct, added, product_of, summands, without
 
 
 @dataclass
@@ -88,14 +88,16 @@ class CommonFactors:
         a, b = self.without_powers(a), self.without_powers(b)
         over, under = _common(a.over, b.over), _common(a.under, b.under)
         scale = a.scale if a.scale and abs(a.scale) == abs(b.scale) else 1
-        common = Product(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
-        parts = [Product(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)]
+        common = ScaledProduct(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
+        parts = [
+            ScaledProduct(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)
+        ]
         if _operations(common) + sum(map(_operations, parts)) + 1 >= _operations(a) + _operations(b):
             return None  # as in `x + x * y`: nothing is gained
         made = self.combined(function, *(self.with_powers(p) for p in parts))
         return self.with_powers(common, made)
 
-    def one_safe(self, function: str, a: Product, b: Product) -> Term | None:
+    def one_safe(self, function: str, a: ScaledProduct, b: ScaledProduct) -> Term | None:
         """The sum or difference of two safe products that have a side in common, up to their signs."""
         x, y = _safe_of(a), _safe_of(b)
         if x is None or y is None or abs(a.scale) != abs(b.scale):
@@ -110,22 +112,22 @@ class CommonFactors:
             made = self.algebra.safe(self.combined(function, p, r), q)
         else:
             return None
-        return Product(a.scale, (made,), ()).term(self.algebra)
+        return ScaledProduct(a.scale, (made,), ()).term(self.algebra)
 
-    def without_powers(self, product: Product) -> Product:
+    def without_powers(self, product: ScaledProduct) -> ScaledProduct:
         """The product with low powers as several factors."""
         over: list[Term] = []
         for factor in product.over:
             n = integer_exponent(factor)
             base = operands(factor)[0] if n is not None and 1 < n <= WRITTEN_OUT else factor
             over += [base] * (n or 1) if base is not factor else [factor]
-        return Product(product.scale, tuple(over), product.under)
+        return ScaledProduct(product.scale, tuple(over), product.under)
 
-    def with_powers(self, product: Product, *more: Term) -> Term:
+    def with_powers(self, product: ScaledProduct, *more: Term) -> Term:
         """The product, further factors and all, with powers of equal factors."""
         counts = Counter(product.over)
         over = tuple(self.algebra.power(base, n) for base, n in counts.items())
-        return Product(product.scale, over, product.under).term(self.algebra, *more)
+        return ScaledProduct(product.scale, over, product.under).term(self.algebra, *more)
 
     def combined(self, function: str, x: Term, y: Term) -> Term:
         """The sum or difference, again with what is common outside."""
@@ -135,7 +137,7 @@ class CommonFactors:
         return self.algebra.add(x, y) if function == "add" else self.algebra.sub(x, y)
 
 
-def _safe_of(product: Product) -> Apply | None:
+def _safe_of(product: ScaledProduct) -> Apply | None:
     """The safe product that is all but the scale of a product."""
     (factor,) = product.over if len(product.over) == 1 else (None,)
     return factor if factor is not None and not product.under and is_safe(factor) else None
@@ -146,7 +148,7 @@ def is_power_of_two(value: float) -> bool:
     return 2.0**-64 <= value <= 2.0**64 and math.frexp(value)[0] == 0.5
 
 
-def _operations(product: Product) -> int:
+def _operations(product: ScaledProduct) -> int:
     """The weight of a product of factors that are known."""
     counts = Counter(product.over)
     powers = sum(n.bit_length() + n.bit_count() - 2 for n in counts.values())

@@ -40,8 +40,8 @@ from tadc.lattice.points import SearchLimit
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.derivative_table import WINS
 from tadc.passes.rewrites.moves import MANY, Mover, in_order
-from tadc.passes.rewrites.places import Place, Places, Rows, Test
-from tadc.passes.rewrites.term_boxes import Box
+from tadc.passes.rewrites.places import Places, RowsHold, TermPlace, Test
+from tadc.passes.rewrites.term_boxes import TermBox
 from tadc.passes.terms.checked_reads import out_of_range_in
 from tadc.passes.terms.names import Names
 
@@ -62,7 +62,7 @@ def store_compared(program: Program, wrt: Collection[str], *, derived: bool = Fa
     waiting = list(reversed(program.definitions))
     while waiting:
         definition = waiting.pop()
-        walk = _Walk(mover, Activity(active), definition, derived)
+        walk = _ComparedWalk(mover, Activity(active), definition, derived)
         made = walk.run()
         if walk.new:
             # What is new comes first, and may compare, too.
@@ -91,7 +91,7 @@ def store_compared_of_recurrences(derived: Program, wrt: Collection[str]) -> Pro
 class _Storing(Mover):
     """Moves as `Mover` does, whatever it takes, and under the choices by values around a term."""
 
-    def fits(self, box: Box, term: Term, place: Place, uses: int) -> bool:
+    def fits(self, box: TermBox, term: Term, place: TermPlace, uses: int) -> bool:
         """Whether the shape is one: no derivative is wrong for want of memory."""
         return self.is_shape(box.shape)
 
@@ -139,14 +139,14 @@ class _Storing(Mover):
         found = dict.fromkeys(lookup for form in index_forms(node) for lookup in form.lookups())
         return [row for lookup in reversed(found) for row in self._in_range(lookup.array, lookup.at)]
 
-    def wanted(self, term: Term, place: Place) -> frozenset[str]:
+    def wanted(self, term: Term, place: TermPlace) -> frozenset[str]:
         """With the indices of tests: before a derivative an element is computed only where it was."""
         if not self.strict:
             return term.free
         tests = [choice.select for choice in place.around if isinstance(choice, Test)]
         return term.free.union(*(test.lhs.free | test.rhs.free for test in tests))
 
-    def box(self, term: Term, place: Place, anywhere: bool = False) -> Box | None:
+    def box(self, term: Term, place: TermPlace, anywhere: bool = False) -> TermBox | None:
         """A range of `N - K` values may be of less than none: its tensor has `N` elements."""
         found = super().box(term, place, anywhere)
         return found and replace(found, shape=tuple(map(self._extent, found.shape)))
@@ -160,7 +160,7 @@ class _Storing(Mover):
 
 
 @dataclass
-class _Walk:
+class _ComparedWalk:
     """One walk over a definition, from the root down; `new` gets what is defined for it."""
 
     mover: _Storing
@@ -224,10 +224,10 @@ class _Walk:
         return None
 
 
-def _where_it_has_points(place: Place, term: Term) -> Place:
+def _where_it_has_points(place: TermPlace, term: Term) -> TermPlace:
     """The place where each index that a term does not depend on has a value: reads may rely on that."""
     others = [place.ranges[i] for i in place.indices if i not in term.free]
-    return place.under(Rows(tuple(Constraint(r.extent - 1) for r in others if r is not None), holds=True))
+    return place.under(RowsHold(tuple(Constraint(r.extent - 1) for r in others if r is not None), holds=True))
 
 
 def _roundings(node: Term, below: Sequence[int]) -> int:

@@ -70,7 +70,6 @@ def without_copied_results(program: Program) -> Program:
 
 
 def _renamed(program: Program, old: str, new: str) -> Program:
-    """The program reading one tensor in the place of another."""
     terms, known = program.terms, dict[int, Term]()
     return program.with_bodies(with_tensors(terms, d.body, {old: new}, known) for d in program.definitions)
 

@@ -220,7 +220,6 @@ def _index(fibre: Fibre) -> str:
 
 
 def _factors(term: Term) -> list[Term]:
-    """What a product multiplies."""
     if isinstance(term, Apply) and term.function == "mul":
         return [factor for operand in term.operands for factor in _factors(operand)]
     return [term]

@@ -27,7 +27,7 @@ Opened = tuple[dict[str, str], Domain, Term]
 
 def over_elements(program: Program) -> Program:
     """The program whose sums under equalities with elements of index arrays are sums of values of these."""
-    walk = _Walk(Algebra(program.terms))
+    walk = _ElementRewriter(Algebra(program.terms))
     return program.with_bodies(walk.rewritten(d.body) for d in program.definitions)
 
 
@@ -39,7 +39,7 @@ def is_of_elements(term: Term) -> bool:
 
 
 @dataclass
-class _Walk:
+class _ElementRewriter:
     """Rewrites terms of one table."""
 
     algebra: Algebra
@@ -120,7 +120,6 @@ class _Walk:
         return self.over(term, binders, domain, body)
 
     def over(self, term: Reduce, binders: dict[str, str], domain: Sequence[Constraint], body: Term) -> Term:
-        """A reduction of the kind of another."""
         hints = tuple(binders.values())
         return self.terms.reduce(tuple(binders), domain, body, kind=term.kind, hints=hints, span=term.span)
 

@@ -13,12 +13,12 @@ from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.terms import Domain, Reduce, Term
 from tadc.lattice.affine import ZERO, Affine, Lookup
 from tadc.lattice.polyhedron import implied
-from tadc.passes.rewrites.places import Place, Rows
+from tadc.passes.rewrites.places import RowsHold, TermPlace
 from tadc.passes.terms.element_terms import OfElement
 from tadc.passes.terms.index_ranges import Range
 
 
-def is_everywhere(found: OfElement, place: Place, shape: Shape, size_facts: Domain) -> bool:
+def is_everywhere(found: OfElement, place: TermPlace, shape: Shape, size_facts: Domain) -> bool:
     """Whether a term at a place is of all elements of an array of this shape, and nothing for others."""
     lookup = found.element
     names = [form.terms[0][0] for form in lookup.at if len(form.terms) == 1 and not form.constant]
@@ -30,10 +30,10 @@ def is_everywhere(found: OfElement, place: Place, shape: Shape, size_facts: Doma
         if not isinstance(name, str) or place.ranges.get(name) != Range(ZERO, as_form(size) - 1):
             return False
     facts = (*size_facts, *place.in_ranges)
-    return all(isinstance(choice, Rows) and _holds(choice, told, facts) for choice in place.around)
+    return all(isinstance(choice, RowsHold) and _holds(choice, told, facts) for choice in place.around)
 
 
-def _holds(choice: Rows, told: Sequence[str], facts: Domain) -> bool:
+def _holds(choice: RowsHold, told: Sequence[str], facts: Domain) -> bool:
     """Whether rows say no more than which index is an element, or what holds anyway."""
     rest = [row for row in choice.rows if not (row.equality and any(row.form.coefficient(i) for i in told))]
     return choice.holds and all(implied(form, facts) for row in rest for form in row.inequalities)

@@ -48,7 +48,7 @@ from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.operation_counts import COUNTED as COUNTED_IN_ALL
 from tadc.passes.terms.operation_counts import Counting
-from tadc.passes.terms.products import Product, added, product_of, summands, without
+from tadc.passes.terms.products import ScaledProduct, added, product_of, summands, without
 from tadc.passes.terms.value_ranges import ValueRanges
 from tadc.passes.terms.work_regions import Regions, Work
 
@@ -74,7 +74,7 @@ def factor_program(program: Program, values: bool = False) -> Program:
 
 
 @dataclass(frozen=True)
-class _Sum:
+class _OpenedSum:
     """An opened sum."""
 
     binders: tuple[str, ...]
@@ -92,7 +92,7 @@ class _Factoring:
     values: bool
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
-    open: dict[int, _Sum] = field(default_factory=dict[int, _Sum])
+    open: dict[int, _OpenedSum] = field(default_factory=dict[int, _OpenedSum])
 
     def __post_init__(self) -> None:
         self.terms: Terms = self.program.terms
@@ -101,7 +101,7 @@ class _Factoring:
         self.sizes, self.shapes = frozenset(self.program.sizes), self.program.shapes()
         self.costs = Costs(self.sizes)
         self.counting = Counting(COUNTED, Regions(self.terms))
-        self.found: dict[_Sum, Term] = {}
+        self.found: dict[_OpenedSum, Term] = {}
         self.left = 0
 
     def definition(self, definition: Definition) -> Definition:
@@ -174,17 +174,19 @@ class _Factoring:
             case _:
                 return self.terms.rebuild(term, [self.visit(t, facts, around) for t in operands(term)])
 
-    def opened(self, term: Reduce) -> _Sum:
+    def opened(self, term: Reduce) -> _OpenedSum:
         """A reduction opened, with the same names whenever it is met: so is what is known of its body.
 
         No term holds itself, so what stands inside of it has other names.
         """
         if term.number not in self.open:
             binders, domain, body = self.terms.open(term)
-            self.open[term.number] = _Sum(binders, term.hints or ("",) * len(binders), domain, body, term)
+            self.open[term.number] = _OpenedSum(
+                binders, term.hints or ("",) * len(binders), domain, body, term
+            )
         return self.open[term.number]
 
-    def reduced(self, s: _Sum, facts: Domain, around: Around) -> Term:
+    def reduced(self, s: _OpenedSum, facts: Domain, around: Around) -> Term:
         """A reduction with cheaper sums in it, and with factors before it."""
         inner = {**around, **ranges_within(s.binders, s.domain, around, self.sizes)}
         body, kind = self.visit(s.body, facts + s.domain, inner), s.origin.kind
@@ -203,7 +205,7 @@ class _Factoring:
         self.left = MOST_SUMS
         return self.best(found, facts, around)
 
-    def with_inner(self, s: _Sum) -> _Sum | None:
+    def with_inner(self, s: _OpenedSum) -> _OpenedSum | None:
         """The sum, whose body is nothing but a sum over other indices, as one over all of them: the other may
         be the one around it then, and factors leave it."""
         if s.origin.kind != "sum" or not isinstance(s.body, Reduce) or s.body.kind != "sum":
@@ -211,7 +213,7 @@ class _Factoring:
         inner = self.opened(s.body)
         if any(not row.form.variables.isdisjoint(s.binders) for row in inner.domain):
             return None
-        return _Sum(
+        return _OpenedSum(
             (*s.binders, *inner.binders),
             (*s.hints, *inner.hints),
             s.domain + inner.domain,
@@ -219,14 +221,13 @@ class _Factoring:
             s.origin,
         )
 
-    def closed(self, s: _Sum) -> Term:
-        """The reduction as it is."""
+    def closed(self, s: _OpenedSum) -> Term:
         o = s.origin
         return self.terms.reduce(s.binders, s.domain, s.body, kind=o.kind, hints=s.hints, span=o.span)
 
     # -- candidates for a sum -------------------------------------------------------------------------
 
-    def best(self, s: _Sum, facts: Domain, around: Around) -> Term:
+    def best(self, s: _OpenedSum, facts: Domain, around: Around) -> Term:
         """The cheapest way to write a sum; of equally cheap ones the first."""
         if s not in self.found:
             self.left -= 1
@@ -236,7 +237,7 @@ class _Factoring:
             self.found[s] = min(candidates, key=lambda candidate: self.costs.total(candidate, around))
         return self.found[s]
 
-    def candidates(self, s: _Sum, facts: Domain, around: Around) -> Iterator[Term]:
+    def candidates(self, s: _OpenedSum, facts: Domain, around: Around) -> Iterator[Term]:
         """Sums of parts, and sums in a sum, that may be cheaper."""
         parts = summands(s.body)
         if 1 < len(parts) <= COMPARED:
@@ -245,7 +246,7 @@ class _Factoring:
         product = product_of(s.body)
         for position, factor in enumerate(product.over[:COMPARED]):
             parts = summands(factor)
-            rest = Product(product.scale, without(product.over, position), product.under)
+            rest = ScaledProduct(product.scale, without(product.over, position), product.under)
             if 1 < len(parts) <= COMPARED and any(_loses(s, rest, part) for part in parts):
                 bodies = [rest.term(self.algebra, part) for part in parts]
                 yield added(self.algebra, [self.best(replace(s, body=b), facts, around) for b in bodies])
@@ -255,7 +256,7 @@ class _Factoring:
                     yield from self.nested(s, product, inner, facts, around)
 
     def nested(
-        self, s: _Sum, product: Product, inner: Sequence[str], facts: Domain, around: Around
+        self, s: _OpenedSum, product: ScaledProduct, inner: Sequence[str], facts: Domain, around: Around
     ) -> Iterator[Term]:
         """The sum over some indices inside of the sum over the others, which keeps their factors."""
         depends = [not t.free.isdisjoint(inner) for t in (*product.over, *product.under)]
@@ -275,14 +276,14 @@ class _Factoring:
         if None in ranges.values():
             return
         hints = tuple(spoken[b] for b in inner)
-        first = _Sum(tuple(inner), hints, below, s.body, s.origin)
+        first = _OpenedSum(tuple(inner), hints, below, s.body, s.origin)
         body = self.best(first, facts + above, {**around, **ranges})
-        rest = _Sum(outer, tuple(spoken[b] for b in outer), above, body, s.origin)
+        rest = _OpenedSum(outer, tuple(spoken[b] for b in outer), above, body, s.origin)
         yield self.best(rest, facts, around)
 
     # -- what does not depend on the indices -----------------------------------------------------
 
-    def without_invariants(self, s: _Sum, facts: Domain) -> Term:
+    def without_invariants(self, s: _OpenedSum, facts: Domain) -> Term:
         """The sum with all that none of its indices changes outside."""
         zero = self.algebra.zero
         if isinstance(s.body, Guard) and is_const(s.body.otherwise, 0):
@@ -306,20 +307,20 @@ class _Factoring:
         made = self.closed(replace(s, body=inside))
         return self.guarded(s, outside, outside.term(self.algebra, made), facts)
 
-    def parts(self, s: _Sum) -> tuple[Product, Term]:
+    def parts(self, s: _OpenedSum) -> tuple[ScaledProduct, Term]:
         """The invariant factors of a body, and the rest of it."""
         body = s.body
         product = product_of(body)
         inside, outside = product.split(lambda t: not t.free.isdisjoint(s.binders))
         rest = inside.term(self.algebra)
-        unchanged = Product(1, (), ()), body
+        unchanged = ScaledProduct(1, (), ()), body
         if rest.type not in (body.type, None) or (body.type and rest.type is None):
             return unchanged
         if not isinstance(outside.scale, int) and not math.isfinite(outside.scale):
             return unchanged
         return outside, rest
 
-    def guarded(self, s: _Sum, outside: Product, made: Term, facts: Domain) -> Term:
+    def guarded(self, s: _OpenedSum, outside: ScaledProduct, made: Term, facts: Domain) -> Term:
         """What was made of a sum; 0 where the sum has no point, if its factors may not be finite."""
         if all(_is_finite(t) for t in outside.over) and all(_is_finite_divisor(t) for t in outside.under):
             return made
@@ -328,7 +329,7 @@ class _Factoring:
             return self.closed(s)
         return self.algebra.guard(rows, made, self.algebra.zero)
 
-    def safe(self, s: _Sum, facts: Domain) -> Term:
+    def safe(self, s: _OpenedSum, facts: Domain) -> Term:
         """A sum of safe products with the invariant factors of both sides outside, each on its side."""
         algebra = self.algebra
         scale, node = algebra.split(s.body)
@@ -348,7 +349,7 @@ class _Factoring:
         return algebra.mul(algebra.const(scale), algebra.safe(x_outside.term(algebra), made))
 
 
-def _loses(s: _Sum, rest: Product, part: Term) -> bool:
+def _loses(s: _OpenedSum, rest: ScaledProduct, part: Term) -> bool:
     """Whether a summand of a factor has none of a sum's indices, or with the other factors fewer indices."""
     if part.free.isdisjoint(s.binders):
         return True

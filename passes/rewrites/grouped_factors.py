@@ -37,7 +37,6 @@ class _Groups:
     known: dict[int, Term] = field(default_factory=dict[int, Term])
 
     def rewritten(self, root: Term) -> Term:
-        """The term with groups of factors."""
         return bottom_up(root, self.known, self.node)
 
     def node(self, node: Term, below: list[Term]) -> Term:

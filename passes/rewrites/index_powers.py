@@ -17,7 +17,7 @@ from functools import reduce
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term, bottom_up, reachable
 from tadc.lattice.affine import Affine, Constraint, equals_zero
-from tadc.passes.rewrites.places import Place, Places, PlaceWalk
+from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
 from tadc.passes.rewrites.short_sums import terms_of_sum
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import MUCH_CODE, weight
@@ -32,7 +32,7 @@ def powers_as_products(program: Program) -> Program:
     bodies: list[Term] = []
     for definition in program.definitions:
         holds = bottom_up(definition.body, known, lambda node, below: any(below) or _form(node) is not None)
-        walk = _Walk(Places(program, definition), program)
+        walk = _PowerWalk(Places(program, definition), program)
         bodies.append(walk.visit(0, definition.body) if holds else definition.body)
     return program.with_bodies(bodies)
 
@@ -56,7 +56,7 @@ def _integer(term: Term) -> Affine | None:
 
 
 @dataclass
-class _Walk(PlaceWalk):
+class _PowerWalk(PlaceWalk):
     """One walk over a definition."""
 
     program: Program
@@ -86,7 +86,7 @@ class _Walk(PlaceWalk):
         product = self.product(self.visit(at, term.below[0]), form, self.places.places[at])
         return product or super().rebuilt(at, term)
 
-    def product(self, base: Term, form: Affine, place: Place) -> Term | None:
+    def product(self, base: Term, form: Affine, place: TermPlace) -> Term | None:
         """A power as a product; None where the exponent may be too great."""
         found = _bounds(form, place)
         if found is None or found[0] < -1 or found[1] > GREATEST:
@@ -107,7 +107,7 @@ class _Walk(PlaceWalk):
         return result
 
 
-def _bounds(form: Affine, place: Place) -> tuple[int, int] | None:
+def _bounds(form: Affine, place: TermPlace) -> tuple[int, int] | None:
     """The least and the greatest value of a form; None where they are not known numbers."""
     ends = [form, form]
     for name in form.variables:

@@ -15,7 +15,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.rewrites.places import Place
+from tadc.passes.rewrites.places import TermPlace
 from tadc.passes.terms.costs import is_candidate
 from tadc.passes.terms.element_terms import forms_of, over_elements
 
@@ -58,7 +58,7 @@ class KnownValues:
                 if len(at) == len(definition.indices):
                     self.held.setdefault(number, []).append(_Held(definition, conditions, at))
 
-    def find(self, term: Term, place: Place) -> Term | None:
+    def find(self, term: Term, place: TermPlace) -> Term | None:
         """The element that holds a term's value at a place; None if none is known to."""
         if not self.held or term.type is None:
             return None

@@ -28,7 +28,7 @@ from tadc.passes.terms.simplify import Simplifier
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _LeftOutPiece:
     """What is added where the rows hold."""
 
     rows: Domain
@@ -95,12 +95,12 @@ def _zero_side(term: Term) -> bool | None:
     return None
 
 
-def _pieces(term: Term, known: Domain) -> list[_Piece] | None:
+def _pieces(term: Term, known: Domain) -> list[_LeftOutPiece] | None:
     """Where a term adds something, and what; None where a condition is neither a bound nor a residue."""
     side = _zero_side(term)
     if side is None or not isinstance(term, Guard):
-        return [_Piece((), term)]
-    found: list[_Piece] = []
+        return [_LeftOutPiece((), term)]
+    found: list[_LeftOutPiece] = []
     for rows in elsewhere(term.conditions) if side else [term.conditions]:
         rows = tuple(row if row.equality else cleared(row) for row in rows)
         if not all(row.form.is_linear or residue_of(row) for row in rows):
@@ -110,5 +110,5 @@ def _pieces(term: Term, known: Domain) -> list[_Piece] | None:
         inside = _pieces(term.otherwise if side else term.then, (*known, *rows))
         if inside is None or len(found) + len(inside) > COMPARED:
             return None
-        found += [_Piece(rows + piece.rows, piece.body) for piece in inside]
+        found += [_LeftOutPiece(rows + piece.rows, piece.body) for piece in inside]
     return found

@@ -58,7 +58,7 @@ def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> 
     arrays, names = Arrays(program), Names(program)
     definitions: list[Definition] = []
     for definition in program.definitions:
-        walk = _Walk(program.terms, program, arrays, names, definition, part, limit)
+        walk = _FibreWalk(program.terms, program, arrays, names, definition, part, limit)
         definitions += walk.run() if definition.order is None else [definition]
     if len(definitions) == len(program.definitions):
         return program
@@ -66,7 +66,7 @@ def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> 
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _RangeCut:
     """That an index runs over a range: that of some values, or of an element that asks.
 
     `whole` counts the parts of such ranges, `begin` is where they begin.
@@ -89,7 +89,6 @@ class _Owned:
 
     @property
     def used(self) -> frozenset[str]:
-        """What it depends on."""
         return self.body.free.union(*(row.form.variables for row in self.rows))
 
 
@@ -104,7 +103,7 @@ class _Parts:
 
 
 @dataclass
-class _Walk(FactsWalk):
+class _FibreWalk(FactsWalk):
     """One walk over the body of a definition, which collects its parts."""
 
     program: Program
@@ -116,14 +115,13 @@ class _Walk(FactsWalk):
     new: list[Definition] = field(default_factory=list[Definition])
 
     def run(self) -> list[Definition]:
-        """The parts, and the definition that reads them."""
         d = self.definition
         body = self.visit(d.body, box(d.indices, d.shape))
         return [*self.new, replace(d, body=body)] if self.new else [d]
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """A reduction with parts of fibres elsewhere."""
-        return _Sum(self, term, facts).cut()
+        return _LongSum(self, term, facts).cut()
 
     def tensor(self, index: str, count: Extent, value: Term) -> _Parts | None:
         """A new tensor of values over the parts, and those indices of the definition that they depend on;
@@ -144,10 +142,10 @@ class _Walk(FactsWalk):
         return _Parts(name, type, index, others)
 
 
-class _Sum:
+class _LongSum:
     """A reduction, which may have indices that run over fibres."""
 
-    def __init__(self, walk: _Walk, term: Reduce, facts: Domain) -> None:
+    def __init__(self, walk: _FibreWalk, term: Reduce, facts: Domain) -> None:
         self.walk, self.term, self.facts = walk, term, facts
         self.terms, self.arrays = walk.program.terms, walk.arrays
         self.neutral = Algebra(self.terms).neutral(term.kind)
@@ -172,13 +170,13 @@ class _Sum:
             return self.joined(end, self.over({c: tensor.index}, parts.rows, read), parts.some)
         return self.over(self.hints, self.rows, self.body)
 
-    def fibres(self) -> Iterator[_Cut]:
+    def fibres(self) -> Iterator[_RangeCut]:
         """The indices that run over ranges which may have a whole part; those of values come first."""
         length, found = self.walk.part, list(self.ranges())
         for name, fibre in found:
             ptr = self.arrays[fibre.array]
             if _is_ptr(ptr) and fibre.is_one:
-                yield _Cut(name, fibre, ptr, self.arrays.whole(ptr.name, length), fibre.values)
+                yield _RangeCut(name, fibre, ptr, self.arrays.whole(ptr.name, length), fibre.values)
         for name, fibre in found:
             asking = (fibre.start.variables | fibre.stop.variables) - self.sizes
             if len(asking) != 1 or not asking <= set(self.walk.definition.indices):
@@ -186,7 +184,7 @@ class _Sum:
             (k,) = asking
             ends = [self.asked(element, k) for element in (fibre.start, fibre.stop)]
             whole = self.arrays.whole_of([end.name for end in ends], length)
-            yield _Cut(name, fibre, ends[0], whole, (Affine.var(k),))
+            yield _RangeCut(name, fibre, ends[0], whole, (Affine.var(k),))
 
     def ranges(self) -> Iterator[tuple[str, Fibre]]:
         """The indices that run from one element of an index array up to another, which may be far apart."""
@@ -213,7 +211,7 @@ class _Sum:
         place = form.substitute({k: Affine.var("#0")})
         return self.arrays.values(of, place, [as_form(extent)], as_form(self.arrays.below(lookup.array)))
 
-    def parts(self, fibre: _Cut, rows: Domain) -> _Parts | None:
+    def parts(self, fibre: _RangeCut, rows: Domain) -> _Parts | None:
         """A new tensor with the reduction of each whole part; None where there is none."""
         walk, length, whole = self.walk, self.walk.part, fibre.whole
         index = walk.names.index("part", walk.definition.indices)
@@ -283,7 +281,6 @@ class _Sum:
         return self.terms.guard([some], self.over({n: ""}, box([n], [2]), both), rest)
 
     def over(self, hints: dict[str, str], rows: Domain, body: Term) -> Term:
-        """A reduction of the same kind."""
         return self.terms.reduce(
             tuple(hints), rows, body, kind=self.term.kind, hints=tuple(hints.values()), span=self.term.span
         )

@@ -32,7 +32,7 @@ from tadc.passes.rewrites.copied_tensors import (
 )
 from tadc.passes.rewrites.grouped_factors import group_factors
 from tadc.passes.rewrites.moves import MANY, Mover, in_order
-from tadc.passes.rewrites.places import Place, Places, PlaceWalk, Test
+from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace, Test
 from tadc.passes.rewrites.stored_values import store_values
 from tadc.passes.terms.costs import ACCESS, Costs, is_candidate, points, width
 from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
@@ -95,7 +95,7 @@ def stored_for_derivative(
     owners = {d.name: d.name for d in waiting}
     while waiting:
         definition = waiting.pop()
-        walk = _Walk(
+        walk = _NeedWalk(
             Places(program, definition),
             mover,
             costs,
@@ -122,7 +122,7 @@ def stored_for_derivative(
 
 
 @dataclass
-class _Walk(PlaceWalk):
+class _NeedWalk(PlaceWalk):
     """One walk over a definition: first what is needed, from the root down, then the moves."""
 
     mover: Mover
@@ -239,7 +239,7 @@ class _Walk(PlaceWalk):
         cost = self.costs.term(term, place.ranges)
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
 
-    def uses(self, term: Term, place: Place) -> int:
+    def uses(self, term: Term, place: TermPlace) -> int:
         """How often the gradients of all active reads need the value of a term, for each element."""
         if not self.active:
             return 1
@@ -247,6 +247,6 @@ class _Walk(PlaceWalk):
         return others + self.costs.evaluations(term, place.ranges, self.is_read)
 
 
-def is_told(index: str, place: Place, known: frozenset[str]) -> bool:
+def is_told(index: str, place: TermPlace, known: frozenset[str]) -> bool:
     """Whether indices that are known tell another."""
     return index in place.told and place.told[index].by <= known

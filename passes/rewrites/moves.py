@@ -33,8 +33,8 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied, is_empty
-from tadc.passes.rewrites.places import Place, Rows
-from tadc.passes.rewrites.term_boxes import Box, Boxes
+from tadc.passes.rewrites.places import RowsHold, TermPlace
+from tadc.passes.rewrites.term_boxes import Boxes, TermBox
 from tadc.passes.terms.checked_reads import all_proven
 from tadc.passes.terms.costs import ELEMENT, SPARSE, about, elements, is_candidate, points
 from tadc.passes.terms.guarded_addends import is_idle
@@ -97,7 +97,7 @@ class Mover(Boxes):
     def move(
         self,
         term: Term,
-        place: Place,
+        place: TermPlace,
         owner: str,
         new: list[Definition],
         uses: int,
@@ -150,7 +150,7 @@ class Mover(Boxes):
         new.append(definition)
         return self._read(self.made[key], box.at, order)
 
-    def _known_of_fibre(self, term: Term, place: Place) -> Term | None:
+    def _known_of_fibre(self, term: Term, place: TermPlace) -> Term | None:
         """The element of a tensor that has a value for each of the fibres of an index array."""
         found = self.of_fibre(term)
         box = None if found is None else self._fibre(found, place)
@@ -162,7 +162,7 @@ class Mover(Boxes):
             return None
         return self._read(known, box.at, order)
 
-    def key(self, term: Term, place: Place, of_elements: bool = False) -> Key | None:
+    def key(self, term: Term, place: TermPlace, of_elements: bool = False) -> Key | None:
         """Equal for terms whose tensors are one up to the order of their dimensions.
 
         With `of_elements`, over the places of an index array, not over these in the order of its values.
@@ -189,7 +189,7 @@ class Mover(Boxes):
         if len(order) == len(shape):
             self.made.setdefault(self._key(body, order, shape), Moved(definition, order))
 
-    def fits(self, box: Box, term: Term, place: Place, uses: int) -> bool:
+    def fits(self, box: TermBox, term: Term, place: TermPlace, uses: int) -> bool:
         """Whether the extents are none below 0, and the bytes within the limit.
 
         Without one, and where there are symbols, a tensor larger than all others has to save very much. Where
@@ -215,7 +215,7 @@ class Mover(Boxes):
         """A new definition, if all its reads are seen to be in range."""
         return definition if all_proven(self.program, self.shapes, definition) else None
 
-    def _guarded(self, over: Box, place: Place, anywhere: bool) -> Term | None:
+    def _guarded(self, over: TermBox, place: TermPlace, anywhere: bool) -> Term | None:
         """The reduction, 0 where a choice around it, of its indices alone, is another.
 
         None where another choice by values is around it, unless it may be evaluated `anywhere`.
@@ -228,7 +228,7 @@ class Mover(Boxes):
         terms, zero = self.program.terms, self.algebra.zero
         inside: Domain = ()
         for choice in reversed((over.place or place).around):
-            if isinstance(choice, Rows):
+            if isinstance(choice, RowsHold):
                 key = choice, *around
                 if key not in self.shifted:
                     self.shifted[key] = self._shifted(choice, over)
@@ -252,7 +252,7 @@ class Mover(Boxes):
                 return None
         return over.told.around(term, self.algebra)
 
-    def _shifted(self, choice: Rows, over: Box) -> list[Constraint]:
+    def _shifted(self, choice: RowsHold, over: TermBox) -> list[Constraint]:
         """What a choice says of the indices of a box; where it holds, without what the box implies."""
         known = frozenset(over.shift) | self.sizes
         rows = [row.substitute(over.shift) for row in choice.rows if row.form.variables <= known]
@@ -309,9 +309,9 @@ def _without_choices(term: Term) -> Term:
     return term
 
 
-def _is_scattered(place: Place) -> bool:
+def _is_scattered(place: TermPlace) -> bool:
     """Whether elements of index arrays say which points a place has."""
-    around = (row for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+    around = (row for choice in place.around if isinstance(choice, RowsHold) for row in choice.rows)
     return any(row.form.has_lookups for row in around)
 
 

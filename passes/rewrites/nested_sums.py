@@ -70,7 +70,6 @@ def _under(terms: Terms, term: Term) -> tuple[Domain, Term]:
 
 
 def _besides(terms: Terms, known: Domain, rows: Domain, term: Term) -> Term:
-    """A term under the rows that are not known."""
     left = [row for row in rows if row not in known]
     return terms.guard(left, term, terms.const(0)) if left else term
 

@@ -30,7 +30,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import ElementType, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites.distinct_places import DistinctPlaces, Others, put
-from tadc.passes.rewrites.places import Place, Places, PlaceWalk
+from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
 from tadc.passes.rewrites.told_indices import owner_of
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.checked_reads import all_proven
@@ -84,9 +84,9 @@ class _Others:
 
     def rewritten(self, definition: Definition) -> Term:
         """The body of a definition with its products of others as two."""
-        return _Walk(Places(self.program, definition), self, definition).visit(0, definition.body)
+        return _FactorWalk(Places(self.program, definition), self, definition).visit(0, definition.body)
 
-    def over_places(self, term: Reduce, place: Place) -> Reduce:
+    def over_places(self, term: Reduce, place: TermPlace) -> Reduce:
         """A reduction with elements in the place of indices that say in which fibre these are."""
         told = {i: known.fibre for i, known in place.told.items() if known.by <= term.free | self.sizes}
         found = {i: owner_of(i, fibre, self.arrays) for i, fibre in told.items() if fibre}
@@ -94,7 +94,7 @@ class _Others:
         assert isinstance(made, Reduce)
         return made
 
-    def split(self, found: Others, term: Reduce, place: Place, owner: Definition) -> Term | None:
+    def split(self, found: Others, term: Reduce, place: TermPlace, owner: Definition) -> Term | None:
         """The product of what is before and what is behind, of which each may have some of the summands; None
         where a factor depends on the element that is left out."""
         free = frozenset[str]().union(*(part.free for part in (found.factor, *found.summands)))
@@ -192,7 +192,7 @@ class _Others:
 
 
 @dataclass
-class _Walk(PlaceWalk):
+class _FactorWalk(PlaceWalk):
     """One walk over a definition."""
 
     others: _Others

@@ -22,7 +22,7 @@ def packed_program(program: Program) -> Program:
         return program
     arrays = Arrays(program)
     program = with_entries_in_order(program, arrays)
-    packing = _Packing(arrays)
+    packing = _LookupPacking(arrays)
     found = program.with_bodies(
         program.terms.with_forms(d.body, lambda form: form.replace(packing.value))
         for d in program.definitions
@@ -36,11 +36,10 @@ _PACKED = ("owner", "before", "until")
 
 
 @dataclass
-class _Packing:
+class _LookupPacking:
     arrays: Arrays
 
     def value(self, atom: str | Floor | Lookup) -> Affine | None:
-        """What stands for an element."""
         return self.in_order(atom) if isinstance(atom, Lookup) else None
 
     def in_order(self, atom: Lookup) -> Affine | None:

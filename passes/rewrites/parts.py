@@ -46,7 +46,7 @@ class _Threads(Protocol):
 
 
 @dataclass(frozen=True)
-class Cutting:
+class PartCutting:
     """What is long, what is few, and how many parts there are."""
 
     few: int
@@ -88,20 +88,20 @@ class Cutting:
 
 #: `backend/cpu/pool.ll` says what waking a thread costs. The last part, which has fewer than 48 steps,
 #: needs no code of its own (`splits.MOST_TERMS`).
-THREADS = Cutting(
+THREADS = PartCutting(
     few=32, worth=1 << 18, part=1 << 15, most=64, together=512, short=16, rows=48, steps=256,
     row=1 << 10, vector=8,
 )  # fmt: skip
 
 
-def blocks(gpu: _Threads) -> Cutting:
+def blocks(gpu: _Threads) -> PartCutting:
     """Where an element has a block of threads, and a contraction a block for each tile.
 
     How a sum is cut decides its last bits: they depend on the program and on the architecture that is named
     as the target, and on nothing that is found at run time.
     """
     count = gpu.multiprocessors
-    return Cutting(
+    return PartCutting(
         few=count // 2, worth=1 << 17, part=1 << 14, most=4 * count, together=4 * count,
         short=8, rows=8, steps=gpu.warp, tile=2048, blocks=2 * count,
     )  # fmt: skip
@@ -110,7 +110,7 @@ def blocks(gpu: _Threads) -> Cutting:
 def cut_reductions(
     program: Program,
     marks: dict[str, Mark],
-    cutting: Cutting,
+    cutting: PartCutting,
     limit: int | None = None,
     takes: Takes = TAKE_ALL,
 ) -> Program:
@@ -124,7 +124,7 @@ def cut_reductions(
     definitions: list[Definition] = []
     for definition in program.definitions:
         if all(isinstance(size, int) for size in definition.shape):
-            definitions += _Cut(program, names, definition, marks, cutting, stepwise).run(takes)
+            definitions += _CutDefinition(program, names, definition, marks, cutting, stepwise).run(takes)
         else:
             definitions.append(definition)
     if len(definitions) == len(program.definitions):
@@ -133,7 +133,7 @@ def cut_reductions(
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _CutIndex:
     """An index of `count` values from `low` on, cut after so many steps."""
 
     name: str
@@ -142,7 +142,7 @@ class _Choice:
     steps: int
 
 
-class _Cut:
+class _CutDefinition:
     """A definition on its way to parts."""
 
     def __init__(
@@ -151,7 +151,7 @@ class _Cut:
         names: Names,
         definition: Definition,
         marks: dict[str, Mark],
-        cutting: Cutting,
+        cutting: PartCutting,
         stepwise: Steps,
     ) -> None:
         self.program, self.names, self.definition, self.marks = program, names, definition, marks
@@ -220,7 +220,7 @@ class _Cut:
         read = terms.read(tensor, places, term.type)
         return terms.reduce((index,), box((index,), (parts,)), read, kind=kind, hints=(part,), span=span)
 
-    def chosen(self, term: Reduce, own: Mapping[str, Range | None], body: Term) -> _Choice | None:
+    def chosen(self, term: Reduce, own: Mapping[str, Range | None], body: Term) -> _CutIndex | None:
         """The index to cut: the outermost with many values."""
         cutting, work, names = self.cutting, self.costs.reduction(term, self.ranges), [*own]
         if self.elements >= cutting.few:
@@ -254,10 +254,10 @@ class _Cut:
                 and _share(body, name, names)
             ):
                 steps = 1
-            return _Choice(name, found.low, count, steps)
+            return _CutIndex(name, found.low, count, steps)
         return None
 
-    def of_contraction(self, term: Reduce, own: Mapping[str, Range | None]) -> _Choice | None:
+    def of_contraction(self, term: Reduce, own: Mapping[str, Range | None]) -> _CutIndex | None:
         """The index to cut so that all blocks have tiles; None where they have, or nothing is shared.
 
         The outermost one with enough values for all parts, or the one with most.
@@ -276,7 +276,7 @@ class _Cut:
         # A last part that is smaller has code of its own.
         steps = next((n for n in range(least, 2 * least) if count % n == 0), least)
         found = boxes[name]
-        return _Choice(name, found.low, found.extent, steps) if 2 * steps <= count else None
+        return _CutIndex(name, found.low, found.extent, steps) if 2 * steps <= count else None
 
     def shares(self, term: Reduce) -> bool:
         """Whether many elements read what each other's reads, along two indices or more."""

@@ -22,7 +22,7 @@ from tadc.passes.terms.index_ranges import (
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowsHold:
     """All rows hold here, or, where `holds` is False, not all."""
 
     rows: Domain
@@ -43,7 +43,7 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldIndex:
     """What others, `by`, tell of an index: it is `form`, or nothing is in `fibre` for another value of it."""
 
     by: frozenset[str]
@@ -52,7 +52,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Place:
+class TermPlace:
     """Where a term is evaluated: under indices, outermost first, with their ranges and user's names.
 
     `increasing` are the index arrays that are. `over` keeps what `told_indices` makes of the place: by an
@@ -62,10 +62,10 @@ class Place:
     indices: tuple[str, ...]
     hints: tuple[str, ...]
     ranges: Ranges
-    around: tuple[Rows | Test, ...] = ()
+    around: tuple[RowsHold | Test, ...] = ()
     increasing: Collection[str] = frozenset()
-    over: dict[Lookup, tuple[str, Place, dict[int, Term]]] = field(
-        default_factory=dict[Lookup, "tuple[str, Place, dict[int, Term]]"],
+    over: dict[Lookup, tuple[str, TermPlace, dict[int, Term]]] = field(
+        default_factory=dict[Lookup, "tuple[str, TermPlace, dict[int, Term]]"],
         init=False,
         repr=False,
         compare=False,
@@ -74,7 +74,7 @@ class Place:
     @cached_property
     def rows(self) -> Domain:
         """What choices around say."""
-        return tuple(row for c in self.around if isinstance(c, Rows) and c.holds for row in c.rows)
+        return tuple(row for c in self.around if isinstance(c, RowsHold) and c.holds for row in c.rows)
 
     @cached_property
     def in_ranges(self) -> Domain:
@@ -83,14 +83,14 @@ class Place:
         return tuple(row for rows in found for row in rows)
 
     @cached_property
-    def told(self) -> dict[str, Told]:
+    def told(self) -> dict[str, ToldIndex]:
         """Indices that others tell here; those of which others are told last.
 
         Where `i = j + 1`, i is one more than j. In a sum over the e with `dst[e] = n`, n is `dst[e]`: there
         are as many points as values of e. In one over those from `ptr[n]` to `ptr[n + 1] - 1`, n is the row
         of e, for rows have no element in common.
         """
-        found: dict[str, Told] = {}
+        found: dict[str, ToldIndex] = {}
         by_rows = _by_rows(self.indices, self.rows, self.increasing)
         for index, told in (*_by_forms(self.indices, self.rows), *by_rows):
             if index not in found and not _depends(told, index, found):
@@ -121,7 +121,7 @@ class Place:
         forms = [form for row in self.rows for form in row.inequalities if len(form.terms) == 1]
         return {name: _narrowed(name, within, forms) for name, within in ranges.items()}
 
-    def under(self, choice: Rows | Test) -> Place:
+    def under(self, choice: RowsHold | Test) -> TermPlace:
         """The place below a choice."""
         return replace(self, around=(*self.around, choice))
 
@@ -137,16 +137,18 @@ def _narrowed(name: str, within: Range | None, forms: Sequence[Affine]) -> Range
     return replace(within, low=Affine.const(low), high=Affine.const(high))
 
 
-def _by_forms(indices: Sequence[str], rows: Domain) -> Iterator[tuple[str, Told]]:
+def _by_forms(indices: Sequence[str], rows: Domain) -> Iterator[tuple[str, ToldIndex]]:
     """The indices that equalities tell."""
     for form in (row.form for row in rows if row.equality):
         for index in (i for i in indices if abs(form.coefficient(i)) == 1):
             rest = Affine.var(index) - form * form.coefficient(index)
             if index not in rest.variables:
-                yield index, Told(rest.variables, rest)
+                yield index, ToldIndex(rest.variables, rest)
 
 
-def _by_rows(indices: Sequence[str], rows: Domain, increasing: Collection[str]) -> Iterator[tuple[str, Told]]:
+def _by_rows(
+    indices: Sequence[str], rows: Domain, increasing: Collection[str]
+) -> Iterator[tuple[str, ToldIndex]]:
     """The indices of ranges between neighbours that something is in."""
     for found in fibres_in(rows, increasing):
         (at,) = found.values
@@ -154,10 +156,10 @@ def _by_rows(indices: Sequence[str], rows: Domain, increasing: Collection[str]) 
             rest = at - Affine.var(index) * at.coefficient(index)
             by = rest.variables | found.place.variables
             if index not in by:
-                yield index, Told(by, None, found)
+                yield index, ToldIndex(by, None, found)
 
 
-def _depends(told: Told, index: str, found: dict[str, Told]) -> bool:
+def _depends(told: ToldIndex, index: str, found: dict[str, ToldIndex]) -> bool:
     """Whether an index is told by way of itself."""
     seen, waiting = set[str](), list(told.by)
     while waiting:
@@ -177,11 +179,11 @@ class Places:
         self.terms, self.sizes, d = program.terms, frozenset(program.sizes), definition
         arrays = program.index_arrays().values()
         increasing = frozenset(array.name for array in arrays if array.increasing)
-        self.places = [Place(d.indices, d.indices, ranges_of(d), increasing=increasing)]
+        self.places = [TermPlace(d.indices, d.indices, ranges_of(d), increasing=increasing)]
         self.opened: dict[tuple[int, str, object], int] = {}
         self.bodies: dict[tuple[int, int], tuple[int, tuple[str, ...], Domain, Term]] = {}
 
-    def choose(self, at: int, kind: str, key: object, choice: Rows | Test) -> int:
+    def choose(self, at: int, kind: str, key: object, choice: RowsHold | Test) -> int:
         """The place inside of a choice; what chooses by nothing of a reduction has the same."""
         if (at, kind, key) not in self.opened:
             self.opened[at, kind, key] = len(self.places)
@@ -195,11 +197,11 @@ class Places:
             place = self.places[at]
             inner = ranges_within(binders, domain, place.ranges, self.sizes)
             hints = term.hints or ("",) * len(binders)
-            made = Place(
+            made = TermPlace(
                 (*place.indices, *binders),
                 (*place.hints, *hints),
                 {**place.ranges, **inner},
-                (*place.around, Rows(domain, holds=True)),
+                (*place.around, RowsHold(domain, holds=True)),
                 place.increasing,
             )
             self.places.append(made)
@@ -221,10 +223,10 @@ class Places:
                 yield inside, body
             case Guard():
                 rows = term.conditions
-                yield self.choose(at, "if", rows, Rows(rows, holds=True)), term.then
-                other = Rows(rows, holds=False)
+                yield self.choose(at, "if", rows, RowsHold(rows, holds=True)), term.then
+                other = RowsHold(rows, holds=False)
                 if len(rows) == 1 and not rows[0].equality:
-                    other = Rows((Constraint(-rows[0].form - 1),), holds=True)
+                    other = RowsHold((Constraint(-rows[0].form - 1),), holds=True)
                 yield self.choose(at, "else", rows, other), term.otherwise
             case Select():
                 yield at, term.lhs

@@ -27,7 +27,7 @@ from tadc.frontend.terms import (
 )
 from tadc.passes.terms.algebra import Algebra, is_product
 from tadc.passes.terms.costs import COMPARED
-from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.products import ScaledProduct, product_of
 
 
 def with_reciprocals(program: Program) -> Program:
@@ -117,7 +117,7 @@ class _Quotients:
             return scale, rest.operands[0], exponent
         return scale, rest, 1
 
-    def without(self, product: Product, base: Term) -> tuple[float, int, Product]:
+    def without(self, product: ScaledProduct, base: Term) -> tuple[float, int, ScaledProduct]:
         """A product without a base: what its literals make, how often it is divided by, and all else."""
         count, scale = 0, 1.0
         over: list[Term] = []
@@ -137,5 +137,5 @@ class _Quotients:
                 scale /= k
             else:
                 under.append(term)
-        rest = Product(product.scale, tuple(over), tuple(under))
+        rest = ScaledProduct(product.scale, tuple(over), tuple(under))
         return scale, count, rest

@@ -33,7 +33,7 @@ from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import CACHED_BYTES, ELEMENT, LARGER, Costs, about, elements, points
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
-from tadc.passes.where import LEAVE_OUT, Inline, Store, Where
+from tadc.passes.where import LEAVE_OUT, Inline, Materialised, Where
 
 TRAFFIC = 16
 """The cost of an element that goes to memory, or comes from it: of so many operations in a vector."""
@@ -76,7 +76,7 @@ def with_stored_values(program: Program, before: Collection[str], where: Where) 
     """The program where of the tensors that were not there `before` those are formulas again that no step
     that is given stores."""
     made = [d.name for d in program.definitions if not d.is_output and d.name not in before]
-    steps = where.wanted(Store)
+    steps = where.wanted(Materialised)
     if steps is None:
         stored = set(made)
     else:
@@ -90,7 +90,7 @@ def with_stored_values(program: Program, before: Collection[str], where: Where) 
         where.check_known(step, [step.tensor], made)
     for name in made:
         if name in stored:
-            where.note(Store(name))
+            where.note(Materialised(name))
     return program
 
 
@@ -189,7 +189,6 @@ class _Recomputed:
         return about(definition.shape) * ELEMENT[definition.type]
 
     def has_no_room(self, definition: Definition) -> bool:
-        """Whether a tensor has more bytes than it may."""
         return (
             self.limit is not None and is_static(definition.shape) and self.bytes_of(definition) > self.limit
         )

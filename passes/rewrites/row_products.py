@@ -14,14 +14,14 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Term, Terms, holds_reduction, operands
 from tadc.passes.terms.algebra import Algebra, is_product
 from tadc.passes.terms.costs import COMPARED
-from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.products import ScaledProduct, product_of
 
 
 def with_row_products(program: Program) -> Program:
     """The program where products in sums of short rows begin with the quotient that a row shares."""
     holds: dict[int, bool] = {}
     return program.with_bodies(
-        _Rows(program.terms, frozenset(short)).visit(d.body)
+        _RowWalk(program.terms, frozenset(short)).visit(d.body)
         if (short := short_indices(d)) and holds_reduction(d.body, holds)
         else d.body
         for d in program.definitions
@@ -35,7 +35,7 @@ def short_indices(definition: Definition) -> list[str]:
 
 
 @dataclass
-class _Rows:
+class _RowWalk:
     """One walk over a definition whose indices in `short` are those of rows."""
 
     terms: Terms
@@ -63,9 +63,9 @@ class _Rows:
         own, shared = product.split(lambda t: not t.free.isdisjoint(self.short))
         if not shared.under or not own.length:
             return None
-        front = Product(1, shared.over, shared.under).term(self.algebra)
+        front = ScaledProduct(1, shared.over, shared.under).term(self.algebra)
         over, under = (tuple(map(self.visit, part)) for part in (own.over, own.under))
-        made = Product(product.scale, (front, *over), under).term(self.algebra)
+        made = ScaledProduct(product.scale, (front, *over), under).term(self.algebra)
         return made if made.type == term.type else None
 
     def safe(self, term: Term) -> Term | None:
@@ -77,6 +77,6 @@ class _Rows:
         own, shared = product.split(lambda t: not t.free.isdisjoint(self.short))
         if not shared.under or not own.over or not g.free.isdisjoint(self.short):
             return None
-        front = self.algebra.safe(g, Product(1, shared.over, shared.under).term(self.algebra))
-        made = self.algebra.safe(front, Product(product.scale, own.over, own.under).term(self.algebra))
+        front = self.algebra.safe(g, ScaledProduct(1, shared.over, shared.under).term(self.algebra))
+        made = self.algebra.safe(front, ScaledProduct(product.scale, own.over, own.under).term(self.algebra))
         return made if made.type == term.type else None

@@ -30,7 +30,7 @@ from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import MUCH_CODE, Costs, is_candidate, points
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.products import ScaledProduct, product_of
 from tadc.passes.terms.simplify import Simplifier
 
 WORTH = MUCH_CODE
@@ -103,7 +103,7 @@ def _sum_outside(program: Program, body: Term) -> Term:
         return body
     if not is_empty((*facts, *sums[0].domain, Constraint(-row.form - 1))):
         return body
-    rest = Product(product.scale, tuple(t for t in product.over if t is not sums[0]), ())
+    rest = ScaledProduct(product.scale, tuple(t for t in product.over if t is not sums[0]), ())
     factor = algebra.guard(body.conditions, rest.term(algebra), algebra.zero)
     return algebra.apply("mul", factor, sums[0])
 

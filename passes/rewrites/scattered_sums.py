@@ -42,12 +42,12 @@ def with_scattered_sums(program: Program) -> Program:
     if program.sizes or not program.index_arrays():
         return program
     arrays = Arrays(program)
-    found = program.with_bodies(_Sum(program, arrays, d).scattered() for d in program.definitions)
+    found = program.with_bodies(_ScatteredSum(program, arrays, d).scattered() for d in program.definitions)
     return found if found is program else arrays.in_program(found)
 
 
 @dataclass
-class _Sum:
+class _ScatteredSum:
     """The sum that a definition is, if it is one."""
 
     program: Program
@@ -93,7 +93,6 @@ class _Sum:
                     yield term
 
     def bytes(self, read: Read) -> int:
-        """The bytes of the tensor that a read is of."""
         return bytes_of(self.program.shapes()[read.tensor], read.type)
 
     def in_blocks(self, body: Reduce, source: str) -> Term:

@@ -56,7 +56,6 @@ class _Signs:
         self.algebra = Algebra(self.terms)
 
     def rewritten(self, root: Term) -> Term:
-        """The term, its minus in front."""
         return bottom_up(root, self.known, self.node)
 
     def node(self, node: Term, below: list[Term]) -> Term:

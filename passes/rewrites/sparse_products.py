@@ -98,13 +98,13 @@ class _ByRows:
             same = all(x is y for x, y in zip(below, term.operands, strict=True))
             return term if same else self.program.terms.apply(term.function, below, term.span)
         d, found = self.definition, _Match(self.program, self.arrays, self.definition).product(term)
-        sizes = _Sizes.of(found, self.arrays, term) if found is not None else None
+        sizes = _ProductSizes.of(found, self.arrays, term) if found is not None else None
         if found is None or sizes is None or term.type is None:
             return term
         if self.limit is not None and sizes.elements * ELEMENT[term.type] > self.limit:
             return term
         if sizes.pays():
-            rows = _Rows(self.program, self.arrays, found, sizes)
+            rows = _OrderedRows(self.program, self.arrays, found, sizes)
         elif sizes.pays_to_spread():
             rows = _Spread(self.program, self.arrays, found)
         else:
@@ -153,7 +153,6 @@ class _Match:
 
     @property
     def index(self) -> str:
-        """That of the definition's elements."""
         return self.definition.indices[0]
 
     def range(self, term: Term) -> tuple[str, Affine, str, Term] | None:
@@ -189,7 +188,7 @@ class _Match:
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class _ProductSizes:
     """How many rows and columns the product has, those of the buffer, and of how many parts a row is."""
 
     rows: int
@@ -201,7 +200,7 @@ class _Sizes:
     walked: int
 
     @classmethod
-    def of(cls, found: _Product, arrays: Arrays, term: Term) -> _Sizes | None:
+    def of(cls, found: _Product, arrays: Arrays, term: Term) -> _ProductSizes | None:
         """Those of a product of arrays of one dimension."""
         shapes = [arrays[name].shape for name in (found.x, found.y, found.r, found.d)]
         below = [arrays.below(name) for name in (found.x, found.y, found.r, found.d)]
@@ -253,10 +252,10 @@ class _Sums:
         return self.terms.reduce([q], outer, summand, hints=["q"], span=whole.span)
 
 
-class _Rows(_Sums):
+class _OrderedRows(_Sums):
     """The sum of the elements of a product in the order of rows, or of their parts."""
 
-    def __init__(self, program: Program, arrays: Arrays, found: _Product, sizes: _Sizes) -> None:
+    def __init__(self, program: Program, arrays: Arrays, found: _Product, sizes: _ProductSizes) -> None:
         super().__init__(program, arrays, found)
         self.sizes = sizes
         self.rows = self.parts_of(found.x, found.y, sizes.elements)

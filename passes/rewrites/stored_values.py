@@ -42,7 +42,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.known_values import KnownValues
 from tadc.passes.rewrites.moves import MANY, Key, Mover, in_order
-from tadc.passes.rewrites.places import Place, Places, PlaceWalk
+from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import (
     ACCESS,
@@ -101,7 +101,7 @@ _Place = tuple[tuple[object, ...], tuple[Affine, ...]]
 
 
 @dataclass
-class Value:
+class StoredValue:
     """How often a value is evaluated and at which indices of tensors of which shapes, what one and all
     evaluations take, and what reads of a tensor in their place do."""
 
@@ -135,7 +135,7 @@ class Look:
     always: bool
     keeps: bool
     only: Callable[[Term], bool] | None
-    values: dict[Key, Value] = field(default_factory=dict[Key, Value])
+    values: dict[Key, StoredValue] = field(default_factory=dict[Key, StoredValue])
     all: int = 0
 
     def __post_init__(self) -> None:
@@ -205,7 +205,7 @@ class Look:
             self.keys[known] = found if has_room or self.has_arrays else None
         return self.keys[known]
 
-    def has_room(self, key: Key, term: Term, place: Place) -> bool:
+    def has_room(self, key: Key, term: Term, place: TermPlace) -> bool:
         """Whether a tensor stays in the nearest cache, or spares reads of elements that are anywhere."""
         is_gathered = self.gathered(term) and len(place.indices) > len(key[1])
         return bool(is_gathered) or about(key[1]) * ELEMENT[term.type or DEFAULT] <= NEAR
@@ -227,7 +227,7 @@ class Look:
             return SCATTERED
         return ACCESS if size <= NEAR else SCATTERED // 2
 
-    def scattered(self, place: Place, term: Term) -> int:
+    def scattered(self, place: TermPlace, term: Term) -> int:
         """Of a reduction in a sum over the places of an index array that hold a value, how many elements it
         reads that move with the place: they are anywhere in memory, as an element of a tensor for it is.
 
@@ -250,8 +250,8 @@ class Look:
         In the order of an index array's values it is one of its own, unless other places have it in another.
         What has no room is worth a tensor where others gather it, which have room for it.
         """
-        ordered: list[tuple[Key, Key, Term, Definition, Place]] = []
-        large: list[tuple[Key, Term, Definition, Place]] = []
+        ordered: list[tuple[Key, Key, Term, Definition, TermPlace]] = []
+        large: list[tuple[Key, Term, Definition, TermPlace]] = []
         for number, at, term in self.evaluated():
             place, definition = self.places[number].places[at], self.program.definitions[number]
             self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
@@ -302,13 +302,13 @@ class Look:
         return self.terms.apply("div", (self.mover.algebra.one, divisor))
 
     def note(
-        self, key: Key, term: Term, definition: Definition, place: Place, anywhere: bool = False
+        self, key: Key, term: Term, definition: Definition, place: TermPlace, anywhere: bool = False
     ) -> None:
         """Count the evaluations of a term at a place, which a tensor has in order or `anywhere`."""
         cost = self.cost(term, place)
         if key not in self.values:
             below = (t for t in reachable([term] if self.cheap else ()) if not isinstance(t, Read | Const))
-            self.values[key] = Value(cost, sum(map(weight, below)), about(key[1]))
+            self.values[key] = StoredValue(cost, sum(map(weight, below)), about(key[1]))
         value = self.values[key]
         value.stored = value.stored or self.is_stored(key, term, place)
         scattered = 0 if self.cheap else self.scattered(place, term)
@@ -323,7 +323,7 @@ class Look:
         value.spent += count * (cost + SCATTERED * scattered)
         value.loads += count * load
 
-    def is_new(self, value: Value, term: Term, definition: Definition, place: Place) -> bool:
+    def is_new(self, value: StoredValue, term: Term, definition: Definition, place: TermPlace) -> bool:
         """Whether a value is not evaluated there yet, of all tensors of a shape: of one iteration it is
         evaluated once, whatever choices it stands under."""
         box, numbered = self.mover.box(term, place), dict[str, Affine]()
@@ -337,12 +337,12 @@ class Look:
         value.together.add(at)
         return is_new
 
-    def cost(self, term: Term, place: Place) -> int:
+    def cost(self, term: Term, place: TermPlace) -> int:
         """What one evaluation at a place costs."""
         gathered = self.gathered(term) if self.cheap else []
         return self.costs.term(term, place.ranges) + sum(each - ACCESS for each in gathered)
 
-    def is_stored(self, key: Key, term: Term, place: Place) -> bool:
+    def is_stored(self, key: Key, term: Term, place: TermPlace) -> bool:
         """Whether a value is stored whatever that costs: one of fibres, and one that is kept from call to
         call and stays in the caches."""
 
@@ -356,7 +356,7 @@ class Look:
         has_room = elements(key[1]) * ELEMENT[key[2]] <= CACHED_BYTES
         return has_room and not bottom_up(term, self.given, is_given)
 
-    def is_worth(self, value: Value) -> bool:
+    def is_worth(self, value: StoredValue) -> bool:
         """Whether a value is worth a tensor."""
         if self.cheap:
             saved = (value.times - value.elements) * value.operations
@@ -381,7 +381,7 @@ class Look:
                 self.mover.holds(d, cheap=self.cheap)
         made: list[Definition] = []
         for number, definition in enumerate(self.program.definitions):
-            walk = _Walk(self.places[number], self, number, definition, worth)
+            walk = _StoredWalk(self.places[number], self, number, definition, worth)
             body = walk.visit(0, definition.body)
             made += [*walk.new, definition if body is definition.body else replace(definition, body=body)]
             for found in () if self.cheap else (*walk.new, made[-1]):
@@ -392,7 +392,7 @@ class Look:
 
 
 @dataclass
-class _Walk(PlaceWalk):
+class _StoredWalk(PlaceWalk):
     """One walk over a definition, from the root down; `new` gets what is defined for it."""
 
     look: Look

@@ -18,7 +18,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.coordinates import Coordinates
 from tadc.passes.rewrites.everywhere import is_everywhere
-from tadc.passes.rewrites.places import Place, Rows
+from tadc.passes.rewrites.places import RowsHold, TermPlace
 from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import SPARSE, about, elements, is_candidate, points, weight, width
@@ -27,7 +27,7 @@ from tadc.passes.terms.inspected_arrays import Arrays
 
 
 @dataclass(frozen=True)
-class Box:
+class TermBox:
     """A term over a box that starts at 0: the element that is its value, outermost dimension first, and the
     term over `?0`, `?1`, …
 
@@ -45,7 +45,7 @@ class Box:
     anywhere: bool = False
     tested: bool = True
     told: ToldIndices = field(default_factory=ToldIndices)
-    place: Place | None = None
+    place: TermPlace | None = None
 
 
 @dataclass
@@ -67,10 +67,10 @@ class Boxes:
         self.sizes = frozenset(self.program.sizes)
         self.arrays = self.program.index_arrays()
         self.fibres: dict[int, OfElement | None] = {}
-        self.boxes: dict[tuple[int, str, tuple[str, ...]], Box | None] = {}
+        self.boxes: dict[tuple[int, str, tuple[str, ...]], TermBox | None] = {}
         self.coordinates = Coordinates(self.program.terms, self.shapes, self.sizes)
 
-    def box(self, term: Term, place: Place, anywhere: bool = False) -> Box | None:
+    def box(self, term: Term, place: TermPlace, anywhere: bool = False) -> TermBox | None:
         """The box around the coordinates of a term, or its indices; None where one of them has no range.
 
         The values of an element whose fibre it adds up are a coordinate; before a derivative, if it may be
@@ -95,7 +95,7 @@ class Boxes:
             self.fibres[term.number] = of_fibre(self.program.terms, term, self.sizes)
         return self.fibres[term.number]
 
-    def _fibre(self, found: OfElement, place: Place) -> Box | None:
+    def _fibre(self, found: OfElement, place: TermPlace) -> TermBox | None:
         """The box of the values of an element whose fibre a term adds up; None where one of its other indices
         has no range, or where it would be that of a sparse matrix with its zeros."""
         rest = found.term.free - self.sizes - {found.name}
@@ -113,7 +113,7 @@ class Boxes:
         hints = ["", *(h for _, h in own)]
         if self._is_sparse(found.term, shape, SPARSE):
             return None
-        return Box(at, hints, shape, {}, plain, anywhere=True)
+        return TermBox(at, hints, shape, {}, plain, anywhere=True)
 
     def _is_sparse(self, term: Term, shape: Shape, most: int) -> bool:
         """Whether a shape has more elements, more than `most` times, than there are places where a term is
@@ -121,13 +121,13 @@ class Boxes:
         stored = [elements(self.arrays[name].shape) for name in arrays_at_once(term)]
         return bool(stored) and elements(shape) > most * max(stored)
 
-    def _coordinates(self, term: Term, place: Place) -> Box | None:
+    def _coordinates(self, term: Term, place: TermPlace) -> TermBox | None:
         """The box around the coordinates of a term that has them, where no derivative follows.
 
         It has no more elements than the indices have values, as far as is known; of a function that other
         places read at other elements, up to twice as many. What is cheap gets one of fewer dimensions alone.
         """
-        rows = (row for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+        rows = (row for choice in place.around if isinstance(choice, RowsHold) for row in choice.rows)
         if self.strict or any(row.equality and row.form.is_linear for row in rows):
             return None
         # Indices have their ranges, whatever is chosen around the term.
@@ -140,7 +140,7 @@ class Boxes:
         """Whether the extents are none below 0."""
         return all(implied(as_form(size), self.size_facts) for size in shape)
 
-    def _of_coordinates(self, term: Term, place: Place) -> Box | None:
+    def _of_coordinates(self, term: Term, place: TermPlace) -> TermBox | None:
         found = self.coordinates.of(term, fewer=not is_candidate(term))
         if found is None:
             return None
@@ -160,13 +160,13 @@ class Boxes:
         at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
         plain = self.coordinates.over(term, at)
         hints = [place.hints[place.indices.index(c.index)] for c in found]
-        return Box(list(at), hints, shape, {}, plain, anywhere=True)
+        return TermBox(list(at), hints, shape, {}, plain, anywhere=True)
 
-    def wanted(self, term: Term, place: Place) -> frozenset[str]:
+    def wanted(self, term: Term, place: TermPlace) -> frozenset[str]:
         """The indices that tell the elements of a tensor for a term."""
         return term.free
 
-    def _indices(self, term: Term, place: Place, anywhere: bool) -> Box | None:
+    def _indices(self, term: Term, place: TermPlace, anywhere: bool) -> TermBox | None:
         """The box around the indices of a term; None where one of them has no range."""
         if self.arrays:
             found = TermAt(term, place, self.program.terms, self.sizes)
@@ -197,9 +197,9 @@ class Boxes:
             self.shapes |= {name: array.shape for name, array in self.inspected.made.items()}
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
-        return Box(at, [h for _, h in own], shape, shift, plain, told=known, place=place)
+        return TermBox(at, [h for _, h in own], shape, shift, plain, told=known, place=place)
 
-    def over_elements(self, over: Box, term: Term) -> tuple[Box, Term]:
+    def over_elements(self, over: TermBox, term: Term) -> tuple[TermBox, Term]:
         """A term over places in the order of an index array's values as one over the array's own places.
 
         If all that it reads there is at `perm[q]`, it is an element of a tensor over e, the one at `perm[q]`.
@@ -228,7 +228,7 @@ class Boxes:
         made = None if self.inspected is None else self.inspected[name].inspected
         return made is not None and made.kind == "perm" and len(self.arrays[made.of[0]].shape) == 1
 
-    def _with_teller(self, names: frozenset[str], place: Place) -> frozenset[str]:
+    def _with_teller(self, names: frozenset[str], place: TermPlace) -> frozenset[str]:
         """Indices with one that tells several of them, if it has fewer values than these have together."""
         for name in (name for name in place.ranges if name not in names):
             told = [i for i, known in place.told.items() if i in names and known.by <= self.sizes | {name}]
@@ -246,8 +246,8 @@ class Boxes:
         return self.inspected.ranges_of(form.lookup.array) is not None
 
 
-def _in_lookups(term: Term, place: Place) -> frozenset[str]:
+def _in_lookups(term: Term, place: TermPlace) -> frozenset[str]:
     """The indices by way of which a term, or a set around it, has elements of index arrays."""
-    around = (row.form for choice in place.around if isinstance(choice, Rows) for row in choice.rows)
+    around = (row.form for choice in place.around if isinstance(choice, RowsHold) for row in choice.rows)
     forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
     return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))

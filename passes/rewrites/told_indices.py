@@ -24,7 +24,7 @@ from tadc.frontend.terms import Domain, Term, Terms
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.lattice.fibre import Fibre
 from tadc.lattice.polyhedron import implied
-from tadc.passes.rewrites.places import Place, Rows, Test, Told
+from tadc.passes.rewrites.places import RowsHold, TermPlace, Test, ToldIndex
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.index_ranges import Range
 from tadc.passes.terms.inspected_arrays import Arrays
@@ -51,11 +51,13 @@ class TermAt:
     """A term where it stands, of a program with these size symbols."""
 
     term: Term
-    place: Place
+    place: TermPlace
     terms: Terms
     sizes: frozenset[str]
 
-    def over_told_elements(self, wanted: Callable[[Term, Place], frozenset[str]], everywhere: bool) -> TermAt:
+    def over_told_elements(
+        self, wanted: Callable[[Term, TermPlace], frozenset[str]], everywhere: bool
+    ) -> TermAt:
         """A term over an index that others tell, in the place of an element by way of which alone what is
         `wanted` for it depends on some; if not `everywhere`, where some of these have such an element.
         """
@@ -85,11 +87,11 @@ class TermAt:
         term = self.terms.rewrite_forms(self.term, element.variables, put, known)
         return replace(self, term=term, place=place), name
 
-    def _place(self, element: Lookup, name: str, put: Callable[[Affine], Affine]) -> Place:
+    def _place(self, element: Lookup, name: str, put: Callable[[Affine], Affine]) -> TermPlace:
         """The place under an index that stands for an element."""
 
-        def choice(old: Rows | Test) -> Rows | Test:
-            if isinstance(old, Rows):
+        def choice(old: RowsHold | Test) -> RowsHold | Test:
+            if isinstance(old, RowsHold):
                 return replace(old, rows=tuple(Constraint(put(r.form), r.equality) for r in old.rows))
             lhs, rhs = (
                 self.terms.rewrite_forms(t, element.variables, put) for t in (old.select.lhs, old.select.rhs)
@@ -120,8 +122,8 @@ class TermAt:
 
 
 def put_told(
-    told: Mapping[str, Told],
-    place: Place,
+    told: Mapping[str, ToldIndex],
+    place: TermPlace,
     shift: dict[str, Affine],
     algebra: Algebra,
     inspected: Arrays | None,

@@ -140,7 +140,6 @@ class _Removal:
                 return term
 
     def is_zero(self, term: Term) -> bool:
-        """Whether a term is proven 0."""
         return self.expander.is_zero(term)
 
 

@@ -30,7 +30,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import own_reads
 from tadc.passes.terms.costs import ELEMENT, LANES, LARGER, LINE, UNKNOWN
-from tadc.passes.terms.loop_sequences import OwnRead, lexicographic
+from tadc.passes.terms.loop_sequences import StepRead, lexicographic
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
 from tadc.passes.where import TAKE_ALL, Takes
@@ -65,7 +65,6 @@ class _Skewed:
         return [self.order.substitute(there) if n == self.step else there[n] for n in self.indices]
 
     def replaced(self) -> Affine:
-        """The index that is gone, by the others."""
         k = self.order.coefficient(self.gone)
         return (Affine.var(self.step) - self.order) * k + Affine.var(self.gone)
 
@@ -203,7 +202,7 @@ def _beside(
 def _has_free_index(program: Program, definition: Definition, counts: Mapping[str, int]) -> bool:
     """Whether loops over single indices leave one, last in memory, that fills vectors."""
     reads = [
-        OwnRead(tuple(zip(definition.indices, read.indices, strict=True)), facts)
+        StepRead(tuple(zip(definition.indices, read.indices, strict=True)), facts)
         for read, facts in own_reads(program, definition)
     ]
     batch = {n for n in definition.indices if all(read.back(n) == ZERO for read in reads)}

@@ -11,18 +11,18 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
 from tadc.passes.maps.map import (
-    Apply,
+    Applied,
     Ask,
     Block,
     Choice,
+    Constant,
     Fold,
     IndexNumber,
     Let,
     Load,
     Map,
     MapFunction,
-    Number,
-    Tensor,
+    TensorDecl,
 )
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.splits import WHOLE, Parts
@@ -37,7 +37,7 @@ GUARD, INDEX_NUMBER, LOOKUP = "guard", "index number", "lookup"
 
 
 @dataclass(frozen=True)
-class Read:
+class ElementRead:
     """One element read, by the name of its value; `strides` in elements, for indices that the address depends
     on.
 
@@ -62,7 +62,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Operation:
+class ScalarOperation:
     """An operation on scalars."""
 
     name: str
@@ -98,12 +98,12 @@ class Loop:
     """Whether its values can be counted from the lower one of its closest bounds, by `counted_from`."""
     direct: bool = True
     """Whether no guard of the body around it stands around it."""
-    reads: list[Read] = field(default_factory=list[Read])
-    operations: list[Operation] = field(default_factory=list[Operation])
+    reads: list[ElementRead] = field(default_factory=list[ElementRead])
+    operations: list[ScalarOperation] = field(default_factory=list[ScalarOperation])
     inner: list[Loop] = field(default_factory=list["Loop"])
 
     @cached_property
-    def counts(self) -> Mapping[Operation, int]:
+    def counts(self) -> Mapping[ScalarOperation, int]:
         """How often each operation stands in the body, all of it being known."""
         return Counter(self.operations)
 
@@ -163,11 +163,11 @@ class Accesses:
         found = self.ranges[name]
         return found is not None and found.extent.is_constant
 
-    def is_from_caller(self, read: Read) -> bool:
+    def is_from_caller(self, read: ElementRead) -> bool:
         """Whether the tensor that is read is an argument."""
         return any(tensor.name == read.tensor for tensor in self.function.arguments)
 
-    def place(self, read: Read) -> list[Affine]:
+    def place(self, read: ElementRead) -> list[Affine]:
         """The forms of a read over what loops count."""
         value = self.lets[read.name].value
         assert isinstance(value, Load)
@@ -179,7 +179,7 @@ class Accesses:
         assert isinstance(fold, Fold)
         return any(row.form.has_lookups for row in fold.rows)
 
-    def bytes_of(self, read: Read) -> int:
+    def bytes_of(self, read: ElementRead) -> int:
         """The bytes of an element that is read."""
         return ELEMENT[self.tensors[read.tensor].type]
 
@@ -212,7 +212,7 @@ class Accesses:
             case Choice(rows=rows, then=then, otherwise=otherwise):
                 self.look_up((row.form for row in rows), loop)
                 names = self.union(sorted({name for row in rows for name in row.form.variables}))
-                loop.operations.append(Operation(GUARD, names))
+                loop.operations.append(ScalarOperation(GUARD, names))
                 self.guards += 1
                 for branch in (then, otherwise):
                     names |= self.block(branch, loop)
@@ -220,11 +220,11 @@ class Accesses:
             case IndexNumber(form=form):
                 self.look_up((form,), loop)
                 names = self.form(form).variables & frozenset(self.ranges)
-                loop.operations.append(Operation(INDEX_NUMBER, names))
-            case Apply(function=function, operands=operands):
+                loop.operations.append(ScalarOperation(INDEX_NUMBER, names))
+            case Applied(function=function, operands=operands):
                 names = self.union(operands)
-                loop.operations.append(Operation(function, names))
-            case Number() | Ask():
+                loop.operations.append(ScalarOperation(function, names))
+            case Constant() | Ask():
                 pass
         self.deps |= dict.fromkeys(let.names, names)
 
@@ -233,7 +233,7 @@ class Accesses:
         for lookup in dict.fromkeys(lookup for form in forms for lookup in form.lookups()):
             if lookup not in self.looked_up:
                 self.looked_up.add(lookup)
-                loop.operations.append(Operation(LOOKUP, self.union(sorted(lookup.variables))))
+                loop.operations.append(ScalarOperation(LOOKUP, self.union(sorted(lookup.variables))))
 
     def unshared(self, name: str, rows: Domain) -> frozenset[str]:
         """The indices with which the bounds of a binder move, but not all alike.
@@ -247,7 +247,7 @@ class Accesses:
             forms = tuple(f + shift * f.coefficient(name) for f in pair)
         return frozenset(v for form in forms for v in form.variables) & frozenset(self.ranges)
 
-    def read(self, value: str, load: Load) -> Read:
+    def read(self, value: str, load: Load) -> ElementRead:
         """A read with the strides of its indices."""
         forms = [self.form(form) for form in load.at]
         shape = [n.constant if n.is_constant else LARGE for n in self.tensors[load.tensor].shape]
@@ -269,7 +269,9 @@ class Accesses:
             offset, step = offset + form.constant * step, step * size
         lookups = (lookup for form in load.at for lookup in form.lookups())
         looked_up = self.union(sorted({name for lookup in lookups for name in lookup.variables}))
-        return Read(value, load.tensor, strides, not self.guards, min(inner, default=0), offset, looked_up)
+        return ElementRead(
+            value, load.tensor, strides, not self.guards, min(inner, default=0), offset, looked_up
+        )
 
     def fold(self, values: tuple[str, ...], fold: Fold, loop: Loop) -> frozenset[str]:
         """Take in a reduction; what its result depends on."""
@@ -301,7 +303,9 @@ class Accesses:
         if fold.kind == "logsumexp":
             # The exponentials of what an element is below the maximum are added up.
             given = [self.union([name]) for name in fold.body.gives]
-            inner.operations += [Operation(function, names) for names in given for function in ("sub", "exp")]
+            inner.operations += [
+                ScalarOperation(function, names) for names in given for function in ("sub", "exp")
+            ]
         return inner.result
 
     def trips(self, name: str, rows: Sequence[Constraint]) -> int:
@@ -313,15 +317,15 @@ class Accesses:
     def factors(self, name: str) -> tuple[str, ...]:
         """Of a product its operands; of a square its base, twice; nothing of another value."""
         match self.lets[name].value:
-            case Apply(function="mul", operands=operands):
+            case Applied(function="mul", operands=operands):
                 return operands
-            case Apply(function="powi", operands=(base,), exponent=2):
+            case Applied(function="powi", operands=(base,), exponent=2):
                 return base, base
             case _:
                 return ()
 
 
-def shape_bytes(tensor: Tensor) -> int | None:
+def shape_bytes(tensor: TensorDecl) -> int | None:
     """The bytes of a tensor; None where its shape depends on sizes."""
     if not all(size.is_constant for size in tensor.shape):
         return None

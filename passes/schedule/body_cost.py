@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 from tadc.passes.maps.machine import Machine
-from tadc.passes.schedule.accesses import Loop, Read
+from tadc.passes.schedule.accesses import ElementRead, Loop
 
 M = TypeVar("M", bound=Machine)
 
@@ -25,7 +25,7 @@ class BodyCost(ABC, Generic[M]):
         """How many copies of a value a tile has, by what it depends on."""
 
     @abstractmethod
-    def read(self, read: Read, loop: Loop) -> float:
+    def read(self, read: ElementRead, loop: Loop) -> float:
         """The cost of all copies of a read in a loop."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from tadc.passes.schedule.accesses import Accesses, Read, shape_bytes
+from tadc.passes.schedule.accesses import Accesses, ElementRead, shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.terms.costs import MUCH_CODE
@@ -51,7 +51,7 @@ def cost_of_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine)
 def _ends_gone(
     accesses: Accesses,
     candidate: Candidate,
-    reads: Sequence[Read],
+    reads: Sequence[ElementRead],
     moves: Sequence[Mapping[str, range]],
     machine: CpuMachine,
 ) -> float:
@@ -72,7 +72,7 @@ def _ends_gone(
     return ends if lines > machine.sets * (machine.ways - 1) else 0
 
 
-def _moves(accesses: Accesses, read: Read, candidate: Candidate) -> dict[str, range]:
+def _moves(accesses: Accesses, read: ElementRead, candidate: Candidate) -> dict[str, range]:
     """How many elements each index moves the vectors of a read within a tile."""
     counts = {
         n: trip for loop in accesses.body.below() for n, trip in zip(loop.binders, loop.trips, strict=True)
@@ -83,5 +83,5 @@ def _moves(accesses: Accesses, read: Read, candidate: Candidate) -> dict[str, ra
     return {n: range(0, counts[n] * k, k) for n, k in strides.items() if k and n in counts}
 
 
-def _lines(read: Read, first: int, size: int, machine: CpuMachine) -> set[tuple[str, int]]:
+def _lines(read: ElementRead, first: int, size: int, machine: CpuMachine) -> set[tuple[str, int]]:
     return {(read.tensor, at // machine.line) for at in (first, first + size - 1)}

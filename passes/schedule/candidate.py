@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tadc.passes.nest.squares import FEWEST, TOGETHER
-from tadc.passes.schedule.accesses import Loop, Read
+from tadc.passes.schedule.accesses import ElementRead, Loop
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RowPanels:
     """
 
     name: str
-    reads: tuple[Read, ...]
+    reads: tuple[ElementRead, ...]
     names: frozenset[str]
     chunk: int
     points: tuple[int, ...]
@@ -48,7 +48,7 @@ class Panels:
 
     loop: Loop
     lane: str
-    reads: tuple[Read, ...]
+    reads: tuple[ElementRead, ...]
     names: frozenset[str]
     outer: int
     block: int | None
@@ -119,11 +119,11 @@ class Candidate:
         count = min(int(self.blocks[index] * share), self.blocks[index] - 1)
         return replace(self, blocks={**self.blocks, index: max(count, 1)})
 
-    def stride(self, read: Read) -> int | None:
+    def stride(self, read: ElementRead) -> int | None:
         """What a lane adds to the address of a read."""
         return read.strides.get(self.lane, 0)
 
-    def squares(self, read: Read, name: str) -> bool:
+    def squares(self, read: ElementRead, name: str) -> bool:
         """Whether the lanes of a read are far apart, and its elements side by side along an index."""
         stride = self.stride(read)
         return (

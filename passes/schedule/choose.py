@@ -13,7 +13,7 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given, rows_in, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
 from tadc.passes.schedule.plans import (
-    Plan,
+    NestPlan,
     in_steps,
     plan_at_sum,
     plan_in_chain,
@@ -22,7 +22,7 @@ from tadc.passes.schedule.plans import (
     plan_of,
 )
 
-Together = Sequence[tuple[int, Plan | None]]
+Together = Sequence[tuple[int, NestPlan | None]]
 """The numbers of maps that run together and their plans; without one where a map runs by itself."""
 
 
@@ -47,11 +47,11 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
         if len(waiting) == 1 and (plan := _plan_by_steps(maps[waiting[0]], function, machine, given)):
             yield [(waiting[0], plan)]
             continue
-        in_rows = dict[int, Plan | None].fromkeys(waiting)
+        in_rows = dict[int, NestPlan | None].fromkeys(waiting)
         if len(waiting) > 1:
             in_rows = {n: _plan_in_rows(maps[n], function, machine, given) for n in waiting}
         while waiting:
-            chain: list[tuple[int, Plan | None]] = []
+            chain: list[tuple[int, NestPlan | None]] = []
             left: set[str] = set()
             for n in waiting:
                 if in_rows[n] is None or any(load.tensor in left for load in maps[n].loads()):
@@ -65,7 +65,7 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             waiting = [n for n in waiting if n not in done]
 
 
-def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:
+def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan:
     """The plan of a map that runs by itself."""
     steps = given.get(item.tensors[0].name)
     if steps is not None:
@@ -76,7 +76,7 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
     return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)
 
 
-def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:
+def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan:
     """The plan of a map in a sweep."""
     plan, steps = plan_in_sweep(item, function, machine), given.get(item.tensors[0].name)
     if steps is None:
@@ -94,7 +94,7 @@ def _steps_of(item: Map) -> Affine:
     return item.extents[sweep.index]
 
 
-def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:
+def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan | None:
     """The plan of a recurrence that runs by itself, where threads divide each of its steps; None where a
     thread runs all steps of what it computes, or one thread all of it."""
     if item.order is None or sweep_of(item) is None or item.marks.kept:
@@ -108,7 +108,7 @@ def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given:
     return plan if plan.threads else None
 
 
-def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:
+def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan | None:
     """The plan of a map in a chain; None where it is computed by itself."""
     steps = given.get(item.tensors[0].name)
     if steps is None:

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from tadc.passes.nest.squares import FEWEST, TOGETHER
-from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
 from tadc.passes.schedule.body_cost import BodyCost
 from tadc.passes.schedule.cache_sets import cost_of_lines
 from tadc.passes.schedule.candidate import Candidate, Panels
@@ -145,11 +145,11 @@ class _Cost(BodyCost[CpuMachine]):
         at_once = leap.steps * (step - singly - 2) + together + 2
         return whole * max(at_once, leap.steps * latency / leap.parts) + left * max(step, latency) + 4
 
-    def read(self, read: Read, loop: Loop) -> float:
+    def read(self, read: ElementRead, loop: Loop) -> float:
         """The cost of what a tile reads at one read in a loop, and of the lines that are not near."""
         return self.vectors(read, self.candidate.packed, loop) + self.misses(loop, read)
 
-    def vectors(self, read: Read, packed: Panels | None, loop: Loop) -> float:
+    def vectors(self, read: ElementRead, packed: Panels | None, loop: Loop) -> float:
         """The cost of the vectors, or elements, of a read."""
         candidate, machine = self.candidate, self.machine
         copies, stride = candidate.copies(read.names), candidate.stride(read)
@@ -172,7 +172,7 @@ class _Cost(BodyCost[CpuMachine]):
         is_far = self.accesses.in_steps and abs(stride or machine.far) * self.accesses.widest >= machine.far
         return copies * (machine.gather_far if is_far else machine.gather) * candidate.width
 
-    def beside(self, read: Read, loop: Loop) -> int:
+    def beside(self, read: ElementRead, loop: Loop) -> int:
         """How many elements of a read are side by side, of copies or of a few steps, where lanes are not."""
         candidate = self.candidate
         counts = dict(candidate.blocks)
@@ -180,12 +180,12 @@ class _Cost(BodyCost[CpuMachine]):
             counts[loop.binders[-1]] = loop.trips[-1]
         return max((n for name, n in counts.items() if candidate.squares(read, name)), default=1)
 
-    def is_unaligned(self, read: Read) -> bool:
+    def is_unaligned(self, read: ElementRead) -> bool:
         """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""
         candidate = self.candidate
         return any((s or 0) % candidate.width for name, s in read.strides.items() if name != candidate.lane)
 
-    def misses(self, loop: Loop, read: Read) -> float:
+    def misses(self, loop: Loop, read: ElementRead) -> float:
         """The cost of lines that a tile reads for a few elements each, and that do not stay near."""
         candidate, machine, packed = self.candidate, self.machine, self.candidate.packed
         if candidate.lane in read.names:
@@ -199,7 +199,7 @@ class _Cost(BodyCost[CpuMachine]):
         near = all(abs(read.strides[name] or line) * widest < line for name in rows)
         return machine.miss * (1 if near else candidate.copies(read.names))
 
-    def crowded(self, loop: Loop, read: Read) -> float:
+    def crowded(self, loop: Loop, read: ElementRead) -> float:
         """The cost of lines that the tile before has read too, and that did not stay near, the rows of a tile
         being in too many places: for a step."""
         candidate, machine, widest = self.candidate, self.machine, self.accesses.widest

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.map import Tensor
+from tadc.passes.maps.map import TensorDecl
 from tadc.passes.terms.costs import FIBRE
 from tadc.passes.terms.inspected_arrays import ends_match
 
 
-def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tensor]) -> int | None:
+def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, TensorDecl]) -> int | None:
     """About how many values an index has whose bounds are forms at least 0; None where no element of an
     index array bounds it.
 
@@ -31,7 +31,7 @@ def steps_between(name: str, forms: Iterable[Affine], tensors: Mapping[str, Tens
     return min(together or [_average(tensors.get(array)) for array in arrays], default=FIBRE)
 
 
-def _average(array: Tensor | None) -> int:
+def _average(array: TensorDecl | None) -> int:
     """How far it is on average from one element of an array to the next, where they increase."""
     if array is None:
         return FIBRE

@@ -142,7 +142,6 @@ def _of_cpu(steps: Sequence[Step]) -> Problem | None:
 
 
 def _of_pair(function: MapFunction, item: Map) -> Problem | None:
-    """That the loops of a map are those of another one."""
     if item.marks.at_sum and pair_of(function, item) is None:
         return 0, "the map is computed at the points of another one's sum", "give steps for that one"
     return None

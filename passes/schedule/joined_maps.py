@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -38,7 +38,7 @@ def _join_all(nest: Nest, indices: Sequence[str], steps: list[Join], *, rows: bo
     """
     inner = indices[-1] if indices else ""
     for first in reversed(indices[:-1]):
-        step = Join(first, inner, Names(names_taken(nest)).new(first + inner))
+        step = Join(first, inner, BlockNames(names_taken(nest)).new(first + inner))
         try:
             nest = join(nest, step)
         except DoesNotFit:

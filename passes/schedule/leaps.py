@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tadc.passes.schedule.accesses import GUARD, Loop, Read
+from tadc.passes.schedule.accesses import GUARD, ElementRead, Loop
 from tadc.passes.schedule.candidate import Candidate, Leap
 from tadc.passes.schedule.cpu_machine import CpuMachine
 
@@ -48,7 +48,7 @@ def may_leap(loop: Loop, lane: str) -> bool:
     return any(leap_sign(read, loop, lane) for read in loop.reads)
 
 
-def leap_sign(read: Read, loop: Loop, lane: str) -> int:
+def leap_sign(read: ElementRead, loop: Loop, lane: str) -> int:
     """Whether a lane and a step move a read by one element, the same way, or for -1 the other way; else 0."""
     own, step = read.strides.get(lane), read.strides.get(loop.binders[-1])
     return own * step if own in (1, -1) and step in (1, -1) else 0
@@ -89,7 +89,7 @@ def steps_of(loop: Loop, candidate: Candidate) -> tuple[float, float]:
     return around * (trips // at_once * candidate.width), around * left
 
 
-def vectors_read(read: Read, loop: Loop, candidate: Candidate) -> float:
+def vectors_read(read: ElementRead, loop: Loop, candidate: Candidate) -> float:
     """How often what a read has for one step is read for all steps at once."""
     leap, copies = candidate.leaps[loop.binders[-1]].steps, candidate.copies(read.names)
     if leap_sign(read, loop, candidate.lane):

@@ -58,7 +58,6 @@ class _Stream:
         return min(far * run, span * width // line + 1, self.whole(width)), far
 
     def whole(self, width: int) -> float:
-        """The lines of the tensor."""
         return self.most * width // self.machine.line + 1
 
 
@@ -124,7 +123,6 @@ class _TileLoops:
         self.streams = [*reads.values(), *[stored] * accesses.results]
 
     def stream(self, strides: Mapping[str, int | None], most: float) -> _Stream:
-        """What has these strides."""
         large = {n: self.machine.line if stride is None else stride for n, stride in strides.items()}
         return _Stream(large, most, self.machine)
 

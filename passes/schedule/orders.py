@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tadc.passes.nest.nest import ON_GPU
-from tadc.passes.nest.steps import Bind, Cut, Peel, Reorder, Residues, Split, Stage, Step
+from tadc.passes.nest.steps import Bind, Cut, Peel, Reorder, Residues, Split, StageRead, Step
 
 
 def with_needed_orders(loops: Sequence[str], steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -18,7 +18,7 @@ def with_needed_orders(loops: Sequence[str], steps: Sequence[Step]) -> tuple[Ste
     bound = [step for step in steps if isinstance(step, Bind)]
     is_strict = any(step.kind in ON_GPU for step in bound)
     tile = {i for step in bound if step.kind in ("jam", "lane") and not is_strict for i in step.indices}
-    copied = [step.inside for step in steps if isinstance(step, Stage) and step.inside]
+    copied = [step.inside for step in steps if isinstance(step, StageRead) and step.inside]
 
     def as_seen(order: Sequence[str]) -> tuple[list[str], list[set[str]]]:
         """The loops around others, and those around each in which something is copied."""

@@ -20,7 +20,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read
 from tadc.passes.maps.map import Load
-from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
+from tadc.passes.schedule.accesses import IRREGULAR, Accesses, ElementRead, Loop
 from tadc.passes.schedule.candidate import Candidate, Panels, RowPanels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.splits import WHOLE
@@ -39,7 +39,7 @@ LEAST_REUSE_NEAR = 16
 """So often one at least that is packed for its alignment alone."""
 
 
-def along(loop: Loop, read: Read, width: int) -> str | None:
+def along(loop: Loop, read: ElementRead, width: int) -> str | None:
     """The binder of a reduction along which a read is consecutive, for a vector at least."""
     for name, trips in zip(loop.binders, loop.trips, strict=True):
         if read.strides.get(name) == 1 and trips >= width:
@@ -47,7 +47,7 @@ def along(loop: Loop, read: Read, width: int) -> str | None:
     return None
 
 
-def is_far(accesses: Accesses, loop: Loop, read: Read, machine: CpuMachine) -> bool:
+def is_far(accesses: Accesses, loop: Loop, read: ElementRead, machine: CpuMachine) -> bool:
     """Whether a reduction reads from many places, one element or a few from each."""
     if read.step * accesses.widest < machine.far:
         return False
@@ -70,11 +70,11 @@ def packing(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> Pa
     # All elements of a tile in full parts have one loop, whose bounds are the same for them.
     if candidate.lane in loop.domain or any(candidate.blocks.get(name, 1) > 1 for name in loop.bounds):
         return None
-    return _Packing(accesses, candidate, machine, loop).panels()
+    return _ReductionPacking(accesses, candidate, machine, loop).panels()
 
 
 @dataclass(frozen=True)
-class _Packing:
+class _ReductionPacking:
     """A candidate with one reduction, which is a box."""
 
     accesses: Accesses
@@ -105,18 +105,18 @@ class _Packing:
             return None
         return Panels(loop, candidate.lane, tuple(reads), names, outer, block, cost / reuse, rows=of_rows)
 
-    def copy(self, read: Read) -> float:
+    def copy(self, read: ElementRead) -> float:
         """The cost of copying one element for a lane."""
         if read.strides[self.candidate.lane] == 1:
             return self.machine.copy
         transposed = along(self.loop, read, self.candidate.width)
         return self.machine.copy_transposed if transposed else self.machine.gather
 
-    def lane_reads(self) -> tuple[list[Read], frozenset[str]]:
+    def lane_reads(self) -> tuple[list[ElementRead], frozenset[str]]:
         """What is worth packing for lanes, and the indices whose loops are around that."""
         lane, blocks = self.candidate.lane, self.candidate.blocks
         names = frozenset([lane])
-        reads: list[Read] = []
+        reads: list[ElementRead] = []
         for read in self.loop.reads:
             if not self.is_inside(read) or not self.is_of_all_residues(read):
                 continue
@@ -130,7 +130,7 @@ class _Packing:
                 names = together
         return reads, names if reads else frozenset()
 
-    def is_inside(self, read: Read) -> bool:
+    def is_inside(self, read: ElementRead) -> bool:
         """Whether a read is of elements for all values of its indices, where bounds leave some of these out
         too: panels are for all of them."""
         if not self.loop.domain:
@@ -146,7 +146,7 @@ class _Packing:
                     return False
         return True
 
-    def is_of_all_residues(self, read: Read) -> bool:
+    def is_of_all_residues(self, read: ElementRead) -> bool:
         """Whether a read is of the same elements for all residues of an index: their loop is inside of the
         packing."""
         value = self.accesses.lets[read.name].value
@@ -168,7 +168,7 @@ class _Packing:
         blocks = candidate.blocks.items()
         return next((name for name, count in blocks if name != candidate.lane and count > 1), None)
 
-    def row_reads(self) -> list[Read]:
+    def row_reads(self) -> list[ElementRead]:
         """What is worth packing for rows."""
         accesses, row = self.accesses, self.row
         if row is None or not accesses.is_known(row) or accesses.parts[row] != WHOLE:
@@ -186,7 +186,7 @@ class _Packing:
             and self.reuse(read.names) >= LEAST_REUSE
         ]
 
-    def rows(self, reads: Sequence[Read], outer: int, block: int | None) -> RowPanels | None:
+    def rows(self, reads: Sequence[ElementRead], outer: int, block: int | None) -> RowPanels | None:
         """How reads are packed for rows; None if there are none, or too few rows are packed at a time."""
         accesses, loop, row = self.accesses, self.loop, self.row
         if not reads or row is None:
@@ -210,7 +210,7 @@ class _Packing:
         reuse = max(1, self.reuse(names))
         return RowPanels(row, tuple(reads), names - {row}, tiles * tile, points, cost / reuse)
 
-    def cut(self, reads: Sequence[Read], lanes: int, kinds: int) -> tuple[int, int | None] | None:
+    def cut(self, reads: Sequence[ElementRead], lanes: int, kinds: int) -> tuple[int, int | None] | None:
         """How many loops run around the packing, and the steps of the next one; None if panels are too large.
 
         Of the room for panels they take the part that one of so many kinds of panels has.
@@ -233,11 +233,10 @@ class _Packing:
         return None
 
     def is_value(self) -> bool:
-        """Whether a sum is the map's one value as it stands."""
         loop, item = self.loop, self.accesses.map
         return item.body.gives == (loop.fold,) and loop.results == 1 and loop.kind == "sum"
 
-    def least_reuse(self, read: Read) -> int | None:
+    def least_reuse(self, read: ElementRead) -> int | None:
         """How often at least a panel is to be read that a read may be packed for; None where it may not."""
         accesses = self.accesses
         if not read.direct or self.candidate.lane not in read.strides:
@@ -263,7 +262,7 @@ class _Packing:
             total *= extent / (candidate.blocks.get(name, 1) * width)
         return total if others else 0
 
-    def points(self, read: Read, outer: int, steps: int | None = None) -> int:
+    def points(self, read: ElementRead, outer: int, steps: int | None = None) -> int:
         """The elements of a lane, or a row, inside so many loops; `steps` replaces the trips of the next
         one."""
         trips = list(self.loop.trips)

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import product
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import Names, indices_bound
+from tadc.passes.maps.blocks import BlockNames, indices_bound
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import recurrence_of, reversed_map, sweep_of
@@ -19,7 +19,7 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import rows_of
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
-from tadc.passes.schedule.thread_division import MULTIPLE, Division
+from tadc.passes.schedule.thread_division import MULTIPLE, ThreadDivision
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP, known_operations
 from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
 
@@ -45,7 +45,7 @@ it packs would not be read often enough."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class NestPlan:
     """What is decided before the nest of a map is made.
 
     `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
@@ -64,7 +64,7 @@ class Plan:
     too_long: tuple[int, ...] = ()
     """The operations of code that there were with each plan before: more than is worth compiling."""
 
-    def with_steps(self, steps: Steps) -> Plan:
+    def with_steps(self, steps: Steps) -> NestPlan:
         """A plan with given steps."""
         threads = next((step.indices for step in steps if isinstance(step, Threads)), ())
         joins = tuple(step for step in steps if isinstance(step, Join))
@@ -77,7 +77,7 @@ class Plan:
             return not any(isinstance(step, Bind | Peel | Residues) for step in self.given)
         return self.tiling is None and all(part == WHOLE for part in self.parts)
 
-    def smaller(self, code: int) -> Plan:
+    def smaller(self, code: int) -> NestPlan:
         """A plan with less code than so many operations, which are more than is worth compiling."""
         assert self.work is not None
         tiling = self.tiling and self.tiling.smaller(_worthwhile(self.work) / code)
@@ -86,12 +86,12 @@ class Plan:
             return made
         return replace(made, parts=(WHOLE,) * len(self.parts))
 
-    def of_equal(self, first: Plan) -> Plan:
+    def of_equal(self, first: NestPlan) -> NestPlan:
         """This plan for an equal map, whose first plan is this one's."""
-        return reduce(Plan.smaller, self.too_long, first)
+        return reduce(NestPlan.smaller, self.too_long, first)
 
 
-def is_small(code: int, plan: Plan, machine: CpuMachine) -> bool:
+def is_small(code: int, plan: NestPlan, machine: CpuMachine) -> bool:
     """Whether so many operations, the loops of a plain plan, are compiled for the size of their code: they
     compute too few elements."""
     is_tiny = plan.work is not None and TINY * plan.work < machine.least_work
@@ -108,7 +108,7 @@ def _worthwhile(work: int) -> int:
     return max(MUCH_CODE, work // MOST_CODE)
 
 
-def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | None = None) -> Plan:
+def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | None = None) -> NestPlan:
     """The plan of a map of a function.
 
     With `rows`, so many values of the first index or more are computed at a time. What is kept from call to
@@ -116,7 +116,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     """
     plain = (WHOLE,) * len(item.indices)
     if item.marks.in_place:
-        return Plan(None, plain)
+        return NestPlan(None, plain)
     recurrence = recurrence_of(item)
     if recurrence is not None:
         item = reversed_map(item, recurrence.down)
@@ -124,9 +124,9 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     if _is_known(item, function):
         work = known_operations(item, function.tensors())
         if SMALL * work < machine.least_work:
-            return Plan(work, plain)
+            return NestPlan(work, plain)
     if recurrence is not None and recurrence.order is not None:
-        return Plan(work, plain)
+        return NestPlan(work, plain)
     parts, tiling = tuple(parts_of(item, item.extents)), None
     if item.marks.steps:
         parts = (WHOLE, *parts[1:])
@@ -147,36 +147,36 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
             tiling = replace(tiling, packed=None)
     threads: tuple[str, ...] = ()
     if work is None or work >= LEAST:
-        division = Division(item.indices, item.extents, tiling, work)
+        division = ThreadDivision(item.indices, item.extents, tiling, work)
         threads = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
         if work is not None and threads and recurrence is None:
             tiling = division.evened(threads[0])
-    return Plan(work, parts, tiling, threads)
+    return NestPlan(work, parts, tiling, threads)
 
 
-def plan_in_groups(item: Map, function: MapFunction) -> Plan | None:
+def plan_in_groups(item: Map, function: MapFunction) -> NestPlan | None:
     """The plan of a map whose summands are added where they belong, each group of elements by one thread;
     None where they are in no groups."""
     found, type = keyed_map(item), item.tensors[0].type
     if found is None or (found.has_room and found.room(type) is None):
         return None
     (index,), work = item.indices, None
-    names = Names({*function.sizes, *function.tensors(), index, *indices_bound(item.body)})
+    names = BlockNames({*function.sizes, *function.tensors(), index, *indices_bound(item.body)})
     by_blocks = isinstance(found.group, int)
     outer = names.new(f"{index}_block" if by_blocks else "row")
     room = names.new(f"{item.tensors[0].name}_row") if found.has_room else ""
     grain = found.group if isinstance(found.group, int) else MULTIPLE
     if _is_known(item, function):
         work = known_operations(item, function.tensors())
-    return Plan(work).with_steps((Threads((index,), (grain,)), Scatter(found.fold, index, outer, room)))
+    return NestPlan(work).with_steps((Threads((index,), (grain,)), Scatter(found.fold, index, outer, room)))
 
 
-def plan_at_sum(over: Map, item: Map, function: MapFunction) -> Plan:
+def plan_at_sum(over: Map, item: Map, function: MapFunction) -> NestPlan:
     """The plan of a map with one that is computed at the points of its sum."""
     work, grain = None, (MULTIPLE,)
     if all(_is_known(each, function) for each in (over, item)):
         work = sum(known_operations(each, function.tensors()) for each in (over, item))
-    return Plan(work).with_steps((Threads(over.indices[:1], grain),))
+    return NestPlan(work).with_steps((Threads(over.indices[:1], grain),))
 
 
 def _is_known(item: Map, function: MapFunction) -> bool:
@@ -191,7 +191,7 @@ def _in_rows(item: Map, rows: int | None) -> Sequence[Affine]:
     return extents if rows is None else (*extents[:row], Affine.const(rows), *extents[row + 1 :])
 
 
-def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan | None:
+def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> NestPlan | None:
     """The plan of a map of a chain, whose rows run so many at a time or more; None where it cannot."""
     rows, row = 1 if item.marks.steps else item.marks.rows, item.marks.row
     plan = plan_of(item, function, machine, rows)
@@ -206,7 +206,7 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
     return replace(plan, threads=(), rows=rows_of(item))
 
 
-def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:
+def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> NestPlan:
     """The plan of a map that runs along with a recurrence, or is one, for one value of an index or more at a
     time."""
     sweep = sweep_of(item)
@@ -225,12 +225,12 @@ def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
     return replace(plan, threads=_divided(item, plan), rows=rows_of(item))
 
 
-def _divided(item: Map, plan: Plan) -> tuple[str, ...]:
+def _divided(item: Map, plan: NestPlan) -> tuple[str, ...]:
     """The index that threads divide in each step: one of a batch, if there is one."""
     recurrence = recurrence_of(item)
     if recurrence is None or len(recurrence.ordered) != 1:
         return ()
-    division = Division(item.indices, item.extents, plan.tiling, plan.work)
+    division = ThreadDivision(item.indices, item.extents, plan.tiling, plan.work)
     taken = recurrence.ordered
     free = [name for name in item.indices if name not in recurrence.batch]
     in_batch = division.step_axis(free) if recurrence.batch else None
@@ -238,14 +238,14 @@ def _divided(item: Map, plan: Plan) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
-def in_steps(items: Sequence[Map], plans: Sequence[Plan], count: Affine) -> list[Plan]:
+def in_steps(items: Sequence[Map], plans: Sequence[NestPlan], count: Affine) -> list[NestPlan]:
     """The plans of maps that run together for each of so many steps, which threads divide if that is worth
     it, as far as it is known; a thread computes what reads its part of another map."""
     works = [plan.work for plan in plans if plan.work is not None]
     if len(works) == len(plans) and count.is_constant and sum(works) < LEAST_STEP * count.constant:
         return [replace(plan, threads=()) for plan in plans]
     axes: dict[str, int] = {}
-    found: list[Plan] = []
+    found: list[NestPlan] = []
     for item, plan in zip(items, plans, strict=True):
         if item.order is None and plan.given is None:
             reads = (load.at[axes[load.tensor]] for load in item.loads() if load.tensor in axes)

@@ -10,7 +10,7 @@ from tadc.dialect.text_indices import TextError
 from tadc.frontend.codes import CODES
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.steps import Bind, BoundKind, Room, Step, Threads
@@ -58,7 +58,7 @@ def read_where(source: Source) -> Mapping[str, Given]:
 
 def _read(source: Source) -> tuple[Sequence[_Function], tuple[ReadMap, ...]]:
     """What a source has for functions and for maps."""
-    reader = _Reader(source.text)
+    reader = _ScheduleReader(source.text)
     try:
         return reader.functions(), tuple(reader.maps())
     except TextError as error:
@@ -74,7 +74,7 @@ CANNOT = f"this is {CODES['TAD0611']}"
 _Function = tuple[str, Span, tuple[WhereStep, ...], tuple[Span, ...]]
 
 
-class _Reader(RecordReader):
+class _ScheduleReader(RecordReader):
     """Reads functions and maps, each with its steps."""
 
     grammar = STEPS
@@ -112,7 +112,6 @@ class _Reader(RecordReader):
         return tuple(steps), tuple(spans)
 
     def since(self, start: int) -> Span:
-        """What was read from a place on."""
         return Span(start, self.tokens[self.at - 1].end)
 
     def step(self) -> Step:
@@ -132,17 +131,16 @@ class _Reader(RecordReader):
         return self.record(words[word])
 
     def pair(self) -> tuple[str, int]:
-        """A loop with a number, 1 where it is left out."""
         return self.name("a loop"), self.integer(1) if self.token.kind == "number" else 1
 
-    def tests(self) -> tuple[Condition, ...]:
+    def tests(self) -> tuple[SizeTest, ...]:
         """`N * M >= 1000 and (N % 4) = 0`."""
         found = [self.test()]
         while self.accept("and"):
             found.append(self.test())
         return tuple(found)
 
-    def test(self) -> Condition:
+    def test(self) -> SizeTest:
         """`N * (M + 1) >= 1000`."""
         extents = [self.atom()]
         while self.accept("*"):
@@ -153,4 +151,4 @@ class _Reader(RecordReader):
             raise Unreadable(f"`{token.text}` compares no sizes", token, help)
         number = self.integer()
         least = 0 if token.text == "<=" else number
-        return Condition(tuple(extents), least, None if token.text == ">=" else number)
+        return SizeTest(tuple(extents), least, None if token.text == ">=" else number)

@@ -13,7 +13,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Level
 from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.map import Choice, Fold, Map
-from tadc.passes.nest.emit import Scope
+from tadc.passes.nest.emit import EmitScope
 from tadc.passes.nest.fold_loops import rows_of
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.fold_parts import moved_by, peel_fold, peeled, shift, shifted
@@ -96,15 +96,14 @@ def _of_loops(fold: Fold, place: FoldPlace) -> Iterator[tuple[Peel | Shift, Fold
         masked = masked or (moved is None and _moves(ends, scope))
 
 
-def _parts(fold: Fold, index: str, scope: Scope) -> Iterator[Peel]:
+def _parts(fold: Fold, index: str, scope: EmitScope) -> Iterator[Peel]:
     """How the loop over an index may be taken apart, the best first."""
     yield Peel(index, ())
     if scope.tile.width > 1:
         yield from (Peel(index, met) for met in _equalities(fold, index))
 
 
-def _moves(forms: Iterable[Affine], scope: Scope) -> bool:
-    """Whether forms hold a variable of the tile."""
+def _moves(forms: Iterable[Affine], scope: EmitScope) -> bool:
     return any(not form.variables.isdisjoint(scope.tile.ranges) for form in forms)
 
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import Names, Renaming
+from tadc.passes.maps.blocks import BlockNames, Renaming
 from tadc.passes.maps.keyed_sums import keyed_map
-from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tensor
+from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, TensorDecl
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.turned import to_last, turned
 from tadc.passes.schedule.accesses import Accesses
@@ -108,7 +108,7 @@ def _with_copy(function: MapFunction, step: Copied) -> MapFunction | None:
     chain = _Chain(function, maps[begin].marks.chain, CpuMachine())
     in_rows = chain.has_rows and tensor.name in chain.read_in_rows(is_short=False)
     marks = replace(maps[begin].marks, row=0, steps=False) if in_rows else Marks()
-    copy = replace(tensor, name=Names(set(function.tensors())).like(tensor.name))
+    copy = replace(tensor, name=BlockNames(set(function.tensors())).like(tensor.name))
     indices = tuple(f"i{n}" for n in range(len(tensor.shape)))
     load = Let(("%0",), Load(tensor.name, tuple(map(Affine.var, indices)), tensor.type))
     made = Map((copy,), indices, copy.shape, Block((load,), ("%0",)), marks=marks)
@@ -128,7 +128,6 @@ class _Chain:
 
     @cached_property
     def items(self) -> list[Map]:
-        """Its maps, in order."""
         return [item for item in self.function.maps if item.marks.chain == self.number]
 
     @property
@@ -138,7 +137,6 @@ class _Chain:
         return all(mark.rows and mark.sweep is None and not mark.blocks for mark in marks)
 
     def readers(self, name: str) -> tuple[str, ...]:
-        """The tensors of the maps that read one."""
         found = (item for item in self.items if any(load.tensor == name for load in item.loads()))
         return tuple(tensor.name for item in found for tensor in item.tensors)
 
@@ -163,17 +161,15 @@ class _Chain:
         found = [name for name in near if name not in far | made]
         return [name for name in found if not is_short or self.is_short(tensors[name])]
 
-    def is_short(self, tensor: Tensor) -> bool:
+    def is_short(self, tensor: TensorDecl) -> bool:
         """Whether a tensor has rows that fill no vector."""
         *others, last = (extent.constant for extent in tensor.shape or (Affine.const(0),))
         return bool(others) and last * ELEMENT[tensor.type] < self.machine.vector_bytes
 
     def having(self, function: MapFunction) -> _Chain:
-        """The chain of another function."""
         return _Chain(function, self.number, self.machine)
 
     def cost(self) -> float:
-        """What a row costs."""
         return sum(map(self.cost_of, self.items))
 
     def cost_of(self, item: Map) -> float:

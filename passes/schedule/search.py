@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.recurrence import Recurrence, recurrence_of
+from tadc.passes.maps.recurrence import RecurrenceLoops, recurrence_of
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import GUARD, LOOKUP, Accesses, Loop, shape_bytes
 from tadc.passes.schedule.candidate import Candidate, Panels
@@ -49,7 +49,10 @@ for several results."""
 
 
 def tiling_of(
-    accesses: Accesses, machine: CpuMachine, code: int | None = None, recurrence: Recurrence | None = None
+    accesses: Accesses,
+    machine: CpuMachine,
+    code: int | None = None,
+    recurrence: RecurrenceLoops | None = None,
 ) -> Candidate | None:
     """The cheapest tiling with vectors of a map, or None where there is none worth having.
 
@@ -80,7 +83,6 @@ def tiling_of(
 
 
 def _shares(packed: Panels, whole: float) -> Panels:
-    """Panels with what packing is of the whole cost."""
     rows = packed.rows and replace(packed.rows, share=packed.rows.cost / whole)
     return replace(packed, share=packed.cost / whole, rows=rows)
 
@@ -110,7 +112,6 @@ def least_cost(accesses: Accesses, machine: CpuMachine) -> tuple[float, int]:
 
 
 def _plain(accesses: Accesses, machine: CpuMachine) -> Candidate:
-    """Single elements."""
     candidate = Candidate(1, accesses.names[-1] if accesses.names else "")
     return replace(candidate, cost=cost(accesses, candidate, machine))
 
@@ -119,7 +120,7 @@ def _best(
     accesses: Accesses,
     machine: CpuMachine,
     code: int | None = None,
-    recurrence: Recurrence | None = None,
+    recurrence: RecurrenceLoops | None = None,
     *,
     in_order: bool = False,
 ) -> Candidate | None:
@@ -179,7 +180,6 @@ def _copies(candidate: Candidate) -> int:
 
 
 def _moves(accesses: Accesses) -> bool:
-    """Whether bounds of a loop move with a tile."""
     return any(loop.bounds for loop in accesses.body.below())
 
 

@@ -183,7 +183,6 @@ class _Collector:
                     pass
 
     def test(self, forms: Iterable[Affine]) -> None:
-        """Take in forms that are compared."""
         self.tested |= {atom: None for form in forms for atom in form.floors()}
 
     def access(self, subscripts: Sequence[Affine]) -> None:

@@ -25,7 +25,7 @@ from tadc.passes.nest.steps import (
     Reorder,
     Residues,
     Split,
-    Stage,
+    StageRead,
     Step,
     Stream,
     Tail,
@@ -33,18 +33,18 @@ from tadc.passes.nest.steps import (
     Transpose,
 )
 from tadc.passes.nest.sum_points import nest_of
-from tadc.passes.schedule.accesses import Read
+from tadc.passes.schedule.accesses import ElementRead
 from tadc.passes.schedule.candidate import Candidate, Leap, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
 from tadc.passes.schedule.orders import with_needed_orders
 from tadc.passes.schedule.packing import along
-from tadc.passes.schedule.plans import Plan
+from tadc.passes.schedule.plans import NestPlan
 from tadc.passes.schedule.prefetches import reads_ahead
 from tadc.passes.schedule.reduction_parts import with_parts
 from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
-from tadc.passes.schedule.thread_division import Division
+from tadc.passes.schedule.thread_division import ThreadDivision
 from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
 
 FEW_COPIES, FEW_STEPS = 4, 5
@@ -52,16 +52,16 @@ FEW_COPIES, FEW_STEPS = 4, 5
 one after the other."""
 
 
-def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> tuple[Step, ...]:
+def steps_of_plan(item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> tuple[Step, ...]:
     """What a plan says, step by step."""
     if plan.given is not None:
         return plan.given
-    steps = (*plan.joins, *_Steps(*as_joined(item, function, plan.joins), plan, machine).all())
+    steps = (*plan.joins, *_PlanSteps(*as_joined(item, function, plan.joins), plan, machine).all())
     return with_parts([item], steps, lambda steps: apply_steps(nest_of(function, item), steps))
 
 
 @dataclass
-class _Loops:
+class _IndexLoops:
     """The loops that an index has become, and the kinds of those inside.
 
     Of an index in groups, `edges` are those over what is left outside of groups.
@@ -72,26 +72,25 @@ class _Loops:
     chunk: str = ""
     copies: str = ""
     lane: str = ""
-    edges: _Loops | None = None
+    edges: _IndexLoops | None = None
 
 
-class _Steps:
+class _PlanSteps:
     """The steps so far, and what the indices have become."""
 
-    def __init__(self, item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> None:
+    def __init__(self, item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> None:
         self.map, self.function, self.plan, self.machine = item, function, plan, machine
         self.recurrence = recurrence_of(item)
         self.plain = self.recurrence.loops(item.indices) if self.recurrence else item.indices
         self.tiling = plan.tiling or Candidate(order=self.plain)
         self.extents = dict(zip(item.indices, item.extents, strict=True))
         self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
-        self.loops = {name: _Loops(self.plain_loop(name)) for name in item.indices}
+        self.loops = {name: _IndexLoops(self.plain_loop(name)) for name in item.indices}
         self.fresh = names_in(item, function.sizes).part
         self.steps: list[Step] = []
         self.cuts: list[str] = []
 
     def plain_loop(self, index: str) -> str:
-        """The loop of an index in the plain nest."""
         return going_down(index) if self.recurrence and index in self.recurrence.down else index
 
     def all(self) -> tuple[Step, ...]:
@@ -222,10 +221,10 @@ class _Steps:
             self.tiles(index, loops, self.tail(index, tile))
             # Where the size is not known, there may be as many as no group of tiles holds.
             if index == tiling.lanes and loops.residue and not self.extents[index].is_constant:
-                loops.edges = _Loops(index)
+                loops.edges = _IndexLoops(index)
                 self.tiles(index, loops.edges, "overlap")
 
-    def tiles(self, index: str, loops: _Loops, tail: Tail) -> None:
+    def tiles(self, index: str, loops: _IndexLoops, tail: Tail) -> None:
         """Tiles of a loop of an index, of copies and lanes."""
         tiling = self.tiling
         width = tiling.width if index == tiling.lanes else 1
@@ -285,7 +284,7 @@ class _Steps:
         found.extend(("lane", loops.lane) for index in last for loops in self.with_edges(index))
         return [(kind, name) for kind, name in found if name]
 
-    def with_edges(self, index: str) -> list[_Loops]:
+    def with_edges(self, index: str) -> list[_IndexLoops]:
         """The loops that an index has become, and those outside of its groups."""
         loops = self.loops[index]
         return [loops, loops.edges] if loops.edges else [loops]
@@ -304,20 +303,20 @@ class _Steps:
             for read in rows.reads:
                 over = (loops.tile, *self.inner_binders(packed, read), loops.copies)
                 fill: Fill = "vectors" if read.strides[rows.name] == 1 else "gather"
-                self.steps.append(Stage(read.name, inside, over, fill))
+                self.steps.append(StageRead(read.name, inside, over, fill))
         last = self.loops[tiling.order[len(packed.names | packed.around) - 1]].tile
         inside = self.cuts[-1] if self.cuts and rows is None else last
         for read in packed.reads:
             own = (*self.inner_binders(packed, read), *([lanes.copies] if lanes.copies else []), lanes.lane)
-            self.steps.append(Stage(read.name, inside, own, self.fill(packed, read)))
+            self.steps.append(StageRead(read.name, inside, own, self.fill(packed, read)))
 
-    def inner_binders(self, packed: Panels, read: Read) -> list[str]:
+    def inner_binders(self, packed: Panels, read: ElementRead) -> list[str]:
         """The indices of a reduction that move a read inside a block; not one that has one value there."""
         binders = packed.loop.binders[packed.outer :]
         inner = binders[1:] if packed.block == 1 and len(binders) > 1 else binders
         return [name for name in inner if name in read.names]
 
-    def fill(self, packed: Panels, read: Read) -> Fill:
+    def fill(self, packed: Panels, read: ElementRead) -> Fill:
         """How a panel for lanes is filled."""
         if read.strides[packed.lane] == 1:
             return "vectors"
@@ -357,7 +356,7 @@ class _Steps:
         plan = self.plan
         self.steps += [plan.rows] if plan.rows else []
         if plan.threads:
-            division = Division(self.map.indices, self.map.extents, plan.tiling, plan.work)
+            division = ThreadDivision(self.map.indices, self.map.extents, plan.tiling, plan.work)
             self.steps.append(Threads(plan.threads, tuple(map(division.grain, plan.threads))))
 
     def fits(self) -> None:

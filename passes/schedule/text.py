@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
 from tadc.passes.nest.steps import Ahead, BoundKind, Fill, Near, Step, Tail
@@ -91,7 +91,7 @@ def text_by_place(steps: Iterable[Step], names: Iterable[str]) -> str:
     return re.sub(r"[\w.]+", lambda found: numbers.get(found[0], found[0]), text)
 
 
-def _test(test: Condition) -> str:
+def _test(test: SizeTest) -> str:
     extents = [form_text(extent) for extent in test.extents]
     product = " * ".join(f"({text})" if " " in text else text for text in extents)
     if test.least == test.most:

@@ -32,7 +32,7 @@ RANGES = 8
 """So many ranges, about, are made of an index: four for each thread, as in `backend/cpu/pool.ll`."""
 
 
-class Division:
+class ThreadDivision:
     """How the indices of a map, of these extents and so many operations if they are known, may be divided."""
 
     def __init__(

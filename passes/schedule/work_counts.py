@@ -15,17 +15,17 @@ from tadc.lattice.affine import ZERO, Affine, Lookup
 from tadc.lattice.amounts import Count, Counted, Which, product, sum_of
 from tadc.passes.maps.keyed_sums import KeyedSum, keyed_map
 from tadc.passes.maps.map import (
-    Apply,
+    Applied,
     Ask,
     Block,
     Choice,
+    Constant,
     Fold,
     IndexNumber,
     Let,
     Load,
     Map,
-    Number,
-    Tensor,
+    TensorDecl,
     Value,
 )
 from tadc.passes.nest.exponentials import without_exponentials
@@ -46,19 +46,19 @@ def weight_of(value: Value) -> int:
     match value:
         case Load():
             return ACCESS
-        case Apply(function="powi"):
+        case Applied(function="powi"):
             return POWER
-        case Apply(function=function):
+        case Applied(function=function):
             return WEIGHTS.get(function, 1)
         case IndexNumber():
             return 1
-        case Number() | Ask() | Choice() | Fold():
+        case Constant() | Ask() | Choice() | Fold():
             return 0
 
 
-def operations_of(item: Map, tensors: Mapping[str, Tensor] | None = None) -> Counted:
+def operations_of(item: Map, tensors: Mapping[str, TensorDecl] | None = None) -> Counted:
     """The operations of a map, which reads these tensors."""
-    work = _Work(tensors or {})
+    work = _CountedWork(tensors or {})
     if (found := keyed_map(item)) is not None and not found.around and tensors is not None:
         return Counted((), work.keyed(item, found))
     for name, size in zip(item.indices, item.extents, strict=True):
@@ -69,15 +69,15 @@ def operations_of(item: Map, tensors: Mapping[str, Tensor] | None = None) -> Cou
     return Counted(tuple(work.names), total)
 
 
-def known_operations(item: Map, tensors: Mapping[str, Tensor]) -> int:
+def known_operations(item: Map, tensors: Mapping[str, TensorDecl]) -> int:
     """The operations of a map that depends on no size whose value is not known."""
     return operations_of(item, tensors).at({})
 
 
-class _Work:
+class _CountedWork:
     """Counts; what is known is counted here and now."""
 
-    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, tensors: Mapping[str, TensorDecl]) -> None:
         self.names: list[tuple[str, Which, tuple[Affine, ...]]] = []
         self.tensors = tensors
         self.middles: dict[str, Affine] = {}

@@ -29,7 +29,7 @@ from tadc.passes.terms.simplify import simplify_program
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptBox:
     """A tensor that holds the elements of another that are in a box and in none before it.
 
     `indices` are the names of its own dimensions, each for the side of the box that `sides` tells, and `at`
@@ -57,14 +57,14 @@ class Kept:
 class Layout:
     """Which tensors keep the non-zeros of each definition."""
 
-    tensors: Mapping[str, tuple[Kept, ...]]
+    tensors: Mapping[str, tuple[KeptBox, ...]]
 
     @staticmethod
     def of(program: Program, outputs: bool = True) -> Layout:
         """The layout by the supports of all definitions, or of those alone that are no `outputs`."""
         names, supports = Names(program), Supports(pattern_program(program))
         sizes = Sizes.of(program)
-        found: dict[str, tuple[Kept, ...]] = {}
+        found: dict[str, tuple[KeptBox, ...]] = {}
         for definition in program.definitions:
             boxes = [full_box(definition.shape)]
             # The elements of a recurrence stay in one tensor, as they read each other.
@@ -81,7 +81,7 @@ class Layout:
         return Layout(found)
 
 
-def _kept(definition: Definition, name: str, box: Box, names: Names) -> Kept:
+def _kept(definition: Definition, name: str, box: Box, names: Names) -> KeptBox:
     own: dict[int, str] = {}
     at: dict[str, Affine] = {}
     for k, (index, side) in enumerate(zip(definition.indices, box.sides, strict=True)):
@@ -93,7 +93,7 @@ def _kept(definition: Definition, name: str, box: Box, names: Names) -> Kept:
             own[k] = names.index("at" if is_given else "d", (*definition.indices, *own.values()))
         offset = ZERO if is_given else Affine.var(own[k]) * side.step
         at[index] = side.low.substitute(at) + offset
-    return Kept(name, tuple(own.values()), box, tuple(own), tuple(at.values()))
+    return KeptBox(name, tuple(own.values()), box, tuple(own), tuple(at.values()))
 
 
 def without_zeros_between(program: Program) -> Program:
@@ -118,7 +118,6 @@ class _Compressor:
 
     @cached_property
     def given(self) -> dict[str, Definition]:
-        """The definitions by name."""
         return {d.name: d for d in self.program.definitions}
 
     def run(self) -> Program:
@@ -131,7 +130,7 @@ class _Compressor:
         ]
         return replace(self.program, definitions=tuple(made))
 
-    def definition(self, old: Definition, kept: Kept, before: Sequence[Kept]) -> Definition:
+    def definition(self, old: Definition, kept: KeptBox, before: Sequence[KeptBox]) -> Definition:
         """The elements of a box that are in none before it."""
         terms, algebra = self.program.terms, self.algebra
         mapping = dict(zip(old.indices, kept.at, strict=True))

@@ -26,7 +26,7 @@ from tadc.lattice.polyhedron import is_empty
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_listing import Entries, Listing
 from tadc.passes.supports.entry_points import Point
-from tadc.passes.supports.entry_unknowns import Part, always
+from tadc.passes.supports.entry_unknowns import EntryPart, always
 from tadc.passes.supports.entry_windows import outside_lookups
 from tadc.passes.supports.handed_on import renamed, told_by_others, without_index
 from tadc.passes.supports.joined_places import halves
@@ -71,7 +71,7 @@ class _Lists:
 
     def definition(self, old: Definition) -> list[Definition]:
         """The definitions of the lists of a tensor; itself where it is no such tensor."""
-        reader = _Reader(self, frozenset(old.indices))
+        reader = _EntryReader(self, frozenset(old.indices))
         is_listed = old.is_output or reader.holds(old.body)
         if not is_listed:
             return [self.whole(old)]
@@ -109,7 +109,6 @@ class _Lists:
         return made
 
     def whole(self, old: Definition) -> Definition:
-        """A tensor with all its elements."""
         return replace(old, body=self.read_through(old.body))
 
     def recurrence(self, old: Definition) -> Definition:
@@ -117,7 +116,8 @@ class _Lists:
         made, at, rows = old, tuple(map(Affine.var, old.indices)), list[Constraint]()
         while True:
             points = [
-                Point(self.made, made, p) for p in _Reader(self, frozenset(made.indices)).parts(made.body)
+                Point(self.made, made, p)
+                for p in _EntryReader(self, frozenset(made.indices)).parts(made.body)
             ]
             parts = [point.settled() for point in points]
             found = told_by_others(made, parts, self.made.program.sizes, self.algebra)
@@ -153,12 +153,11 @@ class _Lists:
                 return self.terms.rebuild(term, [self.read_through(t, known) for t in operands(term)])
 
     def is_element(self, term: Term) -> bool:
-        """Whether a term is an element of a list."""
         return isinstance(term, Read) and term.tensor in self.lists
 
-    def elements(self, read: Read) -> list[Part]:
+    def elements(self, read: Read) -> list[EntryPart]:
         """What lists have at an element: one for each list."""
-        found: list[Part] = []
+        found: list[EntryPart] = []
         for entries in self.lists[read.tensor]:
             own = tuple(self.terms.fresh("s") for _ in entries.indices)
             named = dict(zip(entries.indices, map(Affine.var, own), strict=True))
@@ -170,12 +169,12 @@ class _Lists:
             rows += [row.substitute(named) for row in only]
             assert read.type
             value = self.terms.read(entries.name, list(map(Affine.var, own)), read.type, read.span)
-            found.append(Part(own, tuple(rows), value))
+            found.append(EntryPart(own, tuple(rows), value))
         return found
 
 
 @dataclass
-class _Reader:
+class _EntryReader:
     """Reads a term as a sum of parts, as far as it is 0 where an equality of its indices does not hold."""
 
     lists: _Lists
@@ -215,13 +214,13 @@ class _Reader:
             return halves(row, self.own) is not None
         return bool(inner & self.own)
 
-    def parts(self, term: Term) -> list[Part]:
+    def parts(self, term: Term) -> list[EntryPart]:
         """The addends."""
         match term:
             case Guard() if any(is_const(branch, 0) for branch in (term.then, term.otherwise)):
                 pass  # Where it is 0 there is no entry.
             case _ if not self.holds(term):
-                return [Part((), (), term)]
+                return [EntryPart((), (), term)]
             case _:
                 pass
         match term:
@@ -255,20 +254,19 @@ class _Reader:
                 names, domain, body = self.terms.open(term)
                 return [part.over(names, domain) for part in self.parts(body)]
             case _:
-                return [Part((), (), self.lists.read_through(term))]
+                return [EntryPart((), (), self.lists.read_through(term))]
 
-    def each(self, parts: Sequence[Part], change: Callable[[Term], Term]) -> list[Part]:
-        """The parts with other values."""
+    def each(self, parts: Sequence[EntryPart], change: Callable[[Term], Term]) -> list[EntryPart]:
         return [replace(part, value=change(part.value)) for part in parts]
 
-    def products(self, x: Term, y: Term, multiply: Callable[[Term, Term], Term]) -> list[Part]:
+    def products(self, x: Term, y: Term, multiply: Callable[[Term, Term], Term]) -> list[EntryPart]:
         """Each part of a factor with each of the other."""
-        found: list[Part] = []
+        found: list[EntryPart] = []
         for one in self.parts(x):
             for other in self.parts(y):
                 fresh = {name: Affine.var(self.terms.fresh("s")) for name in other.binders}
                 rows = tuple(row.substitute(fresh) for row in other.rows)
                 value = multiply(one.value, self.terms.substitute(other.value, fresh))
                 names = (*one.binders, *(str(form) for form in fresh.values()))
-                found.append(Part(names, (*one.rows, *rows), value))
+                found.append(EntryPart(names, (*one.rows, *rows), value))
         return found

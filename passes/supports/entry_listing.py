@@ -29,7 +29,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class Side:
+class ListedSide:
     """One of a pair: the places `#0, #1, …` in a box, found by the values of forms of these."""
 
     shape: Shape
@@ -44,12 +44,12 @@ class Pairs:
     """
 
     count: str
-    sides: tuple[Side, Side]
+    sides: tuple[ListedSide, ListedSide]
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Rows:
+class ListedRows:
     """Of lists that share their first index: the arguments that have it too, and are read in the row of an
     element alone; how many numbers all that is computed has in a row.
     """
@@ -74,7 +74,7 @@ class Listing:
     arrays: tuple[str, ...]
     owners: Mapping[str, tuple[str, Extent]]
     pairs: tuple[Pairs, ...]
-    rows: Rows | None = None
+    rows: ListedRows | None = None
 
     @property
     def paired(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Listing:
             tuple(
                 Pairs(count, (_side(*one), _side(*two)), tuple(names)) for count, (one, two), names in pairs
             ),
-            None if rows is None else Rows(tuple(rows[0]), int(rows[1])),
+            None if rows is None else ListedRows(tuple(rows[0]), int(rows[1])),
         )
 
 
@@ -116,12 +116,12 @@ def _entries(name: str, indices: Json, shape: Json, at: Json, domains: Json) -> 
     return Entries(name, tuple(indices), _shape(shape), tuple(map(form_of, at)), rows)
 
 
-def _side_json(side: Side) -> Json:
+def _side_json(side: ListedSide) -> Json:
     return [_shape_json(side.shape), _forms_json(side.keys)]
 
 
-def _side(shape: Json, keys: Json) -> Side:
-    return Side(_shape(shape), tuple(map(form_of, keys)))
+def _side(shape: Json, keys: Json) -> ListedSide:
+    return ListedSide(_shape(shape), tuple(map(form_of, keys)))
 
 
 def _forms_json(forms: Sequence[Affine]) -> Json:

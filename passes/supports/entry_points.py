@@ -9,7 +9,7 @@ from functools import cached_property
 from tadc.frontend.extents import Extent
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.passes.supports.entry_unknowns import Unknowns, always
-from tadc.passes.supports.joined_places import Join, halves, join_of, pair_arrays
+from tadc.passes.supports.joined_places import PairedIndices, halves, join_of, pair_arrays
 from tadc.passes.terms.occupied import occupied
 
 #: An index of so many values is one of elements, not one inside of them.
@@ -73,7 +73,7 @@ class Point(Unknowns):
                 found |= row.form.variables.intersection(self.binders)
         return found
 
-    def joined(self, join: Join, dims: Mapping[str, Extent]) -> dict[str, Extent]:
+    def joined(self, join: PairedIndices, dims: Mapping[str, Extent]) -> dict[str, Extent]:
         """The extents of the indices, one of which is a pair's in the place of those that are paired off."""
         pairs, index = self.lists.paired(join.sides), self.lists.terms.fresh("s")
         mapping = {

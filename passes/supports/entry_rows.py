@@ -18,7 +18,7 @@ from typing import TypeVar
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, index_forms, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
-from tadc.passes.supports.entry_listing import Rows
+from tadc.passes.supports.entry_listing import ListedRows
 
 T = TypeVar("T")
 
@@ -26,14 +26,14 @@ T = TypeVar("T")
 FEW = 64
 
 
-def rows_of(program: Program) -> Rows | None:
+def rows_of(program: Program) -> ListedRows | None:
     """What has a row for each one of the outputs; None where some need more than their row."""
     found = _rows_of(program)
     if found is None:
         return None
     rest = [_numbers(d)[1:] for d in program.definitions if d.name in found.names]
     names = tuple(a.name for a in program.arguments if a.name in found.names)
-    return Rows(names, sum(map(math.prod, rest)))
+    return ListedRows(names, sum(map(math.prod, rest)))
 
 
 def block_program(program: Program, rows: int) -> Program:

@@ -12,7 +12,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup, box
 from tadc.lattice.fibre import fibres_in
 from tadc.lattice.polyhedron import implied
 from tadc.passes.supports.compress import box_rows
-from tadc.passes.supports.entry_windows import Window, floors_of, outside_lookups, windows, with_quotient
+from tadc.passes.supports.entry_windows import EntryWindow, floors_of, outside_lookups, windows, with_quotient
 from tadc.passes.supports.joined_places import are_joined
 from tadc.passes.supports.listed_program import Listed, NotListed
 from tadc.passes.terms.costs import NODES
@@ -22,22 +22,22 @@ STEPS = NODES // 4
 
 
 @dataclass(frozen=True)
-class Part:
+class EntryPart:
     """A sum of values over the points of some indices: an addend of a term."""
 
     binders: tuple[str, ...]
     rows: Domain
     value: Term
 
-    def over(self, binders: Sequence[str], rows: Domain) -> Part:
+    def over(self, binders: Sequence[str], rows: Domain) -> EntryPart:
         """The sum over more indices."""
-        return Part((*binders, *self.binders), (*rows, *self.rows), self.value)
+        return EntryPart((*binders, *self.binders), (*rows, *self.rows), self.value)
 
 
 class Unknowns:
     """A part of a tensor's elements, and what its rows tell of the indices."""
 
-    def __init__(self, lists: Listed, definition: Definition, part: Part) -> None:
+    def __init__(self, lists: Listed, definition: Definition, part: EntryPart) -> None:
         self.lists, self.definition = lists, definition
         self.extents = dict(zip(definition.indices, definition.shape, strict=True))
         self.own = list(definition.indices)
@@ -157,7 +157,7 @@ class Unknowns:
                 return True
         return False
 
-    def joins(self, window: Window) -> bool:
+    def joins(self, window: EntryWindow) -> bool:
         """Whether a window says which places of two lookups are near."""
         facts = (*self.lists.program.size_facts(), *box(self.own, [self.extents[n] for n in self.own]))
         says = any(row in self.rows and not always(row, facts) for row in window.rows)
@@ -176,7 +176,7 @@ class Unknowns:
         self.rows = tuple(row for row in self.rows if row not in rows)
         self.inside = tuple(row for row in self.inside if row not in rows)
 
-    def told_by(self, window: Window) -> str | None:
+    def told_by(self, window: EntryWindow) -> str | None:
         """An index that a window tells, and that has more values than are in it; None where there is none."""
         # A remainder tells nothing of what it is the remainder of.
         if any(window.form == _rest(name, floor) for name, floor in self.quotients.items()):
@@ -339,10 +339,8 @@ def always(row: Constraint, facts: Sequence[Constraint]) -> bool:
 
 
 def _rest(name: str, floor: Floor) -> Affine:
-    """The remainder, by the quotient."""
     return floor.numerator - Affine.var(name) * floor.denominator
 
 
 def _reading(form: Affine) -> tuple[int, int]:
-    """Numbers first."""
     return len(form.terms), form.constant

@@ -16,7 +16,7 @@ from tadc.lattice.polyhedron import normalised
 
 
 @dataclass(frozen=True)
-class Window:
+class EntryWindow:
     """`0 <= form <= width`, as two rows say; the width is a form of sizes."""
 
     form: Affine
@@ -35,15 +35,15 @@ class Window:
         return abs(k), -rest.floordiv(abs(k)), self.width.floordiv(abs(k))
 
 
-def windows(rows: Sequence[Constraint], sizes: Collection[str]) -> list[Window]:
+def windows(rows: Sequence[Constraint], sizes: Collection[str]) -> list[EntryWindow]:
     """The forms that rows keep in windows, the narrow ones first; an equality is one of no width."""
-    found = [Window(row.form, ZERO, (row,)) for row in rows if row.equality]
+    found = [EntryWindow(row.form, ZERO, (row,)) for row in rows if row.equality]
     sides = [row for row in rows if not row.equality and not row.form.variables <= {*sizes}]
     for one, other in combinations(sides, 2):
         form = normalised(one).form
         width = form + normalised(other).form
         if width.variables <= {*sizes} and not width.has_lookups:
-            found.append(Window(form, width, (one, other)))
+            found.append(EntryWindow(form, width, (one, other)))
     return sorted(found, key=lambda window: (len(window.width.terms), window.width.constant))
 
 

@@ -14,7 +14,7 @@ from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.supports.entry_listing import Pairs, Side
+from tadc.passes.supports.entry_listing import ListedSide, Pairs
 
 
 def pair_arrays(pairs: Pairs) -> list[Argument]:
@@ -25,11 +25,11 @@ def pair_arrays(pairs: Pairs) -> list[Argument]:
 
 
 @dataclass(frozen=True)
-class Join:
+class PairedIndices:
     """Indices that some equalities pair off, those of the first side first."""
 
     indices: tuple[str, ...]
-    sides: tuple[Side, Side]
+    sides: tuple[ListedSide, ListedSide]
     rows: tuple[Constraint, ...]
 
 
@@ -64,7 +64,7 @@ def halves(row: Constraint, indices: Iterable[str]) -> tuple[Affine, Affine] | N
     return (first, first - row.form) if first.terms[0][1] > 0 else (-first, row.form - first)
 
 
-def join_of(rows: Sequence[Constraint], extents: Mapping[str, Extent]) -> Join | None:
+def join_of(rows: Sequence[Constraint], extents: Mapping[str, Extent]) -> PairedIndices | None:
     """The first two sets of indices that equalities pair off, by all equalities of both; None of none."""
     pairs = {row: found for row in rows if (found := halves(row, extents)) is not None}
     if not pairs:
@@ -77,8 +77,8 @@ def join_of(rows: Sequence[Constraint], extents: Mapping[str, Extent]) -> Join |
             if all(form.variables & extents.keys() <= set(n) for form, n in zip(pair, own, strict=True)):
                 used.append(row)
                 keys.append(pair)
-    sides: list[Side] = []
+    sides: list[ListedSide] = []
     for names, forms in zip(own, zip(*keys, strict=True), strict=True):
         places = {name: Affine.var(f"#{n}") for n, name in enumerate(names)}
-        sides.append(Side(tuple(extents[n] for n in names), tuple(f.substitute(places) for f in forms)))
-    return Join((*own[0], *own[1]), (sides[0], sides[1]), tuple(used))
+        sides.append(ListedSide(tuple(extents[n] for n in names), tuple(f.substitute(places) for f in forms)))
+    return PairedIndices((*own[0], *own[1]), (sides[0], sides[1]), tuple(used))

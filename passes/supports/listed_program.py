@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import as_form, extent
 from tadc.frontend.program import Argument, Inspected, Program
-from tadc.passes.supports.entry_listing import Pairs, Side
+from tadc.passes.supports.entry_listing import ListedSide, Pairs
 from tadc.passes.supports.joined_places import pair_arrays
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.names import Names
@@ -23,7 +23,9 @@ class Listed:
 
     program: Program
     owners: dict[str, Argument] = field(default_factory=dict[str, Argument])
-    pairs: dict[tuple[Side, Side], Pairs] = field(default_factory=dict[tuple[Side, Side], Pairs])
+    pairs: dict[tuple[ListedSide, ListedSide], Pairs] = field(
+        default_factory=dict[tuple[ListedSide, ListedSide], Pairs]
+    )
 
     def __post_init__(self) -> None:
         self.terms, self.algebra = self.program.terms, Algebra(self.program.terms)
@@ -35,7 +37,7 @@ class Listed:
         # A kernel takes what is made of other index arrays after all that is passed.
         return (*self.program.arguments, *joined, *self.owners.values())
 
-    def paired(self, sides: tuple[Side, Side]) -> Pairs:
+    def paired(self, sides: tuple[ListedSide, ListedSide]) -> Pairs:
         """The index arrays of the pairs of two sides, whose number is one more size."""
         if sides not in self.pairs:
             count = self.names.free("pairs")

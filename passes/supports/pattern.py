@@ -96,13 +96,11 @@ class _Counter:
                 return self.algebra.one
 
     def either(self, x: Term, y: Term) -> Term:
-        """Of what is not 0 where one of two is not."""
         if x is y or is_const(y, 0) or is_const(x, 1):
             return x
         return y if is_const(x, 0) or is_const(y, 1) else self.algebra.add(x, y)
 
     def both(self, x: Term, y: Term) -> Term:
-        """Of what is not 0 where two are not."""
         return x if x is y else self.algebra.mul(x, y)
 
     def select(self, term: Select, below: list[Term]) -> Term:

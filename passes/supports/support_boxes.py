@@ -27,7 +27,7 @@ SMALL = 8
 
 
 @dataclass(frozen=True)
-class Side:
+class BoxSide:
     """The values of an index: `low`, `low + step`, …, `extent` of them."""
 
     low: Affine
@@ -44,7 +44,7 @@ class Side:
 class Box:
     """A side for each index of a tensor, outermost first."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[BoxSide, ...]
 
     @property
     def shape(self) -> tuple[Extent, ...]:
@@ -94,7 +94,7 @@ class Sizes:
 
 def full_box(shape: Sequence[Extent]) -> Box:
     """The whole tensor."""
-    return Box(tuple(Side(Affine.const(0), size) for size in shape))
+    return Box(tuple(BoxSide(Affine.const(0), size) for size in shape))
 
 
 def boxes_around(
@@ -124,7 +124,7 @@ def _boxes(pieces: Sequence[Piece], names: Sequence[str], shape: Sequence[Extent
         else:
             groups.append(([one], own, sizes.about(own.shape)))
     if not pieces:
-        return [Box(tuple(Side(Affine.const(0), 0) for _ in shape))]
+        return [Box(tuple(BoxSide(Affine.const(0), 0) for _ in shape))]
     found = list(dict.fromkeys(box for _, box, _ in groups))
     whole = full_box(shape)
     return found if sum(sizes.about(box.shape) for box in found) < sizes.about(whole.shape) else [whole]
@@ -176,10 +176,10 @@ def _box(sets: Sequence[_Set], names: Sequence[str], shape: Sequence[Extent], si
     return Box(tuple(_side(sets, names, k, size, sizes) for k, size in enumerate(shape)))
 
 
-def _side(sets: Sequence[_Set], names: Sequence[str], k: int, size: Extent, sizes: Sizes) -> Side:
+def _side(sets: Sequence[_Set], names: Sequence[str], k: int, size: Extent, sizes: Sizes) -> BoxSide:
     """The least range for an index that holds in all sets, from the bounds of each."""
     name = Affine.var(names[k])
-    best = Side(Affine.const(0), size)
+    best = BoxSide(Affine.const(0), size)
     lower = [b for b in _bounds(sets, k, below=True) if all(s.holds(name * b.divisor - b.form) for s in sets)]
     upper = [
         b for b in _bounds(sets, k, below=False) if all(s.holds(b.form - name * b.divisor) for s in sets)
@@ -195,7 +195,7 @@ def _side(sets: Sequence[_Set], names: Sequence[str], k: int, size: Extent, size
                 # Of one value, either bound is it.
                 if wide == Affine.const(1):
                     first = min(first, high.floor(), key=lambda form: len(str(form)))
-                best = Side(first, extent(wide))
+                best = BoxSide(first, extent(wide))
     return _stepped(best, sets, k)
 
 
@@ -205,7 +205,7 @@ def _bounds(sets: Sequence[_Set], k: int, *, below: bool) -> list[Bound]:
     return list(dict.fromkeys(found))
 
 
-def _stepped(side: Side, sets: Sequence[_Set], k: int) -> Side:
+def _stepped(side: BoxSide, sets: Sequence[_Set], k: int) -> BoxSide:
     """The side of a box without values that no set has, for a residue that all share."""
     first, *others = (set(one.residues(k)) for one in sets)
     shared = first.intersection(*others)
@@ -214,4 +214,4 @@ def _stepped(side: Side, sets: Sequence[_Set], k: int) -> Side:
     step, target = max(shared, key=lambda found: (found[0], str(found[1])))
     room = as_form(side.extent) + (step - 1)
     low = side.low + (target - side.low).mod(step)
-    return Side(low, extent(room.floordiv(step)), step)
+    return BoxSide(low, extent(room.floordiv(step)), step)

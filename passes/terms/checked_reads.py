@@ -36,7 +36,7 @@ class OutOfRange:
 
 
 @dataclass(frozen=True)
-class Access:
+class CheckedRead:
     """What is read, where, and the form that is to be below a size."""
 
     tensor: str
@@ -111,14 +111,14 @@ def evaluated(
 
 def _accesses(
     program: Program, shapes: dict[str, Shape], definition: Definition, spoken: dict[str, str] | None = None
-) -> Iterator[tuple[Access, tuple[Affine, ...], Domain]]:
+) -> Iterator[tuple[CheckedRead, tuple[Affine, ...], Domain]]:
     """What is read, the forms that are not to be less than 0 there, and what holds where it is read."""
 
     def element(
         tensor: str, at: Sequence[Affine], place: Where | None, facts: Domain
-    ) -> Iterator[tuple[Access, tuple[Affine, ...], Domain]]:
+    ) -> Iterator[tuple[CheckedRead, tuple[Affine, ...], Domain]]:
         for dimension, (form, size) in enumerate(zip(at, shapes[tensor], strict=True)):
-            yield Access(tensor, place, dimension, size, form), (form, size - 1 - form), facts
+            yield CheckedRead(tensor, place, dimension, size, form), (form, size - 1 - form), facts
 
     order = definition.order
     for term, rows, facts in evaluated(program.terms, definition.body, program.facts(definition), spoken):
@@ -131,7 +131,7 @@ def _accesses(
             yield from element(term.tensor, term.indices, term.span, facts)
             if order is not None and term.tensor == definition.name:
                 back = order - order.substitute(dict(zip(definition.indices, term.indices, strict=True)))
-                yield Access(term.tensor, term.span, None, 0, back), (back - 1,), facts
+                yield CheckedRead(term.tensor, term.span, None, 0, back), (back - 1,), facts
 
 
 def _failure(side: Affine, facts: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None:

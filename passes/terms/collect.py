@@ -26,7 +26,7 @@ Signed = tuple[bool, Term]
 
 
 @dataclass(frozen=True)
-class Part:
+class Addend:
     """A term that is added, or taken away, where the conditions hold."""
 
     conditions: Domain
@@ -67,22 +67,22 @@ def has_delta(term: Term) -> bool:
 def collected(terms: Terms, addends: Iterable[Signed]) -> Term:
     """The total of what is added and taken away."""
     algebra = Algebra(terms)
-    parts: list[Part] = []
+    parts: list[Addend] = []
     for negative, term in addends:
         if isinstance(term, Guard) and is_const(term.otherwise, 0):
-            parts.append(Part(term.conditions, negative, term.then))
+            parts.append(Addend(term.conditions, negative, term.then))
         else:
-            parts.append(Part((), negative, term))
+            parts.append(Addend((), negative, term))
     return _total(algebra, parts, frozenset())
 
 
-def _total(algebra: Algebra, parts: Sequence[Part], known: frozenset[Constraint]) -> Term:
+def _total(algebra: Algebra, parts: Sequence[Addend], known: frozenset[Constraint]) -> Term:
     """The sum of the parts, of which none repeats a condition that is known."""
     form = _cases_of(parts, known)
     if form is None:
         return _sequence(algebra, parts)
-    cases: dict[int, list[Part]] = {}
-    others: list[Part] = []
+    cases: dict[int, list[Addend]] = {}
+    others: list[Addend] = []
     for part in parts:
         value = _value(part.conditions, form)
         if value is None:
@@ -95,7 +95,7 @@ def _total(algebra: Algebra, parts: Sequence[Part], known: frozenset[Constraint]
     return algebra.add(_total(algebra, others, known), tree) if others else tree
 
 
-def _cases_of(parts: Sequence[Part], known: frozenset[Constraint]) -> Affine | None:
+def _cases_of(parts: Sequence[Addend], known: frozenset[Constraint]) -> Affine | None:
     """The form whose values tell most of the parts apart, if they are many."""
     values: dict[Affine, set[int]] = {}
     for part in parts:
@@ -114,7 +114,6 @@ def _solved(row: Constraint) -> tuple[Affine, int]:
 
 
 def _value(conditions: Domain, form: Affine) -> int | None:
-    """What the conditions say that a form is."""
     found = (_solved(row) for row in conditions if row.equality)
     return next((value for solved, value in found if solved == form), None)
 
@@ -128,9 +127,9 @@ def _tree(algebra: Algebra, form: Affine, leaves: Sequence[tuple[int, Term]]) ->
     return algebra.guard([Constraint(form - leaves[middle][0])], high, low)
 
 
-def _sequence(algebra: Algebra, parts: Sequence[Part]) -> Term:
+def _sequence(algebra: Algebra, parts: Sequence[Addend]) -> Term:
     """The parts one after the other, those with equal conditions together."""
-    groups: dict[frozenset[Constraint], list[Part]] = {}
+    groups: dict[frozenset[Constraint], list[Addend]] = {}
     for part in parts:
         groups.setdefault(frozenset(part.conditions), []).append(part)
     total: Term = algebra.zero
@@ -144,10 +143,10 @@ def _sequence(algebra: Algebra, parts: Sequence[Part]) -> Term:
     return total
 
 
-def _sums(algebra: Algebra, parts: Sequence[Part]) -> list[Signed]:
+def _sums(algebra: Algebra, parts: Sequence[Addend]) -> list[Signed]:
     """The parts, sums over equal domains as one, and sums of one term over sets that make up another."""
     parts = _over_unions(algebra, parts)
-    groups: dict[object, list[Part]] = {}
+    groups: dict[object, list[Addend]] = {}
     for position, part in enumerate(parts):
         groups.setdefault(_domain_key(part.term) or position, []).append(part)
     return [
@@ -156,9 +155,9 @@ def _sums(algebra: Algebra, parts: Sequence[Part]) -> list[Signed]:
     ]
 
 
-def _over_unions(algebra: Algebra, parts: Sequence[Part]) -> list[Part]:
+def _over_unions(algebra: Algebra, parts: Sequence[Addend]) -> list[Addend]:
     """The parts, of which none are sums of one term over the two sets that a row divides another in."""
-    found: list[Part] = []
+    found: list[Addend] = []
     of_term: dict[object, list[int]] = {}
     for part in parts:
         term, same = part.term, list[int]()
@@ -243,7 +242,7 @@ def _by_place(term: Reduce) -> dict[str, Affine]:
     return {name: Affine.var(f"?{place}") for place, name in enumerate(term.binders)}
 
 
-def _merged(algebra: Algebra, group: Sequence[Part]) -> Term:
+def _merged(algebra: Algebra, group: Sequence[Addend]) -> Term:
     """One sum of all bodies."""
     terms = algebra.terms
     first = group[0].term

@@ -142,7 +142,7 @@ def is_candidate(term: Term) -> bool:
 
 def about(shape: Shape) -> int:
     """About how many elements a tensor has; sizes are large, and alike."""
-    return math.prod(size if isinstance(size, int) else max(0, size.evaluate(_Sizes())) for size in shape)
+    return math.prod(size if isinstance(size, int) else max(0, size.evaluate(_EachSize())) for size in shape)
 
 
 def elements(shape: Shape) -> int:
@@ -150,7 +150,7 @@ def elements(shape: Shape) -> int:
     return math.prod(size if isinstance(size, int) else LARGE for size in shape)
 
 
-class _Sizes(dict[str, int]):
+class _EachSize(dict[str, int]):
     """Each size."""
 
     def __missing__(self, name: str) -> int:

@@ -44,7 +44,7 @@ Expansion = Mapping[Powers, Fraction]
 ONE: Powers = ()
 
 
-class TooLong(Exception):
+class TooManyProducts(Exception):
     """More products than are looked at."""
 
 
@@ -84,7 +84,7 @@ class Expander:
         try:
             while divided := [a for powers in found for a, n in powers if n < 0 and a in self.divisors]:
                 found = self.times(found, divided[0])
-        except TooLong:
+        except TooManyProducts:
             return False
         return not found
 
@@ -105,7 +105,7 @@ class Expander:
             self.left -= 1
             try:
                 found = self.atom(term) if self.left < 0 else self.expanded(term)
-            except TooLong:
+            except TooManyProducts:
                 found = self.atom(term)
             self.known[term.number] = found
         return found
@@ -169,7 +169,7 @@ class Expander:
         self.depth -= len(names)
         outside = [row for row in domain if row.form.variables.isdisjoint(names)]
         if outside:
-            raise TooLong
+            raise TooManyProducts
         return _added(self.sum_of_product(names, domain, *pair) for pair in body.items())
 
     def sum_of_product(
@@ -184,7 +184,7 @@ class Expander:
             rows = tuple(row for row in domain if not row.form.variables.isdisjoint(group))
             made = _multiplied(made, self.sum_of(group, rows, inside))
         if any(n < 0 for _, n in left) and occupied(names, domain, self.facts) != ():
-            raise TooLong
+            raise TooManyProducts
         return _multiplied(made, {tuple(left): Fraction(1)})
 
     def sum_of(self, names: Sequence[str], rows: Domain, powers: Sequence[tuple[int, int]]) -> Expansion:
@@ -242,7 +242,7 @@ def _groups(names: Sequence[str], free: Iterable[frozenset[str]], domain: Domain
 
 def _cleared(found: dict[Powers, Fraction]) -> Expansion:
     if len(found) > LONGEST:
-        raise TooLong
+        raise TooManyProducts
     return {powers: scale for powers, scale in found.items() if scale}
 
 
@@ -260,7 +260,7 @@ def _scaled(x: Expansion, scale: Fraction) -> Expansion:
 
 def _multiplied(x: Expansion, y: Expansion) -> Expansion:
     if len(x) * len(y) > LONGEST:
-        raise TooLong
+        raise TooManyProducts
     return _added({_joined(p, q): a * b} for p, a in x.items() for q, b in y.items())
 
 
@@ -276,7 +276,7 @@ def _power(x: Expansion, n: int) -> Expansion:
         ((powers, scale),) = x.items()
         return {tuple((atom, k * n) for atom, k in powers): scale**n}
     if n > LONGEST:
-        raise TooLong
+        raise TooManyProducts
     found: Expansion = {ONE: Fraction(1)}
     for _ in range(n):
         found = _multiplied(found, x)

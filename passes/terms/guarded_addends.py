@@ -18,7 +18,7 @@ from tadc.frontend.terms import Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const
-from tadc.passes.terms.collect import Part, Signed, added, addends
+from tadc.passes.terms.collect import Addend, Signed, added, addends
 from tadc.passes.terms.costs import COMPARED
 
 
@@ -35,10 +35,10 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
     if len(choices) < 2 or not any(map(chooses_zero, choices)):
         return term
     plain: list[Signed] = []
-    guards: list[Part] = []
+    guards: list[Addend] = []
     for negative, part in merged_elses(algebra, parts):
         if isinstance(part, Guard) and is_const(part.otherwise, 0):
-            guards.append(Part(part.conditions, negative, part.then))
+            guards.append(Addend(part.conditions, negative, part.then))
         else:
             plain.append((negative, part))
     plain, guards = _chosen(algebra, plain, _merged(algebra, guards), facts)
@@ -48,21 +48,21 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
     return added(algebra, plain, _total(algebra, guards, facts))
 
 
-def _signed(algebra: Algebra, part: Part) -> Signed:
+def _signed(algebra: Algebra, part: Addend) -> Signed:
     return part.negative, algebra.guard(part.conditions, part.term, algebra.zero)
 
 
-def _merged(algebra: Algebra, guards: Sequence[Part]) -> list[Part]:
+def _merged(algebra: Algebra, guards: Sequence[Addend]) -> list[Addend]:
     """A total in which what is added under the same rows stands together."""
-    groups: dict[Domain, list[Part]] = {}
+    groups: dict[Domain, list[Addend]] = {}
     for part in guards:
         groups.setdefault(_canonical(part.conditions), []).append(part)
-    found: list[Part] = []
+    found: list[Addend] = []
     for same in groups.values():
         first = same[0]
         if len(same) > 1:
             parts = [(part.negative, part.term) for part in same]
-            first = Part(first.conditions, False, added(algebra, parts, algebra.zero))
+            first = Addend(first.conditions, False, added(algebra, parts, algebra.zero))
         found.append(first)
     return found
 
@@ -122,13 +122,13 @@ def _canonical(rows: Domain) -> Domain:
 
 
 def _chosen(
-    algebra: Algebra, plain: Sequence[Signed], guards: Sequence[Part], facts: Domain
-) -> tuple[list[Signed], list[Part]]:
+    algebra: Algebra, plain: Sequence[Signed], guards: Sequence[Addend], facts: Domain
+) -> tuple[list[Signed], list[Addend]]:
     """Guards joined with a part that is left out where they hold."""
     rest, made = list(guards), list[Signed]()
     for negative, part in plain:
         left_out, body = _left_out(part)
-        taken: list[Part] = []
+        taken: list[Addend] = []
         for rows in left_out:
             same = [g for g in rest if _canonical(g.conditions) == _canonical(rows)]
             apart = all(is_empty((*facts, *rows, *other.conditions)) for other in taken)
@@ -147,7 +147,7 @@ def _chosen(
     return made, rest
 
 
-def _total(algebra: Algebra, parts: Sequence[Part], facts: Domain) -> Term:
+def _total(algebra: Algebra, parts: Sequence[Addend], facts: Domain) -> Term:
     """The sum of the parts."""
     if not parts:
         return algebra.zero
@@ -202,7 +202,6 @@ def _implies(rows: Domain, others: Domain, facts: Domain) -> bool:
     return all(implied(form, known) for row in others for form in row.inequalities)
 
 
-def _without(part: Part, known: Domain) -> Part:
-    """The part with the conditions that are not known."""
+def _without(part: Addend, known: Domain) -> Addend:
     rows = (row for row in part.conditions if not all(implied(form, known) for form in row.inequalities))
     return replace(part, conditions=tuple(rows))

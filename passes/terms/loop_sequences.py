@@ -18,7 +18,7 @@ from tadc.passes.terms.costs import ORDERED
 
 
 @dataclass(frozen=True)
-class OwnRead:
+class StepRead:
     """The element that is read, by index, and what holds where it is, in one of some cases."""
 
     forms: tuple[tuple[str, Affine], ...]
@@ -30,7 +30,7 @@ class OwnRead:
 
 
 def lexicographic(
-    indices: Sequence[str], reads: Sequence[OwnRead]
+    indices: Sequence[str], reads: Sequence[StepRead]
 ) -> tuple[tuple[str, ...], frozenset[str]] | None:
     """The fewest loops in which each read is lexicographically before, and those of them that run down."""
     for count in range(len(indices) + 1) if len(indices) <= ORDERED else ():
@@ -41,11 +41,11 @@ def lexicographic(
     return None
 
 
-def _is_legal(reads: Sequence[OwnRead], chosen: Sequence[str], signs: Sequence[int]) -> bool:
+def _is_legal(reads: Sequence[StepRead], chosen: Sequence[str], signs: Sequence[int]) -> bool:
     """Whether each read is lexicographically before, in loops over the chosen indices."""
     left = list(reads)
     for name, sign in zip(chosen, signs, strict=True):
-        still: list[OwnRead] = []
+        still: list[StepRead] = []
         for read in left:
             back = read.back(name) * sign
             if implied(back - 1, read.facts):

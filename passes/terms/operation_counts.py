@@ -1,8 +1,8 @@
 """What a program computes and moves, counted from its domains, without running it.
 
 The model is the compiled one, before LLVM: `work_regions` says what is evaluated once. The elements of a
-tensor share nothing. Tensors of one map are evaluated together, and so are sums that are one loop: `Together`
-says which.
+tensor share nothing. Tensors of one map are evaluated together, and so are sums that are one loop:
+`ComputedTogether` says which.
 
 An index that changes neither a bound nor a condition is not walked, it multiplies. One that does is walked
 near breakpoints; between them the count is a quasi-polynomial, of which few values tell the sum. Conditions
@@ -28,7 +28,7 @@ from tadc.lattice.sums import Amount, plus, sum_of_pieces, times
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.even_lookups import EvenLookups, looks_up
 from tadc.passes.terms.operation_bounds import bound_of
-from tadc.passes.terms.work_regions import NOTHING, Loop, Region, Regions, Work, amount, work
+from tadc.passes.terms.work_regions import NOTHING, Region, Regions, Work, WorkLoop, amount, work
 
 #: What a point of a loop is charged, as `effort` counts: it takes as long as so many entries.
 POINT = 10
@@ -37,7 +37,7 @@ COUNTED = 2_000_000
 
 
 @dataclass(frozen=True)
-class Together:
+class ComputedTogether:
     """Names of tensors that are computed in one nest of loops, with all values that are made for each
     element; and numbers of sums that are one loop where they stand in one region."""
 
@@ -45,12 +45,12 @@ class Together:
     sums: tuple[frozenset[int], ...] = ()
 
 
-def count_program(program: Program, together: Together | None = None, limit: int = COUNTED) -> Work:
+def count_program(program: Program, together: ComputedTogether | None = None, limit: int = COUNTED) -> Work:
     """The work of all tensors of a program without size symbols, as if index arrays were spread evenly.
 
     The limit is one on all counts together, in what `effort` counts.
     """
-    found = together or Together()
+    found = together or ComputedTogether()
     if arrays := program.index_arrays():
         program, found = _evened(program, found, EvenLookups(program.terms, arrays))
     counting = Counting(limit, Regions(program.terms, found.sums))
@@ -65,12 +65,14 @@ def count_program(program: Program, together: Together | None = None, limit: int
     return total
 
 
-def _evened(program: Program, together: Together, even: EvenLookups) -> tuple[Program, Together]:
+def _evened(
+    program: Program, together: ComputedTogether, even: EvenLookups
+) -> tuple[Program, ComputedTogether]:
     """A program that looks up nothing, and what of it is computed together."""
     made = even.program(program)
     maps = tuple((names, tuple(map(even.term, values))) for names, values in together.maps)
     sums = (frozenset(even.known[n].number for n in each if n in even.known) for each in together.sums)
-    return made, Together(maps, tuple(sums))
+    return made, ComputedTogether(maps, tuple(sums))
 
 
 @dataclass
@@ -102,7 +104,7 @@ class Counting:
             with apart(limit) as meter:
                 step = self.regions.region(roots, set(), stored)
                 nest = LoopNest((), _box(first.indices, shape), ())
-                loop = Loop(nest, Region(_NONE, (), (), ()), step, frozenset())
+                loop = WorkLoop(nest, Region(_NONE, (), (), ()), step, frozenset())
                 found = work(_Counts().steps(loop, {}))
                 self.left -= limit - meter.left
                 return found
@@ -118,8 +120,8 @@ class _Counts:
     known: dict[tuple[Region, tuple[int, ...]], Amount] = field(
         default_factory=dict["tuple[Region, tuple[int, ...]]", Amount]
     )
-    critical: dict[tuple[Loop, int], Critical | None] = field(
-        default_factory=dict["tuple[Loop, int]", "Critical | None"]
+    critical: dict[tuple[WorkLoop, int], Critical | None] = field(
+        default_factory=dict["tuple[WorkLoop, int]", "Critical | None"]
     )
 
     def at(self, region: Region, point: Mapping[str, int]) -> Amount:
@@ -138,14 +140,14 @@ class _Counts:
             self.known[key] = total
         return self.known[key]
 
-    def steps(self, loop: Loop, point: Mapping[str, int]) -> Amount:
+    def steps(self, loop: WorkLoop, point: Mapping[str, int]) -> Amount:
         """What all steps of a loop come to, and what they share."""
         if not all(row.holds(point) for row in loop.nest.outside):
             return _NONE
         count, *total = self.below(loop, 0, dict(point))
         return plus((0, *total), self.at(loop.shared, point)) if count else _NONE
 
-    def below(self, loop: Loop, depth: int, point: dict[str, int]) -> Amount:
+    def below(self, loop: WorkLoop, depth: int, point: dict[str, int]) -> Amount:
         """The number of points of the levels from a depth inward, and what their steps come to."""
         spend(POINT)
         levels = loop.nest.levels
@@ -175,14 +177,14 @@ class _Counts:
 
     # -- pieces --------------------------------------------------------------------------------------
 
-    def pieces(self, loop: Loop, depth: int) -> Critical | None:
+    def pieces(self, loop: WorkLoop, depth: int) -> Critical | None:
         """How the levels of a loop from a depth inward depend on what is around them; None if not seen."""
         key = (loop, depth)
         if key not in self.critical:
             self.critical[key] = self.level_pieces(loop, depth)
         return self.critical[key]
 
-    def level_pieces(self, loop: Loop, depth: int) -> Critical | None:
+    def level_pieces(self, loop: WorkLoop, depth: int) -> Critical | None:
         """What `pieces` keeps, for a depth that is new."""
         levels = loop.nest.levels
         if depth == len(levels):
@@ -216,7 +218,7 @@ class _Counts:
 _NONE = amount(NOTHING)
 
 
-def _matters(loop: Loop, depth: int) -> bool:
+def _matters(loop: WorkLoop, depth: int) -> bool:
     """Whether the value of a level's index changes what is below it."""
     name, inner = loop.nest.levels[depth].name, loop.nest.levels[depth + 1 :]
     bounds = (bound.form for level in inner for bound in (*level.lower, *level.upper))
@@ -232,4 +234,4 @@ def _box(names: Sequence[str], shape: Sequence[int]) -> tuple[Level, ...]:
     )
 
 
-__all__ = ["Counting", "Together", "Work", "count_program"]
+__all__ = ["ComputedTogether", "Counting", "Work", "count_program"]

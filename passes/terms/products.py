@@ -12,7 +12,7 @@ from tadc.passes.terms.costs import LONGEST
 
 
 @dataclass(frozen=True)
-class Product:
+class ScaledProduct:
     """`scale * over[0] * over[1] * … / under[0] / under[1] …`."""
 
     scale: int | float
@@ -24,11 +24,11 @@ class Product:
         """How many factors and divisors there are."""
         return len(self.over) + len(self.under)
 
-    def split(self, inside: Callable[[Term], bool]) -> tuple[Product, Product]:
+    def split(self, inside: Callable[[Term], bool]) -> tuple[ScaledProduct, ScaledProduct]:
         """The part that `inside` picks, with scale 1, and the rest."""
-        chosen = Product(1, tuple(filter(inside, self.over)), tuple(filter(inside, self.under)))
+        chosen = ScaledProduct(1, tuple(filter(inside, self.over)), tuple(filter(inside, self.under)))
         rest = [tuple(t for t in part if not inside(t)) for part in (self.over, self.under)]
-        return chosen, Product(self.scale, *rest)
+        return chosen, ScaledProduct(self.scale, *rest)
 
     def term(self, algebra: Algebra, *more: Term) -> Term:
         """The product, with further factors before it is divided."""
@@ -37,7 +37,7 @@ class Product:
         return reduce(algebra.div, self.under, algebra.mul(algebra.const(self.scale), over))
 
 
-def product_of(term: Term) -> Product:
+def product_of(term: Term) -> ScaledProduct:
     """The factors of a term; of one that is no product, itself."""
     scale: int | float = 1
     over: list[Term] = []
@@ -60,8 +60,8 @@ def product_of(term: Term) -> Product:
             case _:
                 (over if above else under).append(node)
         if len(over) + len(under) + len(stack) > LONGEST:
-            return Product(1, (term,), ())
-    return Product(scale, tuple(over), tuple(under))
+            return ScaledProduct(1, (term,), ())
+    return ScaledProduct(scale, tuple(over), tuple(under))
 
 
 def summands(term: Term) -> list[Term]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
+from tadc.dialect.evaluation_order import RegionScope, always_evaluated, schedule
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
 from tadc.frontend.literals import computed, literal
@@ -73,17 +73,17 @@ class _Renewal:
         span = old.span if self.spans else None
         return replace(old, indices=tuple(indices), body=body, order=order, span=span).in_order()
 
-    def region(self, root: Term, type: str, outer: Scope | None) -> Term:
+    def region(self, root: Term, type: str, outer: RegionScope | None) -> Term:
         self.depth += 1
         if self.depth > 2 * MAX_REGIONS:
             raise too_large(f"more than {2 * MAX_REGIONS} sums and guards in each other")
-        scope = Scope(outer)
+        scope = RegionScope(outer)
         for term, wanted in schedule(root, type, scope):
             self.term(term, wanted, scope)
         self.depth -= 1
         return self.term(root, type, scope)
 
-    def term(self, old: Term, type: str, scope: Scope) -> Term:
+    def term(self, old: Term, type: str, scope: RegionScope) -> Term:
         found = scope.value(old, type)
         if found is None:
             natural = old.type or type
@@ -94,7 +94,7 @@ class _Renewal:
                 raise too_large(f"more than {MAX_OPERATIONS} operations, up to {called(self.current)}")
         return found
 
-    def made(self, old: Term, type: str, scope: Scope) -> Term:
+    def made(self, old: Term, type: str, scope: RegionScope) -> Term:
         terms, span = self.terms, old.span if self.spans else None
         match old:
             case Const():

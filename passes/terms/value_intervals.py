@@ -15,7 +15,7 @@ from tadc.frontend.functions.scalar_function import Course, ScalarFunction
 from tadc.frontend.value_bounds import is_inside, values_over
 
 
-class Values(NamedTuple):
+class ValueInterval(NamedTuple):
     """`low <= value <= high`; `finite`: never infinite or undefined; `nonzero`: never 0."""
 
     low: float = -math.inf
@@ -38,22 +38,22 @@ class Values(NamedTuple):
         """Whether all values are above 0, or all below."""
         return self.is_nonzero and (self.low >= 0 or self.high <= 0)
 
-    def negated(self) -> Values:
+    def negated(self) -> ValueInterval:
         """The values with the other sign."""
-        return Values(-self.high, -self.low, self.finite, self.nonzero)
+        return ValueInterval(-self.high, -self.low, self.finite, self.nonzero)
 
-    def joined(self, other: Values) -> Values:
+    def joined(self, other: ValueInterval) -> ValueInterval:
         """The least interval that has the values of both."""
-        return Values(
+        return ValueInterval(
             min(self.low, other.low),
             max(self.high, other.high),
             self.finite and other.finite,
             self.is_nonzero and other.is_nonzero,
         )
 
-    def met(self, other: Values) -> Values:
+    def met(self, other: ValueInterval) -> ValueInterval:
         """What is known of a value by both."""
-        return Values(
+        return ValueInterval(
             max(self.low, other.low),
             min(self.high, other.high),
             self.finite or other.finite,
@@ -66,39 +66,39 @@ class Values(NamedTuple):
         return self.nonzero or self.low > 0 or self.high < 0
 
 
-ANY = Values()
-FINITE = Values(finite=True)
-NONNEGATIVE = Values(low=0)
-POSITIVE = Values(low=0, nonzero=True)
-UNIT = Values(-1, 1, finite=True)
+ANY = ValueInterval()
+FINITE = ValueInterval(finite=True)
+NONNEGATIVE = ValueInterval(low=0)
+POSITIVE = ValueInterval(low=0, nonzero=True)
+UNIT = ValueInterval(-1, 1, finite=True)
 
 
-def exactly(value: float) -> Values:
+def exactly(value: float) -> ValueInterval:
     """The one value."""
-    return Values(value, value, True, value != 0) if math.isfinite(value) else ANY
+    return ValueInterval(value, value, True, value != 0) if math.isfinite(value) else ANY
 
 
-def _sum(x: Values, y: Values) -> Values:
+def _sum(x: ValueInterval, y: ValueInterval) -> ValueInterval:
     low, high = x.low + y.low, x.high + y.high
     one_sign = (x.low >= 0 and y.low >= 0) or (x.high <= 0 and y.high <= 0)
-    return Values(low, high, x.finite and y.finite, one_sign and (x.is_nonzero or y.is_nonzero))
+    return ValueInterval(low, high, x.finite and y.finite, one_sign and (x.is_nonzero or y.is_nonzero))
 
 
-def _product(x: Values, y: Values) -> Values:
+def _product(x: ValueInterval, y: ValueInterval) -> ValueInterval:
     ends = [0.0 if 0 in (a, b) else a * b for a in (x.low, x.high) for b in (y.low, y.high)]
-    return Values(min(ends), max(ends), x.finite and y.finite, x.is_nonzero and y.is_nonzero)
+    return ValueInterval(min(ends), max(ends), x.finite and y.finite, x.is_nonzero and y.is_nonzero)
 
 
-def _reciprocal(x: Values) -> Values:
+def _reciprocal(x: ValueInterval) -> ValueInterval:
     if x.high <= 0 and x.low < 0:
         return _reciprocal(x.negated()).negated()
     low, high = -math.inf, math.inf
     if x.low >= 0:
         low, high = (1 / x.high if x.high else 0.0), (1 / x.low if x.low else math.inf)
-    return Values(low, high, x.is_nonzero, x.finite)
+    return ValueInterval(low, high, x.is_nonzero, x.finite)
 
 
-def power(x: Values, n: float) -> Values:
+def power(x: ValueInterval, n: float) -> ValueInterval:
     """Of a literal exponent."""
     if n < 0:
         return _reciprocal(power(x, -n))
@@ -108,26 +108,26 @@ def power(x: Values, n: float) -> Values:
     if whole and n % 2 == 0:
         x = _absolute(x)
     if not x.is_nonnegative:
-        return Values(finite=x.finite, nonzero=x.is_nonzero) if whole else NONNEGATIVE
+        return ValueInterval(finite=x.finite, nonzero=x.is_nonzero) if whole else NONNEGATIVE
     # Powers of numbers above 1 may overflow here: they are at least 1.
     low, high = (end**n if end < 1 else bound for end, bound in ((x.low, 1.0), (x.high, math.inf)))
-    return Values(low, high, x.finite, x.is_nonzero)
+    return ValueInterval(low, high, x.finite, x.is_nonzero)
 
 
-def _absolute(x: Values) -> Values:
+def _absolute(x: ValueInterval) -> ValueInterval:
     low = max(x.low, -x.high, 0.0)
-    return Values(low, max(-x.low, x.high), x.finite, x.is_nonzero)
+    return ValueInterval(low, max(-x.low, x.high), x.finite, x.is_nonzero)
 
 
-def _greatest(x: Values, y: Values) -> Values:
+def _greatest(x: ValueInterval, y: ValueInterval) -> ValueInterval:
     nonzero = (x.is_nonzero and y.is_nonzero) or x.is_positive or y.is_positive
-    return Values(max(x.low, y.low), max(x.high, y.high), x.finite and y.finite, nonzero)
+    return ValueInterval(max(x.low, y.low), max(x.high, y.high), x.finite and y.finite, nonzero)
 
 
-def _of_record(f: ScalarFunction, course: Course) -> Callable[[Values], Values]:
+def _of_record(f: ScalarFunction, course: Course) -> Callable[[ValueInterval], ValueInterval]:
     """The values of a function from how it runs."""
 
-    def values(x: Values) -> Values:
+    def values(x: ValueInterval) -> ValueInterval:
         low, high = course.domain
         inside = is_inside(course, (x.low, x.high)) or (
             course.is_open and low == 0 and x.is_positive and x.high <= high
@@ -138,39 +138,39 @@ def _of_record(f: ScalarFunction, course: Course) -> Callable[[Values], Values]:
             math.isfinite(course.values[0]) and math.isfinite(course.values[1]) and course.rises is not None
         )
         finite = inside and (x.finite or bounded or (math.isfinite(low) and math.isfinite(high)))
-        return Values(least, most, finite, _is_nonzero(course, x))
+        return ValueInterval(least, most, finite, _is_nonzero(course, x))
 
     return values
 
 
-def _is_nonzero(course: Course, x: Values) -> bool:
+def _is_nonzero(course: Course, x: ValueInterval) -> bool:
     """Whether no value of a function is 0, for what its bounds do not tell."""
     if course.zeros is None:
         return False
     return all(zero < x.low or zero > x.high or (zero == 0 and x.is_nonzero) for zero in course.zeros)
 
 
-def _remainder(x: Values, y: Values) -> Values:
+def _remainder(x: ValueInterval, y: ValueInterval) -> ValueInterval:
     """Floored: with the sign of the divisor, 0 included."""
     low, high = (0.0 if y.low >= 0 else y.low), (0.0 if y.high <= 0 else y.high)
-    return Values(low, high, x.finite and y.finite and y.is_nonzero)
+    return ValueInterval(low, high, x.finite and y.finite and y.is_nonzero)
 
 
-def _pseudo_inverse(x: Values) -> Values:
+def _pseudo_inverse(x: ValueInterval) -> ValueInterval:
     low, high = (0.0 if x.low >= 0 else -math.inf), (0.0 if x.high <= 0 else math.inf)
-    return Values(low, high, finite=True, nonzero=x.is_nonzero and x.finite)
+    return ValueInterval(low, high, finite=True, nonzero=x.is_nonzero and x.finite)
 
 
-_UNARY: Mapping[str, Callable[[Values], Values]] = {
+_UNARY: Mapping[str, Callable[[ValueInterval], ValueInterval]] = {
     **{f.name: _of_record(f, f.course) for f in APPLIED.values() if f.course is not None},
-    "neg": Values.negated,
+    "neg": ValueInterval.negated,
     "abs": _absolute,
     "sin": lambda x: UNIT._replace(finite=x.finite),
     "cos": lambda x: UNIT._replace(finite=x.finite),
-    "tan": lambda x: Values(finite=x.finite),
+    "tan": lambda x: ValueInterval(finite=x.finite),
     "pinv": _pseudo_inverse,
 }
-_BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
+_BINARY: Mapping[str, Callable[[ValueInterval, ValueInterval], ValueInterval]] = {
     "add": _sum,
     "sub": lambda x, y: _sum(x, y.negated()),
     "mul": _product,
@@ -179,9 +179,9 @@ _BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     "max": _greatest,
     "min": lambda x, y: _greatest(x.negated(), y.negated()).negated(),
     "mod": _remainder,
-    "atan2": lambda x, y: Values(-4, 4, finite=True),
+    "atan2": lambda x, y: ValueInterval(-4, 4, finite=True),
     "pow": lambda x, y: (
-        Values(0, math.inf, x.finite and y.finite, nonzero=True)
+        ValueInterval(0, math.inf, x.finite and y.finite, nonzero=True)
         if x.is_positive
         else NONNEGATIVE
         if x.is_nonnegative

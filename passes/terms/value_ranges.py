@@ -20,29 +20,38 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied, is_empty, negation
 from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.occupied import occupied
-from tadc.passes.terms.value_intervals import ANY, BINARY, FINITE, NONNEGATIVE, UNARY, Values, exactly, power
+from tadc.passes.terms.value_intervals import (
+    ANY,
+    BINARY,
+    FINITE,
+    NONNEGATIVE,
+    UNARY,
+    ValueInterval,
+    exactly,
+    power,
+)
 
 #: What a recurrence is tried to keep, the strongest first.
 _KEPT = (
-    Values(0, math.inf, finite=True, nonzero=True),
-    Values(0, math.inf, finite=True),
+    ValueInterval(0, math.inf, finite=True, nonzero=True),
+    ValueInterval(0, math.inf, finite=True),
     FINITE,
-    Values(0, math.inf, nonzero=True),
+    ValueInterval(0, math.inf, nonzero=True),
     NONNEGATIVE,
 )
 
 
 @dataclass(frozen=True)
-class _Tensor:
+class _TensorRange:
     """The values of a tensor: of each element, and of those where rows on its indices and on sizes hold.
 
     `filled` is for rows that say that domains have points, `numbers` for these and others.
     """
 
-    values: Values
+    values: ValueInterval
     indices: tuple[str, ...] = ()
-    filled: tuple[Domain, Values] = ((), ANY)
-    numbers: tuple[Domain, Values] = ((), ANY)
+    filled: tuple[Domain, ValueInterval] = ((), ANY)
+    numbers: tuple[Domain, ValueInterval] = ((), ANY)
 
 
 class ValueRanges:
@@ -50,51 +59,51 @@ class ValueRanges:
 
     def __init__(self, program: Program | None = None) -> None:
         self.program = program
-        self.tensors: dict[str, _Tensor] = {}
+        self.tensors: dict[str, _TensorRange] = {}
         self.waiting: list[Definition] = []
-        self.plain = _Walk(self)
+        self.plain = _RangeWalk(self)
         if program is not None:
-            self.tensors = {a.name: _Tensor(FINITE) for a in program.arguments}
+            self.tensors = {a.name: _TensorRange(FINITE) for a in program.arguments}
             self.waiting = list(reversed(program.definitions))
 
-    def of(self, term: Term, facts: Domain = ()) -> Values:
+    def of(self, term: Term, facts: Domain = ()) -> ValueInterval:
         """The values of a term where the facts hold."""
         return self.plain.visit(term, facts)
 
-    def tensor(self, name: str) -> _Tensor:
+    def tensor(self, name: str) -> _TensorRange:
         """What is known of a tensor."""
         while name not in self.tensors and self.waiting:
             definition = self.waiting.pop()
             self.tensors[definition.name] = self._tensor(definition)
-        return self.tensors.get(name, _Tensor(ANY))
+        return self.tensors.get(name, _TensorRange(ANY))
 
-    def _tensor(self, definition: Definition) -> _Tensor:
+    def _tensor(self, definition: Definition) -> _TensorRange:
         assert self.program is not None
         facts = self.program.facts(definition)
         if definition.order is not None:
-            return _Tensor(self._kept(definition, facts))
+            return _TensorRange(self._kept(definition, facts))
         # A walk of its own: `plain` may be on its way to a read of this tensor.
-        values = _Walk(self).visit(definition.body, facts)
+        values = _RangeWalk(self).visit(definition.body, facts)
         names = frozenset(definition.indices).union(self.program.sizes)
-        asked: list[tuple[Domain, Values]] = []
+        asked: list[tuple[Domain, ValueInterval]] = []
         for numbers in (False, True):
-            asking = _Walk(self, names, numbers)
+            asking = _RangeWalk(self, names, numbers)
             found = asking.visit(definition.body, facts)
             asked.append((tuple(asking.rows), found) if found != values else ((), ANY))
-        return _Tensor(values, definition.indices, *asked)
+        return _TensorRange(values, definition.indices, *asked)
 
-    def _kept(self, definition: Definition, facts: Domain) -> Values:
+    def _kept(self, definition: Definition, facts: Domain) -> ValueInterval:
         """Values that the body has if the elements that it reads have them."""
         for tried in _KEPT:
-            self.tensors[definition.name] = _Tensor(tried)
-            found = _Walk(self).visit(definition.body, facts)
+            self.tensors[definition.name] = _TensorRange(tried)
+            found = _RangeWalk(self).visit(definition.body, facts)
             if found.low >= tried.low and found.finite >= tried.finite and found.is_nonzero >= tried.nonzero:
                 return found
         return ANY
 
 
 @dataclass
-class _Walk:
+class _RangeWalk:
     """Values from the operands up.
 
     When `asking`, conditions on these names are taken to hold: that domains have points, with `numbers` that
@@ -105,9 +114,11 @@ class _Walk:
     asking: frozenset[str] | None = None
     numbers: bool = False
     rows: dict[Constraint, None] = field(default_factory=dict[Constraint, None])
-    known: dict[tuple[int, Domain], Values] = field(default_factory=dict[tuple[int, Domain], Values])
+    known: dict[tuple[int, Domain], ValueInterval] = field(
+        default_factory=dict[tuple[int, Domain], ValueInterval]
+    )
 
-    def visit(self, term: Term, facts: Domain) -> Values:
+    def visit(self, term: Term, facts: Domain) -> ValueInterval:
         """The values of a term where the facts hold; iterative, for terms may be deep."""
         stack = [(term, False)]
         while stack:
@@ -121,7 +132,7 @@ class _Walk:
             self.known[node.number, facts] = self.values(node, facts)
         return self.known[term.number, facts]
 
-    def values(self, node: Term, facts: Domain) -> Values:
+    def values(self, node: Term, facts: Domain) -> ValueInterval:
         """The values of a term whose operands are done."""
         match node:
             case Const(value=value):
@@ -174,14 +185,14 @@ class _Walk:
         ways = math.prod(map(len, fail))
         return 0 < len(fail) and ways <= 2 * COMPARED and all(is_empty((*facts, *f)) for f in product(*fail))
 
-    def number(self, form: Affine, facts: Domain) -> Values:
+    def number(self, form: Affine, facts: Domain) -> ValueInterval:
         """The values of an index form."""
         if not implied(form, facts):
             return FINITE
         low = float(self.hold([Constraint(form - 1)], facts, self.numbers))
-        return Values(low, math.inf, finite=True)
+        return ValueInterval(low, math.inf, finite=True)
 
-    def read(self, read: Read, facts: Domain) -> Values:
+    def read(self, read: Read, facts: Domain) -> ValueInterval:
         """The values of an element of a tensor."""
         tensor = self.ranges.tensor(read.tensor)
         found = tensor.values
@@ -230,7 +241,7 @@ def outside(rows: Domain, facts: Domain) -> Domain:
     return (Constraint(sum((row.form for row in rows), Affine.const(-1))),)
 
 
-def _compared(x: Values, relation: str, y: Values) -> Values:
+def _compared(x: ValueInterval, relation: str, y: ValueInterval) -> ValueInterval:
     """The values of what compares so with y."""
     if relation in (">", ">="):
         x = x._replace(low=max(x.low, y.low))
@@ -242,7 +253,7 @@ def _compared(x: Values, relation: str, y: Values) -> Values:
     return x
 
 
-def _applied(node: Apply, below: list[Values]) -> Values:
+def _applied(node: Apply, below: list[ValueInterval]) -> ValueInterval:
     """The values of a function."""
     match node.function, node.operands:
         case "pow", (_, Const(value=value)) if math.isfinite(value):
@@ -255,22 +266,22 @@ def _applied(node: Apply, below: list[Values]) -> Values:
             return BINARY[function](*below)
 
 
-def _reduced(kind: str, body: Values, has_points: bool) -> Values:
+def _reduced(kind: str, body: ValueInterval, has_points: bool) -> ValueInterval:
     """The values of a reduction of elements with these values."""
     match kind:
         case "sum":
             low = -math.inf if body.low < 0 else body.low if has_points else 0.0
             high = math.inf if body.high > 0 else body.high if has_points else 0.0
-            return Values(low, high, body.finite, has_points and body.has_sign)
+            return ValueInterval(low, high, body.finite, has_points and body.has_sign)
         case "prod":
             low = 0.0 if body.low >= 0 else -math.inf
-            return Values(low, math.inf, body.finite, body.is_nonzero)
+            return ValueInterval(low, math.inf, body.finite, body.is_nonzero)
         case "max":
             return body if has_points else body._replace(low=-math.inf, finite=False)
         case "min":
             return body if has_points else body._replace(high=math.inf, finite=False)
         case "logsumexp" if has_points:  # at least the greatest element
-            return Values(body.low, math.inf, body.finite)
+            return ValueInterval(body.low, math.inf, body.finite)
         case _:
             return ANY
 

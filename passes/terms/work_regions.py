@@ -105,12 +105,12 @@ class Region:
 
     own: Amount
     choices: tuple[tuple[Domain, Region, Region], ...]
-    loops: tuple[Loop, ...]
+    loops: tuple[WorkLoop, ...]
     depends: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class WorkLoop:
     """`step` at each point of the nest, `shared` once if there is one."""
 
     nest: LoopNest
@@ -168,7 +168,7 @@ class Regions:
             rest = [node for node in rest if node.number not in joined]
         return found
 
-    def loop(self, nodes: Sequence[Reduce], seen: set[int]) -> Loop:
+    def loop(self, nodes: Sequence[Reduce], seen: set[int]) -> WorkLoop:
         """The steps of reductions over one domain."""
         # An index is named by its height: the highest name is bound in no body.
         first = max(nodes, key=lambda node: node.body.height)
@@ -182,7 +182,7 @@ class Regions:
         step = self.region(bodies, seen, own)
         depends = frozenset(shared.depends).union(step.depends, *(row.form.variables for row in first.domain))
         nest = loop_nest(first.binders, first.domain, ())
-        return Loop(nest, shared, step, depends.difference(first.binders))
+        return WorkLoop(nest, shared, step, depends.difference(first.binders))
 
     def unchanged(self, node: Reduce, bodies: Sequence[Term]) -> list[Term]:
         """What every step of a reduction evaluates to the same value, without a reduction in it."""

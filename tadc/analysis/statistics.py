@@ -26,7 +26,7 @@ from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.fibres import with_fibres
 from tadc.passes.rewrites.long_fibres import PART, cut_fibres
 from tadc.passes.terms.costs import ELEMENT
-from tadc.passes.terms.operation_counts import Together, Work, count_program
+from tadc.passes.terms.operation_counts import ComputedTogether, Work, count_program
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: O
     with step("fuse"):
         fused = _fused(state)
     with step("count"):
-        cost = cost_of(fused.program, Together(fused.maps, fused.sums))
+        cost = cost_of(fused.program, ComputedTogether(fused.maps, fused.sums))
     room = workspace(interface_of(state, form).temporaries)
     peak = replace(cost.temporaries, peak=room.bytes)
     cut = cut_fibres(form)
@@ -184,10 +184,10 @@ def compiled_work(
 
 def fused_form(
     program: Program, mode: str, wrt: tuple[str, ...] = (), options: Options | None = None
-) -> tuple[Program, Together]:
+) -> tuple[Program, ComputedTogether]:
     """The program that is lowered to loops, and what of it is computed together; `mode` as in `Options`."""
     fused = _fused(_compiled(program, mode, wrt, options))
-    return fused.program, Together(fused.maps, fused.sums)
+    return fused.program, ComputedTogether(fused.maps, fused.sums)
 
 
 def _fused(state: Compilation) -> Fused:
@@ -211,7 +211,7 @@ def _compiled(program: Program, mode: str, wrt: tuple[str, ...], options: Option
     return state
 
 
-def cost_of(program: Program, together: Together | None = None) -> Cost:
+def cost_of(program: Program, together: ComputedTogether | None = None) -> Cost:
     """The cost of a program without size symbols, as it stands."""
     arguments = sum(_bytes(a.type, shape_at(a.shape, {})) for a in program.arguments)
     return Cost(

@@ -50,7 +50,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Window:
+class NonzeroWindow:
     """The non-zeros of a column index: from `low` to `high`, forms of indices before it and of sizes."""
 
     low: Affine
@@ -93,7 +93,7 @@ class Structure:
     shape: tuple[Extent, ...]
     kind: str
     bands: tuple[Band, ...]
-    windows: Mapping[str, Window]
+    windows: Mapping[str, NonzeroWindow]
     sets: tuple[str, ...]
     filled: bool | None
     toeplitz: bool
@@ -117,7 +117,7 @@ def structures(program: Program) -> dict[str, Structure]:
     supports, sizes = Supports(pattern_program(program)), Sizes.of(program)
     shapes = program.shapes()
     return {
-        d.name: _Reader(d, tuple(supports.of(d.name)), len(shapes[d.gradient_of]), sizes).structure()
+        d.name: _PatternReader(d, tuple(supports.of(d.name)), len(shapes[d.gradient_of]), sizes).structure()
         for d in program.outputs
     }
 
@@ -131,7 +131,7 @@ def _shifted(name: str, by: Extent | None) -> str:
 
 
 @dataclass
-class _Reader:
+class _PatternReader:
     """Reads one pattern."""
 
     definition: Definition
@@ -179,7 +179,9 @@ class _Reader:
             toeplitz=bool(bands) and self.is_shift_invariant(bands),
         )
 
-    def kind(self, bands: Sequence[Band], windows: Mapping[str, Window], *, filled: bool | None) -> str:
+    def kind(
+        self, bands: Sequence[Band], windows: Mapping[str, NonzeroWindow], *, filled: bool | None
+    ) -> str:
         """The name of the pattern."""
         if not self.pieces:
             return "zero"
@@ -229,7 +231,6 @@ class _Reader:
         return shape_at([form], self.sizes.values)[0]
 
     def inner(self, bound: Affine | None, outer: Affine) -> Extent | None:
-        """A bound, where it is another than the shape's."""
         if bound is None or abs(self.about(bound)) >= abs(self.about(outer)):
             return None
         return bound.constant if bound.is_constant else bound
@@ -259,22 +260,22 @@ class _Reader:
         """Whether a form is not below 0 in all sets."""
         return all(implied(form, (*self.sizes.facts, *self.within, *piece.rows)) for piece in self.pieces)
 
-    def all_windows(self) -> dict[str, Window]:
+    def all_windows(self) -> dict[str, NonzeroWindow]:
         """The parts of column indices that one box has, where that is not all of them."""
         if not self.box or not self.pieces:
             return {}
         sides = dict(zip(self.definition.indices, self.box.sides, strict=True))
-        found: dict[str, Window] = {}
+        found: dict[str, NonzeroWindow] = {}
         for column in self.columns:
             side = sides[column]
             if side.extent == self.extents[column]:
                 continue
             single = {name: window.low for name, window in found.items() if window.is_single}
             low = side.low.substitute(single)
-            found[column] = Window(low, low + (as_form(side.extent) - 1) * side.step)
+            found[column] = NonzeroWindow(low, low + (as_form(side.extent) - 1) * side.step)
         return found
 
-    def near(self, found: tuple[str, Window]) -> Band | None:
+    def near(self, found: tuple[str, NonzeroWindow]) -> Band | None:
         """A window that starts at a row index plus a form of sizes, as a band."""
         column, window = found
         for row in self.rows:
@@ -295,7 +296,7 @@ class _Reader:
             shown = ", ".join(map(str, names.values()))
             yield f"({text} for some {shown})" if names else text
 
-    def filled(self, bands: Sequence[Band], windows: Mapping[str, Window]) -> bool | None:
+    def filled(self, bands: Sequence[Band], windows: Mapping[str, NonzeroWindow]) -> bool | None:
         """Whether the sets fill all that bands and windows describe."""
         if any(piece.binders for piece in self.pieces):
             return None
@@ -333,5 +334,4 @@ _MANY = 64
 
 
 def _with(rows: Sequence[Constraint], names: Sequence[str]) -> list[Constraint]:
-    """The rows that have one of the names."""
     return [row for row in rows if not row.form.variables.isdisjoint(names)]

@@ -24,7 +24,7 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.host_kernel import Kernel
+    from tadc.backend.runtime.host_kernel import HostKernel
     from tadc.passes.supports.entry_listing import Listing
 
 
@@ -49,9 +49,9 @@ class Assembly:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: HostKernel,
         listing: Listing,
-        block: Callable[[int], Kernel],
+        block: Callable[[int], HostKernel],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> None:
@@ -177,7 +177,7 @@ def _block_rows(room: int, size: int) -> int:
     return (lines - 1 | 1) * ALIGNMENT // size
 
 
-def call_key(kernel: Kernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def call_key(kernel: HostKernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What calls have in common for which the same is made; None where their index arrays may change."""
     given = {**dict(zip((p.name for p in kernel.inputs), args, strict=False)), **kwargs}
     seen = [known(given.get(name)) for name in listing.arrays]

@@ -23,7 +23,7 @@ ROUNDS = 8
 """So many times the largest tensors are left out."""
 
 
-class Function(Protocol):
+class VersionedFunction(Protocol):
     """What is asked of a function."""
 
     @property
@@ -41,11 +41,13 @@ class Function(Protocol):
         """Which tensors it stores, among others."""
         ...
 
-    def at(self, sizes: Mapping[str, int]) -> Function:
+    def at(self, sizes: Mapping[str, int]) -> VersionedFunction:
         """The function for values of size symbols."""
         ...
 
-    def storing(self, materialize: str | None = None, memory_limit: int | str | None = None) -> Function:
+    def storing(
+        self, materialize: str | None = None, memory_limit: int | str | None = None
+    ) -> VersionedFunction:
         """The function that stores other tensors in between."""
         ...
 
@@ -54,7 +56,7 @@ class Function(Protocol):
         ...
 
 
-def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
+def adapt_to_calls(kernel: Any, f: VersionedFunction, options: Options) -> None:
     """Let calls of a kernel compile versions of the function that it was made from."""
     if options.schedule is not None:
         return
@@ -70,17 +72,17 @@ def adapt_to_calls(kernel: Any, f: Function, options: Options) -> None:
         kernel.cutting.make = partial(_cutting, f, options)
 
 
-def _version(f: Function, options: Options, sizes: Mapping[str, int]) -> Any:
+def _version(f: VersionedFunction, options: Options, sizes: Mapping[str, int]) -> Any:
     """The kernel for some sizes. Raises CompileError as `compile`."""
     return f.at(sizes).compiled_for(options).kernel
 
 
-def _cutting(f: Function, options: Options) -> Any:
+def _cutting(f: VersionedFunction, options: Options) -> Any:
     """The kernel that cuts long fibres. Raises CompileError as `compile`."""
     return f.compiled_for(replace(options, long_fibres=True)).kernel
 
 
-def _fitted(f: Function, options: Options, sizes: Mapping[str, int], free: int) -> Fitted[Any]:
+def _fitted(f: VersionedFunction, options: Options, sizes: Mapping[str, int], free: int) -> Fitted[Any]:
     """The first kernel tried that takes no more than so many bytes. Raises CompileError as `compile`."""
     tried: list[_Tried] = []
     for found in _smaller(f.at(sizes), options, free):
@@ -92,7 +94,7 @@ def _fitted(f: Function, options: Options, sizes: Mapping[str, int], free: int) 
     return Fitted(None, least.bytes, least.interface.temporaries, least.reason, helps)
 
 
-def _saving(f: Function, options: Options, sizes: Mapping[str, int], most: int) -> Fitted[Any]:
+def _saving(f: VersionedFunction, options: Options, sizes: Mapping[str, int], most: int) -> Fitted[Any]:
     """The kernel that saves some steps of recurrences, if its tensors in between then take no more than so
     many bytes. Raises CompileError as `compile`."""
     options = replace(options, steps_limit=most)
@@ -105,13 +107,12 @@ def _saving(f: Function, options: Options, sizes: Mapping[str, int], most: int) 
 class _Tried:
     """A function, and what calls know of its kernel, which is not compiled."""
 
-    function: Function
+    function: VersionedFunction
     form: Program
     interface: Interface
 
     @cached_property
     def between(self) -> int:
-        """The memory of what is in between."""
         from tadc.backend.runtime.workspace import workspace
 
         return workspace(self.interface.temporaries).bytes
@@ -130,7 +131,7 @@ class _Tried:
         return reason_to_store(self.form, largest.tensor.name)
 
 
-def _smaller(f: Function, options: Options, free: int) -> Iterator[_Tried]:
+def _smaller(f: VersionedFunction, options: Options, free: int) -> Iterator[_Tried]:
     """The function with fewer and fewer tensors in between."""
     for materialize in dict.fromkeys((options.materialize, "never")):
         limit = min(free, free if options.memory_limit is None else options.memory_limit)
@@ -146,7 +147,7 @@ def _smaller(f: Function, options: Options, free: int) -> Iterator[_Tried]:
             limit = max(0, min(max(left) - 1, room))
 
 
-def _tried(f: Function, options: Options, program: Program | None = None) -> _Tried:
+def _tried(f: VersionedFunction, options: Options, program: Program | None = None) -> _Tried:
     """What calls would know of a function, or of a program in the place of its own."""
     from tadc.compiler.all_stages import compile_until
     from tadc.compiler.kernel_interface import interface_of
@@ -163,7 +164,7 @@ def _tried(f: Function, options: Options, program: Program | None = None) -> _Tr
     return _Tried(f, state.form, interface_of(state, program))
 
 
-def _results_that_fit(f: Function, options: Options, free: int) -> Iterator[str]:
+def _results_that_fit(f: VersionedFunction, options: Options, free: int) -> Iterator[str]:
     """What to ask for instead: results of which one alone fits, among the first few."""
     from tadc.backend.runtime.free_memory import format_bytes
     from tadc.passes.terms.liveness import needed

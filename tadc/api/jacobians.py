@@ -17,9 +17,9 @@ from tadc.lattice.affine import Affine, Lookup
 if TYPE_CHECKING:
     from tadc.api.assembly import Assembly
     from tadc.api.compiled import Compiled
-    from tadc.backend.runtime.host_kernel import Kernel
+    from tadc.backend.runtime.host_kernel import HostKernel
     from tadc.frontend.program import Program
-    from tadc.passes.supports.compress import Kept, Layout
+    from tadc.passes.supports.compress import KeptBox, Layout
     from tadc.passes.supports.entry_listing import Entries, Listing
 
 
@@ -60,7 +60,7 @@ class Jacobian(Function):
     @cached_property
     def _compressed(self) -> Compressed:
         has_indices = self.differentiable != self.inputs
-        return (Listed if has_indices else Compressed).of(self, "values")
+        return (ListedJacobian if has_indices else Compressed).of(self, "values")
 
     @public
     def toscipy(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -84,7 +84,7 @@ class Jacobian(Function):
         import numpy as np
 
         compressed = self.compressed()
-        if isinstance(compressed, Listed):
+        if isinstance(compressed, ListedJacobian):
             return _by_name(compressed.matrices(sparse, args, kwargs))
         values = compressed.named(args, kwargs)
         places = compressed.coordinates(*args, **kwargs)
@@ -153,7 +153,7 @@ class Compressed(Function):
         return found
 
     @property
-    def tensors(self) -> Mapping[str, Sequence[Kept | Entries]]:
+    def tensors(self) -> Mapping[str, Sequence[KeptBox | Entries]]:
         """The tensors that keep each Jacobian."""
         kept = jacobian_layout(self.jacobian).tensors
         return {name: kept[name] for name in self.jacobian.outputs}
@@ -235,7 +235,7 @@ class Compressed(Function):
         return self.compiled()
 
 
-class Listed(Compressed):
+class ListedJacobian(Compressed):
     """The entries of a Jacobian with index arrays: a result for each list of them.
 
     Entries are added that are of one element of the Jacobian.
@@ -255,7 +255,7 @@ class Listed(Compressed):
         options = jacobian.options.of_derived
         kept = find_listing(recipe)
         signature = None if kept is None else find_signature(recipe)
-        made = Listed(lambda: _listed(jacobian)[0], None, None, recipe, signature, options)
+        made = ListedJacobian(lambda: _listed(jacobian)[0], None, None, recipe, signature, options)
         made.jacobian = jacobian
         made.listing = _listed(jacobian)[1] if kept is None or signature is None else kept
         if signature is None:
@@ -290,11 +290,11 @@ class Listed(Compressed):
         """The Jacobians as arrays of SciPy."""
         return self._assembly(args, kwargs).matrices(sparse, args, kwargs)
 
-    def _block(self, rows: int) -> Kernel:
+    def _block(self, rows: int) -> HostKernel:
         """The kernel of so many rows of all lists, found once."""
         from tadc.compiler.compile_options import Options
 
-        found: dict[int, Kernel] = self.__dict__.setdefault("_blocks", {})
+        found: dict[int, HostKernel] = self.__dict__.setdefault("_blocks", {})
         if rows in found:
             return found[rows]
 
@@ -305,14 +305,14 @@ class Listed(Compressed):
 
         recipe = self.recipe and self.recipe.then("rows", rows)
         made = Function(make, None, None, recipe, find_signature(recipe), self.options)
-        kernel = cast("Kernel", made.compiled_for(Options(long_fibres=False, often=True)).kernel)
+        kernel = cast("HostKernel", made.compiled_for(Options(long_fibres=False, often=True)).kernel)
         return found.setdefault(rows, kernel)
 
     def _assembly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Assembly:
         """What is made of the index arrays: found once where these stay as they are."""
         from tadc.api.assembly import Assembly, call_key
 
-        kernel = cast("Kernel", self._kernel().kernel)
+        kernel = cast("HostKernel", self._kernel().kernel)
         last: Assembly | None = self.__dict__.get("_last")
         if last is None or last.key is None or last.key != call_key(kernel, self.listing, args, kwargs):
             last = self.__dict__["_last"] = Assembly(kernel, self.listing, self._block, args, kwargs)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredArray:
     """What a sparse array stores: `values`, at what `arrays` of its own say.
 
     `subscripts` makes an index array of each dimension that has one of these; `again` a sparse array of its
@@ -42,7 +42,7 @@ class Stored:
     again: Callable[[Any], Any]
 
 
-def stored_in(value: Any, blocks: bool) -> Stored:
+def stored_in(value: Any, blocks: bool) -> StoredArray:
     """What a sparse array stores, as blocks if it has some and these are asked for."""
     if type(value).__module__.startswith("torch"):
         return _of_torch(value, blocks)
@@ -57,10 +57,10 @@ def stored_in(value: Any, blocks: bool) -> Stored:
             return made.tobsr(blocksize=value.blocksize)
         return made if value.format == "coo" else made.asformat(value.format)
 
-    return Stored(tuple(coo.shape), coo.data, coords, lambda: list(coords), again)
+    return StoredArray(tuple(coo.shape), coo.data, coords, lambda: list(coords), again)
 
 
-def _compressed(value: Any, by_columns: bool) -> Stored:
+def _compressed(value: Any, by_columns: bool) -> StoredArray:
     """Of SciPy's CSR, CSC and BSR, which may have room behind what they store."""
     shape, starts = value.shape, value.indptr
     count = int(starts[-1]) if starts.size else 0
@@ -77,7 +77,7 @@ def _compressed(value: Any, by_columns: bool) -> Stored:
         # SciPy sorts in place: another array has places of its own.
         return type(value)((values, indices.copy(), starts.copy()), shape=value.shape)
 
-    return Stored(tuple(shape), data, (indices, starts), subscripts, again)
+    return StoredArray(tuple(shape), data, (indices, starts), subscripts, again)
 
 
 class _Malformed(Exception):
@@ -101,7 +101,7 @@ def _owners(starts: Array, rows: int, count: int, name: str) -> Array:
     return owners(np.require(starts, INDEX, "C"), count)
 
 
-def _of_torch(value: Any, blocks: bool) -> Stored:
+def _of_torch(value: Any, blocks: bool) -> StoredArray:
     """Of PyTorch's COO, CSR, CSC, BSR and BSC."""
     import torch
 
@@ -119,7 +119,7 @@ def _of_torch(value: Any, blocks: bool) -> Stored:
             how = {"is_coalesced": True, "check_invariants": False}
             return new(indices, torch.as_tensor(values), value.shape, **how)
 
-        return Stored(tuple(value.shape), value.values(), coords, lambda: list(coords), coo)
+        return StoredArray(tuple(value.shape), value.values(), coords, lambda: list(coords), coo)
     by_columns = layout in ("csc", "bsc")
     names = ("ccol_indices", "row_indices") if by_columns else ("crow_indices", "col_indices")
     starts, others = (getattr(value, name)() for name in names)
@@ -138,7 +138,7 @@ def _of_torch(value: Any, blocks: bool) -> Stored:
         return make(starts, others, torch.as_tensor(values), value.shape, check_invariants=False)
 
     arrays = starts.cpu().numpy(), others.cpu().numpy()
-    return Stored(shape, values, arrays, subscripts, again)
+    return StoredArray(shape, values, arrays, subscripts, again)
 
 
 def _of_jax(parameter: Parameter, value: Any) -> Diagnostic | None:
@@ -183,7 +183,7 @@ class SparseCall:
         self.kwargs: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
         self._sizes = frozenset(sizes)
         self._places: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {}
-        given: list[tuple[Parameter, Any, Stored]] = []
+        given: list[tuple[Parameter, Any, StoredArray]] = []
         problems: list[Diagnostic] = []
         for name, value in list(self.kwargs.items()):
             if not self.takes(value):
@@ -193,7 +193,7 @@ class SparseCall:
                 found = _dense_expected(name, inputs, sizes, self.DENSE)
             else:
                 found = self.stored_for(parameter, value)
-            if isinstance(found, Stored) and parameter is not None:
+            if isinstance(found, StoredArray) and parameter is not None:
                 given.append((parameter, value, found))
             elif isinstance(found, Diagnostic):
                 problems.append(found)
@@ -206,7 +206,7 @@ class SparseCall:
         #: The sparse arrays by their names.
         self.given = {parameter.name: value for parameter, value, _ in given}
 
-    def _tell_sizes(self, arrays: Sequence[tuple[Parameter, Stored]]) -> None:
+    def _tell_sizes(self, arrays: Sequence[tuple[Parameter, StoredArray]]) -> None:
         """Give the sizes that the shapes of sparse arrays tell, where the caller does not."""
         known = {name: int(self.kwargs[name]) for name in self._sizes if _is_integer(self.kwargs.get(name))}
         shapes = [p.pattern.shape for p, _ in arrays if p.pattern is not None]
@@ -215,7 +215,7 @@ class SparseCall:
         #: The sizes that are given by name, and those that sparse arrays tell.
         self.told = known
 
-    def _take(self, parameter: Parameter, value: Any, stored: Stored) -> Diagnostic | None:
+    def _take(self, parameter: Parameter, value: Any, stored: StoredArray) -> Diagnostic | None:
         """Put what a sparse array stores in its place, and its index arrays; or what is wrong."""
         pattern = parameter.pattern
         assert pattern is not None
@@ -251,7 +251,7 @@ class SparseCall:
         """Whether a value is a sparse array."""
         return is_sparse(value)
 
-    def stored_for(self, parameter: Parameter, value: Any) -> Stored | Diagnostic:
+    def stored_for(self, parameter: Parameter, value: Any) -> StoredArray | Diagnostic:
         """What a sparse array stores, of as many dimensions as a parameter has; or what is wrong."""
         assert parameter.pattern is not None
         if (problem := self._refused(parameter, value)) is not None:
@@ -263,7 +263,7 @@ class SparseCall:
         message = f"`{parameter.name}` has {len(stored.shape)} dimensions, expected {expected}"
         return Diagnostic("TAD0503", message, notes=[declared(parameter)])
 
-    def places_of(self, value: Any, stored: Stored) -> list[Any]:
+    def places_of(self, value: Any, stored: StoredArray) -> list[Any]:
         """What says of each dimension where the elements are. Raises _Malformed."""
         return _relations(value, stored)
 
@@ -314,7 +314,7 @@ def _dense_expected(
 _SEEN: dict[int, tuple[weakref.ref[Any], tuple[Array, ...], list[Relation]]] = {}
 
 
-def _relations(value: Any, stored: Stored) -> list[Relation]:
+def _relations(value: Any, stored: StoredArray) -> list[Relation]:
     """The index arrays of a sparse array; those made before, if its places are still the same.
 
     To compare the places takes a small part of the time that it takes to sort them.

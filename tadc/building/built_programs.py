@@ -10,7 +10,7 @@ from tadc.api.function import Function, checked_storage, function_of_text
 from tadc.building.python_expressions import Expression, Size, Tensor, walk
 from tadc.building.python_forms import head_parts
 from tadc.building.python_lines import BuiltSource, Site, in_python, wrong
-from tadc.building.tensors import Argument, Definition, Head, IndexArray, at_parts, let
+from tadc.building.tensors import ArgumentTensor, DefinedTensor, Head, IndexArray, at_parts, let
 from tadc.caller.boundary import checked_sizes_given, public
 from tadc.caller.warn_caller import warn_of
 from tadc.frontend.diagnostics import CompileError
@@ -18,7 +18,7 @@ from tadc.frontend.limits import MAX_PIECES
 from tadc.frontend.source import Span
 
 #: What the functions that `define` made compute, for `program`.
-_DEFINED: WeakKeyDictionary[Function, Definition] = WeakKeyDictionary()
+_DEFINED: WeakKeyDictionary[Function, DefinedTensor] = WeakKeyDictionary()
 
 
 @public
@@ -64,7 +64,7 @@ def program(
     if not found:
         raise wrong("a program has a result", "give what `tadc.let` made: `tadc.program(y)`")
     try:
-        made = function_of_text(_Writer(found, arguments).source(), sizes).storing(*how)
+        made = function_of_text(_SourceWriter(found, arguments).source(), sizes).storing(*how)
     except CompileError as error:
         raise in_python(error) from None
     if not made.is_known:
@@ -74,19 +74,19 @@ def program(
     return made
 
 
-def _definition(given: Any) -> Definition:
+def _definition(given: Any) -> DefinedTensor:
     if isinstance(given, Function) and given in _DEFINED:
         return _DEFINED[given]
-    if isinstance(given, Definition):
+    if isinstance(given, DefinedTensor):
         return given
     help = 'name it: `tadc.let("y", [i], …)`, or `tadc.define` for one result alone'
     raise wrong(f"a result is what `tadc.let` or `tadc.define` made, not {given!r}", help)
 
 
-class _Writer:
+class _SourceWriter:
     """The text of a program, statement by statement, and the site of each part of it."""
 
-    def __init__(self, results: list[Definition], arguments: Sequence[Tensor] | None) -> None:
+    def __init__(self, results: list[DefinedTensor], arguments: Sequence[Tensor] | None) -> None:
         self.results = results
         self.arguments = arguments
         self.text: list[str] = []
@@ -97,19 +97,19 @@ class _Writer:
         """The whole program."""
         reached = _reached([*self.results, *(self.arguments or [])])
         leaves = sorted(reached, key=lambda leaf: leaf.order)
-        given = [a for a in self.arguments or [] if isinstance(a, Argument)]
+        given = [a for a in self.arguments or [] if isinstance(a, ArgumentTensor)]
         if len(given) < len(self.arguments or []):
             raise wrong("`arguments` are what `tadc.argument` made")
         first = _Same(given)
-        arguments = given + [a for a in leaves if isinstance(a, Argument) and a not in first]
+        arguments = given + [a for a in leaves if isinstance(a, ArgumentTensor) and a not in first]
         self.sizes([s for s in leaves if isinstance(s, Size)], arguments)
         for argument in arguments:
             self.statement([f"{argument.name}: ", *argument.declared_type()], argument.declared)
-        for definition in self.in_order([leaf for leaf in leaves if isinstance(leaf, Definition)]):
+        for definition in self.in_order([leaf for leaf in leaves if isinstance(leaf, DefinedTensor)]):
             self.definition(definition)
         return BuiltSource("".join(self.text), f"<{self.results[0].name}>", tuple(self.sites))
 
-    def in_order(self, definitions: list[Definition]) -> Iterator[Definition]:
+    def in_order(self, definitions: list[DefinedTensor]) -> Iterator[DefinedTensor]:
         """Results as they were given, but for those that others read; the rest as it was made."""
         results, written = _Same(self.results), _Same([])
         for result in self.results:
@@ -120,7 +120,7 @@ class _Writer:
                     written.add(definition)
                     yield definition
 
-    def sizes(self, sizes: list[Size], arguments: list[Argument]) -> None:
+    def sizes(self, sizes: list[Size], arguments: list[ArgumentTensor]) -> None:
         """Declare those that have a value, and those that no shape of an argument tells."""
         told = {str(size) for argument in arguments for size in argument.shape}
         for name in dict.fromkeys(size.name for size in sizes):
@@ -133,7 +133,7 @@ class _Writer:
                 elif name not in told:
                     self.statement([f"size {name}"], size.declared)
 
-    def definition(self, tensor: Definition) -> None:
+    def definition(self, tensor: DefinedTensor) -> None:
         """`let h[i: 3] = …`; of a result with an element type its declaration too."""
         if tensor.body.pieces > MAX_PIECES:
             raise wrong(
@@ -154,7 +154,7 @@ class _Writer:
                     "state them: `{i: N, j: 3}` in the place of `[i, j]`",
                     site=tensor.declared,
                 )
-            made = Argument(tensor.name, tensor.type, tuple(stated), tensor.declared, tensor.places)
+            made = ArgumentTensor(tensor.name, tensor.type, tuple(stated), tensor.declared, tensor.places)
             declared = made.declared_type() if tensor.type else at_parts(tensor.places)
             self.statement([f"{tensor.name}: ", *declared], tensor.declared)
         elif not is_result:
@@ -197,7 +197,6 @@ class _Same:
         return id(item) in self.ids
 
     def add(self, item: Expression) -> None:
-        """Take in one more."""
         self.ids.add(id(item))
 
 
@@ -213,9 +212,9 @@ def _reached(from_: Iterable[Tensor]) -> Iterator[Tensor | Size]:
         stack += [part for part in item.parts if isinstance(part, Expression)]
         if isinstance(item, IndexArray):
             stack.append(item.below)
-        if isinstance(item, Argument):
+        if isinstance(item, ArgumentTensor):
             stack += (*item.shape, *item.places)
-        elif isinstance(item, Definition):
+        elif isinstance(item, DefinedTensor):
             stack += [item.body, *([item.scan] if item.scan is not None else [])]
             stack += [size for _, size in item.indices if size is not None]
             stack += item.places

@@ -10,7 +10,16 @@ from tadc.api.function import Function
 from tadc.building.built_programs import program
 from tadc.building.python_expressions import Expression, Index, Size, Tensor
 from tadc.building.python_lines import wrong
-from tadc.building.tensors import Argument, Definition, Head, SizeLike, TensorType, argument, index, let
+from tadc.building.tensors import (
+    ArgumentTensor,
+    DefinedTensor,
+    Head,
+    SizeLike,
+    TensorType,
+    argument,
+    index,
+    let,
+)
 from tadc.caller.boundary import public
 from tadc.caller.warn_caller import nearest_caller
 
@@ -91,8 +100,8 @@ def _made(function: Any, head: Head | None) -> Function:
         raise wrong(f"`tadc.kernel` makes a kernel of a function, not of {function!r}")
     parameters = {name: _parameter(name, p) for name, p in _signature(function).items()}
     value = function(*parameters.values())
-    arguments = [p for p in parameters.values() if isinstance(p, Argument)]
-    if isinstance(value, Definition):
+    arguments = [p for p in parameters.values() if isinstance(p, ArgumentTensor)]
+    if isinstance(value, DefinedTensor):
         value = (value,)
     if isinstance(value, tuple | list):
         results: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
@@ -119,7 +128,7 @@ def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
         raise wrong(f"an annotation of a kernel cannot be read: {problem}", help) from None
 
 
-def _parameter(name: str, parameter: inspect.Parameter) -> Argument | Index:
+def _parameter(name: str, parameter: inspect.Parameter) -> ArgumentTensor | Index:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
         raise wrong(f"a kernel has no `{stars}{name}`", "each argument is a parameter of its own")
@@ -135,7 +144,7 @@ def _parameter(name: str, parameter: inspect.Parameter) -> Argument | Index:
     if isinstance(told, TensorType):
         return told.argument(name)
     help = f"write `{name}: tadc.f64[3, N]`, `{name}: tadc.f64` for a scalar, and nothing for an index"
-    if isinstance(told, Argument) or getattr(told, "__name__", "").startswith(("int", "uint")):
+    if isinstance(told, ArgumentTensor) or getattr(told, "__name__", "").startswith(("int", "uint")):
         help = f"an index array with elements below N is `{name}: tadc.IndexArray[E, N]`"
     if told is Size:
         help = 'sizes are told by shapes: `N = tadc.size("N")` outside, then `tadc.f64[N]`'

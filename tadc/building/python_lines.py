@@ -64,7 +64,6 @@ class Site:
 
 
 def _offset(source: Source, line: int, column: int) -> int:
-    """The offset of a column in bytes of a line."""
     text = source.line(line).encode()[:column].decode(errors="ignore")
     return source.start_of(line) + len(text)
 
@@ -153,7 +152,6 @@ class BuiltSource(Source):
 
 
 def _first_line(span: Span, source: Source) -> Span:
-    """What a span has on its first line."""
     end = source.text.find("\n", span.start, span.end)
     return span if end < 0 else Span(span.start, end)
 

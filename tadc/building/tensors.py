@@ -33,14 +33,14 @@ class TensorType:
     below: SizeLike | None = None
     increasing: bool = False
 
-    def argument(self, name: str) -> Argument:
+    def argument(self, name: str) -> ArgumentTensor:
         """The argument of this type."""
         if self.below is None:
             return argument(name, self.type, self.shape)
         return index_array(name, self.shape, self.below, increasing=self.increasing)
 
 
-class Argument(Tensor):
+class ArgumentTensor(Tensor):
     """An argument with its element type and shape; of a sparse one with the index arrays of its places."""
 
     __slots__ = ("places", "shape", "type")
@@ -64,7 +64,7 @@ class Argument(Tensor):
         return [self.type, *_listed("[", self.shape, "]"), *at_parts(self.places)]
 
 
-class IndexArray(Argument):
+class IndexArray(ArgumentTensor):
     """An index array: an element stands wherever an index does.
 
     As the type of a parameter of a `tadc.kernel` it has in brackets what `tadc.index_array` takes behind the
@@ -117,7 +117,7 @@ def _listed(before: str, items: Sequence[Expression], behind: str) -> list[str |
     return [*parts, behind] if parts else []
 
 
-class Definition(Tensor):
+class DefinedTensor(Tensor):
     """A tensor that is defined for its indices, each with its size where that is stated."""
 
     __slots__ = ("body", "indices", "places", "scan", "type")
@@ -215,7 +215,7 @@ def sizes(names: str) -> tuple[Size, ...]:
 @public
 def argument(
     name: str, type: Any = "f64", shape: SizeLike | Sequence[SizeLike] = (), *, at: Any = ()
-) -> Argument:
+) -> ArgumentTensor:
     """An argument: its name, its element type, and its shape, () of a scalar.
 
     A size is an integer, a name, or an expression of sizes. Functions take arguments in the order in which
@@ -231,7 +231,9 @@ def argument(
     """
     site = here()
     where = checked_places(at)
-    return Argument(checked_name(name, "an argument"), element_type(type), checked_shape(shape), site, where)
+    return ArgumentTensor(
+        checked_name(name, "an argument"), element_type(type), checked_shape(shape), site, where
+    )
 
 
 @public
@@ -264,7 +266,7 @@ def let(
     order: Any = None,
     dtype: Any = None,
     at: Any = (),
-) -> Definition:
+) -> DefinedTensor:
     """A tensor that is defined by an expression: others read it, or `program` makes it a result.
 
     `indices` are one index, several, or a mapping with their sizes, None where what is read tells it; () of a
@@ -282,7 +284,7 @@ def let(
     head = checked_head(indices)
     scan = None if order is None else expression(order)
     type = "" if dtype is None else element_type(dtype)
-    return Definition(checked_name(name, "a tensor"), head, body, scan, type, site, checked_places(at))
+    return DefinedTensor(checked_name(name, "a tensor"), head, body, scan, type, site, checked_places(at))
 
 
 def checked_name(name: Any, what: str) -> str:

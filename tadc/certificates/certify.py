@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tadc.caller.showing import formula_html
 from tadc.certificates.certificate_text import PRINTED, all_text, as_json, read_text
 from tadc.certificates.records import ReadRecord, Records, Unsolved
-from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.all_stages import LoweringStage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
 from tadc.compiler.stages import Compilation, fuse
@@ -85,7 +85,7 @@ class Certificates(Records, Sequence[ReadCertificate]):
 def certify(
     program: Program,
     wrt: str | Sequence[str] | None = None,
-    after: Callable[[Stage, Compilation, float], None] | None = None,
+    after: Callable[[LoweringStage, Compilation, float], None] | None = None,
     per_value: Sequence[str] = (),
 ) -> Certificates:
     """The certificates of a program's gradients: of what the compiler solves on its way to them.

@@ -10,7 +10,7 @@ from tadc.commands.command_table import COMMANDS, FLAT, Command
 from tadc.commands.consistency import check_consistency
 from tadc.commands.files import Sink
 from tadc.commands.help_text import long_help, short_help
-from tadc.commands.option_parser import OptionParser, UsageError, cannot_be, file_name
+from tadc.commands.option_parser import BadUsage, OptionParser, cannot_be, file_name
 from tadc.commands.option_table import OPTIONS
 from tadc.commands.options import Arguments
 from tadc.commands.several import split
@@ -23,7 +23,7 @@ _ARRAY = re.compile(r"[^\W\d]\w*=")
 def parse_arguments(argv: list[str]) -> Arguments | None:
     """Read the command line; None where help or the version was all that was asked for.
 
-    Raises UsageError, and CompileError where stdout cannot be written.
+    Raises BadUsage, and CompileError where stdout cannot be written.
     """
     command = COMMANDS.get(argv[0]) if argv else None
     words = argv[1:] if command else argv
@@ -42,7 +42,7 @@ def parse_arguments(argv: list[str]) -> Arguments | None:
     if command.output:
         if "output" not in found:
             what = OPTIONS[command.output].value
-            raise UsageError(f"`tadc {command.name}` needs `-o {what}`", f"write `{command.example}`")
+            raise BadUsage(f"`tadc {command.name}` needs `-o {what}`", f"write `{command.example}`")
         found[command.output] = found.pop("output")
     arguments = Arguments(command.name, **found)
     check_consistency(arguments, command)
@@ -80,35 +80,35 @@ def _options_of(command: Command, words: list[str]) -> tuple[dict[str, Any], lis
     return found, rest
 
 
-def _unknown_option(command: Command, name: str, more: str) -> UsageError:
+def _unknown_option(command: Command, name: str, more: str) -> BadUsage:
     """The error for an option that a command does not have."""
     flags = [flag for option in command.taken for flag in option.names]
     elsewhere = next((option for option in OPTIONS.values() if name in option.names), None)
     if elsewhere is None:
-        return UsageError(f"unknown option `{name}`", *did_you_mean(name, flags), more)
+        return BadUsage(f"unknown option `{name}`", *did_you_mean(name, flags), more)
     if elsewhere.field == command.arrays:
         where = f"arrays are words of their own: `tadc {command.name} f.tad x=x.npy`"
-        return UsageError(f"`tadc {command.name}` has no option `{name}`", where, more)
+        return BadUsage(f"`tadc {command.name}` has no option `{name}`", where, more)
     if elsewhere.field in command.done:
         without = f"it does that without the option: `{command.example}`"
-        return UsageError(f"`tadc {command.name}` has no option `{name}`", without, more)
+        return BadUsage(f"`tadc {command.name}` has no option `{name}`", without, more)
     doing = [f"`tadc {other.name}` does that" for other in COMMANDS.values() if elsewhere.field in other.done]
     having = [
         f"`tadc {other.name or 'FILE'}`" for other in (*COMMANDS.values(), FLAT) if elsewhere in other.taken
     ]
     where = doing[0] if doing else f"it is an option of {', '.join(having)}"
-    return UsageError(f"`tadc {command.name or 'FILE'}` has no option `{name}`", where, more)
+    return BadUsage(f"`tadc {command.name or 'FILE'}` has no option `{name}`", where, more)
 
 
 def _place_words(command: Command, found: dict[str, Any], rest: list[str]) -> None:
-    """Give the words that are no options their meaning. Raises UsageError."""
+    """Give the words that are no options their meaning. Raises BadUsage."""
     if command.word:
         _place_first(command, found, rest)
     if command.words:
         found[command.words], rest = rest, []
     for word in rest:
         if not command.takes_program:
-            raise UsageError(f"`{command.usage}` takes no `{word}`", f"write `{command.example}`")
+            raise BadUsage(f"`{command.usage}` takes no `{word}`", f"write `{command.example}`")
         is_array = command.arrays and _ARRAY.match(word)
         if not is_array and "file" not in found and "expression" not in found:
             found["file"] = file_name(word)
@@ -132,7 +132,7 @@ def _place_first(command: Command, found: dict[str, Any], rest: list[str]) -> No
     if not rest or (command.takes_program and len(rest) == 1 and rest[0].endswith((".tad", ".mlir"))):
         if not option.optional:
             listed = [f"it can be {', '.join(choices)}"] if choices else []
-            raise UsageError(f"`{name}` needs a {option.value}", *listed, f"write `{command.example}`")
+            raise BadUsage(f"`{name}` needs a {option.value}", *listed, f"write `{command.example}`")
         found[command.word] = ""
         return
     place = next((n for n, word in enumerate(rest) if word in choices), 0)
@@ -142,24 +142,24 @@ def _place_first(command: Command, found: dict[str, Any], rest: list[str]) -> No
 
 
 def _may_be_a_command(word: str) -> None:
-    """A first word that is no file, and no file's name, may be a misspelt command. Raises UsageError."""
+    """A first word that is no file, and no file's name, may be a misspelt command. Raises BadUsage."""
     if word in COMMANDS and not Path(word).exists():
-        raise UsageError(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
+        raise BadUsage(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
     if word != "-" and re.fullmatch(r"[\w-]+", word) and not Path(word).exists():
-        raise UsageError(
+        raise BadUsage(
             f"no command and no file `{word}`",
             *did_you_mean(word, [*COMMANDS, "--version"]),
             "`tadc help` lists the commands",
         )
 
 
-def _second_file(command: Command, word: str, found: dict[str, Any]) -> UsageError:
+def _second_file(command: Command, word: str, found: dict[str, Any]) -> BadUsage:
     """The error for a word too many; it says what may be meant."""
     first = found.get("file")
     if first is None and word in COMMANDS:
-        return UsageError(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
+        return BadUsage(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
     if first is None:
-        return UsageError("both a FILE and -e TEXT", "`tadc -h` shows the commands")
+        return BadUsage("both a FILE and -e TEXT", "`tadc -h` shows the commands")
     helps = ["a command is about one program"]
     for name, file in ((word, first), (first, word)):
         if name in COMMANDS:
@@ -173,4 +173,4 @@ def _second_file(command: Command, word: str, found: dict[str, Any]) -> UsageErr
             name = word.partition("=")[0]
             exact = [f"a standard uncertainty by `--u`: `--u {name}={uncertainty or '.01'}`"]
             helps = [f"values are given by `--at`: `tadc {command.name} {first} --at {value}`", *exact]
-    return UsageError(f"a second FILE, `{word}`", *helps)
+    return BadUsage(f"a second FILE, `{word}`", *helps)

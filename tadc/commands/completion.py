@@ -81,7 +81,6 @@ complete -o filenames -F _tadc tadc
 
 
 def _lines(words: Iterable[str]) -> str:
-    """Words for bash, a line each."""
     return "$'" + r"\n".join(words) + "'"
 
 

@@ -1,4 +1,4 @@
-"""Options that exclude or need each other. Raises UsageError before anything is read."""
+"""Options that exclude or need each other. Raises BadUsage before anything is read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from tadc.backend.target import BACKENDS, UNIT_FORMS, unit_form
 from tadc.commands.command_table import Command
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.commands.output_files import check_output
 from tadc.compiler.all_stages import STAGES
@@ -21,10 +21,10 @@ def check_consistency(a: Arguments, command: Command) -> None:
     for code in a.allow:
         if code not in WARNINGS:
             what = "is an error and stays one" if code in CODES else "is no code"
-            raise UsageError(f"`--allow {code}`: `{code}` {what}", f"the warnings are {', '.join(WARNINGS)}")
+            raise BadUsage(f"`--allow {code}`: `{code}` {what}", f"the warnings are {', '.join(WARNINGS)}")
     if a.list or a.explain is not None:
         if a.file or a.expression:
-            raise UsageError(f"`{'--list' if a.list else '--explain'}` takes no program")
+            raise BadUsage(f"`{'--list' if a.list else '--explain'}` takes no program")
         return
     if not command.takes_program:
         return
@@ -36,24 +36,24 @@ def check_consistency(a: Arguments, command: Command) -> None:
     }
     other = next((name for name, given in prints.items() if given), None)
     if a.error_format == "json" and other:
-        raise UsageError(
+        raise BadUsage(
             f"`{other}` does not go with `--error-format json`: both write to stderr",
             "`--dump-dir DIR` writes every stage to a file",
         )
     if (a.file is None) == (a.expression is None):
         wrong = "both a FILE and -e TEXT" if a.file else "no program: give a FILE, `-` or -e TEXT"
-        raise UsageError(
+        raise BadUsage(
             wrong, f"write `{command.example}`" if command.name else "`tadc -h` shows the commands"
         )
     _ = a.sizes, a.memory_limit_bytes
     if a.wrt is not None and not all(a.wrt.split(",")):
-        raise UsageError("`--wrt` lacks a name", "write `--wrt a,b`, or `--wrt '*'` for all")
+        raise BadUsage("`--wrt` lacks a name", "write `--wrt a,b`, or `--wrt '*'` for all")
     if command.name == "uncert":
         _uncertainties(a)
     elif command.name == "inverse":
         if a.product is not None and (a.plan or a.plot):
             other = "--plan" if a.plan else "--plot"
-            raise UsageError(f"`--product` does not go with `{other}`", "ask for one after the other")
+            raise BadUsage(f"`--product` does not go with `{other}`", "ask for one after the other")
     else:
         _one_thing(a)
         if a.mode and a.wrt is None:
@@ -71,31 +71,31 @@ def _one_thing(a: Arguments) -> None:
         "--passes": a.passes,
     }
     if a.fix and (other := next((option for option, given in others.items() if given), "")):
-        raise UsageError(f"`--fix` does not go with `{other}`", "fix the program first")
+        raise BadUsage(f"`--fix` does not go with `{other}`", "fix the program first")
     if a.fix and a.is_mlir:
-        raise UsageError("`--fix` is for programs, not for IR")
+        raise BadUsage("`--fix` is for programs, not for IR")
     if a.emit and (a.run is not None or a.check_gradient):
-        raise UsageError("`--emit` does not go with `--run` or `--check-gradient`")
+        raise BadUsage("`--emit` does not go with `--run` or `--check-gradient`")
     if a.bundle is not None and (a.emit or a.output or a.run is not None or a.check_gradient):
-        raise UsageError("`--bundle` does not go with `--emit`, `--run`, `--check-gradient` or `-o`")
+        raise BadUsage("`--bundle` does not go with `--emit`, `--run`, `--check-gradient` or `-o`")
     _certificate_alone(a)
     _text_only(a)
     _shows_ir(a)
     if a.reverse != "store" and (a.mode == "jvp" or not a.wrt):
-        raise UsageError("`--reverse` goes with `--wrt` or `--mode vjp`: it is about gradients")
+        raise BadUsage("`--reverse` goes with `--wrt` or `--mode vjp`: it is about gradients")
     if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
-        raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
+        raise BadUsage("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
     if a.mode == "jvp" and (a.check_gradient or a.certificate or a.plot is not None or a.stats):
-        raise UsageError("`--mode jvp` has no gradient to check, explain or count", "leave `--mode` out")
+        raise BadUsage("`--mode jvp` has no gradient to check, explain or count", "leave `--mode` out")
     if a.passes is not None and (a.emit or a.wrt or a.mode):
-        raise UsageError(
+        raise BadUsage(
             "`--passes` goes without `--emit`, `--wrt` and `--mode`",
             "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
         )
     if a.counts and (a.run is None or a.target != "emulated"):
-        raise UsageError("`--counts` is of what the emulator runs", "`tadc run … --target emulated --counts`")
+        raise BadUsage("`--counts` is of what the emulator runs", "`tadc run … --target emulated --counts`")
     if a.check_gradient and a.output:
-        raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
+        raise BadUsage("`--check-gradient` prints a table, it takes no `-o`")
     if a.target == "wasm32" and a.emit is None and (a.output or "").endswith(".wasm"):
         a.emit = "wasm"
     if a.emit:
@@ -117,7 +117,7 @@ def _of_target(a: Arguments) -> None:
     if given in BACKENDS and given not in having:
         *others, last = (f"`{name}`" for name in having)
         wanted = f"{', '.join(others)} or {last}" if others else last
-        raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+        raise BadUsage(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
 
 
 def _of_units(a: Arguments) -> None:
@@ -126,25 +126,23 @@ def _of_units(a: Arguments) -> None:
     names = ", ".join(UNIT_FORMS)
     for option, given in {"--prefix": a.prefix is not None, "--threads": a.threads}.items():
         if given and form is None:
-            raise UsageError(f"`{option}` goes with `--emit` of one of {names}, of a target that has it")
+            raise BadUsage(f"`{option}` goes with `--emit` of one of {names}, of a target that has it")
     if form is None:
         return
     if a.prefix is not None and not is_symbol(a.prefix):
-        raise UsageError(
+        raise BadUsage(
             f"`--prefix {a.prefix}`: no name for functions of C",
             "letters, digits and `_`, a letter first, no `__`, and no name that C or its library has",
         )
     if a.schedule and a.wrt:
-        raise UsageError(
+        raise BadUsage(
             f"`--schedule` does not go with `--emit {a.emit}` and `--wrt`",
             "a schedule is of one function, and there are several",
         )
     if a.dump_dir:
-        raise UsageError(f"`--dump-dir` does not go with `--emit {a.emit}`, which makes several functions")
+        raise BadUsage(f"`--dump-dir` does not go with `--emit {a.emit}`, which makes several functions")
     if form.make is None and form.name not in ("h", "js") and not a.output:
-        raise UsageError(
-            f"`--emit {a.emit}` needs `-o FILE`", f"add `-o f{form.suffix}`, or `-o -` for stdout"
-        )
+        raise BadUsage(f"`--emit {a.emit}` needs `-o FILE`", f"add `-o f{form.suffix}`, or `-o -` for stdout")
 
 
 def _text_only(a: Arguments) -> None:
@@ -162,7 +160,7 @@ def _text_only(a: Arguments) -> None:
     }
     for option, given in others.items():
         if given and (a.split_input_file or a.verify_diagnostics):
-            raise UsageError(f"`{asked}` does not go with `{option}`")
+            raise BadUsage(f"`{asked}` does not go with `{option}`")
 
 
 def _shows_ir(a: Arguments) -> None:
@@ -170,7 +168,7 @@ def _shows_ir(a: Arguments) -> None:
     emits = next((stage.suffix == ".mlir" for stage in STAGES if stage.name == a.emit), False)
     is_ir = a.is_mlir or a.file == "-" or a.passes is not None
     if a.generic and not (emits or is_ir or a.prints_ir or a.dump_dir):
-        raise UsageError(
+        raise BadUsage(
             "`--generic` is a form of IR, and none is printed", "add `--emit tad`, or another stage of IR"
         )
 
@@ -190,22 +188,22 @@ def _certificate_alone(a: Arguments) -> None:
     }
     for option, given in others.items():
         if asked and given:
-            raise UsageError(f"`{asked}` does not go with `{option}`")
+            raise BadUsage(f"`{asked}` does not go with `{option}`")
     if asked == "--plot" and a.output:
-        raise UsageError("`--plot` takes no `-o`", "add `--certificate` to write that too")
+        raise BadUsage("`--plot` takes no `-o`", "add `--certificate` to write that too")
 
 
 def _uncertainties(a: Arguments) -> None:
     """The numbers of `tadc uncert`."""
     if not a.k > 0 or math.isinf(a.k):
-        raise UsageError(f"`--k {a.k:g}` is no positive number")
+        raise BadUsage(f"`--k {a.k:g}` is no positive number")
     if a.samples < 2:
-        raise UsageError(f"`--samples {a.samples}` is too few")
+        raise BadUsage(f"`--samples {a.samples}` is too few")
     if a.seed < 0:
-        raise UsageError(f"`--seed {a.seed}` is less than 0")
+        raise BadUsage(f"`--seed {a.seed}` is less than 0")
     if a.pieces < 1 or (a.pieces > 1 and a.method != "interval"):
-        raise UsageError(f"`--pieces {a.pieces}`: a number from 1 on, of `--method interval`")
+        raise BadUsage(f"`--pieces {a.pieces}`: a number from 1 on, of `--method interval`")
     if a.budget and a.method in ("interval", "mc"):
-        raise UsageError(f"`--method {a.method}` has no budget", "`--method gum` and `worst` have one")
+        raise BadUsage(f"`--method {a.method}` has no budget", "`--method gum` and `worst` have one")
     if a.output not in (None, "-") and not a.output.endswith(".json"):
-        raise UsageError(f"`-o {a.output}`: results are written as JSON", "let its name end in .json")
+        raise BadUsage(f"`-o {a.output}`: results are written as JSON", "let its name end in .json")

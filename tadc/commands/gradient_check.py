@@ -28,7 +28,7 @@ _TRIED = ((5, 1), (6, -1), (12, -3), (3, 5), (5, 0), (64, -20), (4, 20))
 
 
 @dataclass(frozen=True)
-class Row:
+class GradientRow:
     """The check of one argument's gradient."""
 
     argument: str
@@ -57,7 +57,7 @@ def gradient_errors(
     seed: int = 0,
     given: Mapping[str, Any] | None = None,
     options: Options | None = None,
-) -> list[Row]:
+) -> list[GradientRow]:
     """Compare the gradient of `sum(df * f)` at random inputs, element by element.
 
     The error is the largest difference over 1 + the largest gradient. A central difference of
@@ -81,7 +81,7 @@ def gradient_errors(
     gradients = evaluate(gradient, arrays | named)
     stored = {*types.values(), *(d.type for d in program.definitions)}
     single = not stored <= {DEFAULT, INDEX_TYPE}
-    rows: list[Row] = []
+    rows: list[GradientRow] = []
     for definition in derived.outputs:
         argument = definition.gradient_of
         found = np.asarray(gradients[definition.name], dtype=np.float64)
@@ -90,7 +90,7 @@ def gradient_errors(
         scale = 1 + float(np.max(np.abs(expected), initial=0.0))
         error = float(np.max(np.abs(found.reshape(-1)[where] - expected), initial=0.0)) / scale
         rows.append(
-            Row(argument, shape_at(definition.shape, {}), len(where), error, 2e-2 if single else 1e-6)
+            GradientRow(argument, shape_at(definition.shape, {}), len(where), error, 2e-2 if single else 1e-6)
         )
     return rows
 
@@ -173,7 +173,7 @@ def _difference(
     return total / (moved[0] - moved[1])
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[GradientRow]) -> str:
     """The rows as text."""
     head = ("argument", "shape", "checked", "error", "tolerance", "")
     lines = [head] + [

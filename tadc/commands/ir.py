@@ -11,7 +11,7 @@ from tadc.backend.target import BACKENDS, DEVICE
 from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
-from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.all_stages import LoweringStage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
 from tadc.compiler.run_passes import run_passes
@@ -95,7 +95,10 @@ def program_of(source: Source) -> Program:
 
 
 def lower_ir(
-    arguments: Arguments, options: Options, source: Source, after: Callable[[Stage, Compilation, float], None]
+    arguments: Arguments,
+    options: Options,
+    source: Source,
+    after: Callable[[LoweringStage, Compilation, float], None],
 ) -> int:
     """Parse, run what is asked, write."""
     module, programs = read_module(source)

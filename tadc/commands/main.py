@@ -14,10 +14,10 @@ from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
 from tadc.commands.nest_files import is_nest, show_nests
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.commands.warn import report_warnings, warn_of_zero_gradients
-from tadc.compiler.all_stages import STAGES, Stage, compile_until
+from tadc.compiler.all_stages import STAGES, LoweringStage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import read_back, resolve_wrt
 from tadc.compiler.stages import Compilation
@@ -102,9 +102,9 @@ def execute_on(arguments: Arguments, source: Source) -> int:
 
 
 def list_names(what: str, names: Sequence[str] = ()) -> int:
-    """Print what there is, of passes those that are named. Raises UsageError for names of other things."""
+    """Print what there is, of passes those that are named. Raises BadUsage for names of other things."""
     if names and what != "passes":
-        raise UsageError(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
+        raise BadUsage(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
     if what == "stages":
         stages = {s.name: s.about for s in STAGES} | {form.name: form.about for form in UNIT_FORMS.values()}
         lines = [f"{name:16}{about}" for name, about in stages.items()]
@@ -125,14 +125,14 @@ def list_names(what: str, names: Sequence[str] = ()) -> int:
 
 
 def explain(word: str) -> int:
-    """Print the page of a code, or without one the titles of all. Raises UsageError for an unknown code."""
+    """Print the page of a code, or without one the titles of all. Raises BadUsage for an unknown code."""
     code = word.upper()
     if not code:
         Sink("-").write("\n".join(f"{code}  {title}" for code, title in CODES.items()))
     elif code in CODES:
         Sink("-").write(explanation(code))
     else:
-        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc explain` lists all codes")
+        raise BadUsage(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc explain` lists all codes")
     return 0
 
 
@@ -221,12 +221,12 @@ class Observer:
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
 
-    def __call__(self, stage: Stage, state: Compilation, seconds: float) -> None:
+    def __call__(self, stage: LoweringStage, state: Compilation, seconds: float) -> None:
         """Note a stage that is done."""
         if self.arguments.dump_dir:
             self.dump(stage, state)
 
-    def dump(self, stage: Stage, state: Compilation) -> None:
+    def dump(self, stage: LoweringStage, state: Compilation) -> None:
         """Write a stage to a numbered file."""
         content = stage.show(state)
         if isinstance(content, bytes):
@@ -251,7 +251,7 @@ def show(arguments: Arguments, source: Source) -> int:
         return 0
     shown: list[str | bytes] = []
 
-    def after(stage: Stage, state: Compilation, seconds: float) -> None:
+    def after(stage: LoweringStage, state: Compilation, seconds: float) -> None:
         observer(stage, state, seconds)
         if stage.name == "opt" and (arguments.wrt or not arguments.emit):
             derived = read_back(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tadc.commands.files import Sink
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
@@ -32,7 +32,7 @@ def show_nests(arguments: Arguments, source: Source) -> int:
 
 
 def _refuse(a: Arguments) -> None:
-    """Raises UsageError for options that are of programs."""
+    """Raises BadUsage for options that are of programs."""
     given = {
         "--emit": a.emit and a.emit != "nest",
         "--run": a.run is not None,
@@ -48,4 +48,4 @@ def _refuse(a: Arguments) -> None:
     other = next((option for option, is_given in given.items() if is_given), None)
     if other is not None:
         help = "`tadc f.nest` verifies and prints nests; give a program for anything else"
-        raise UsageError(f"loop nests do not go with `{other}`", help)
+        raise BadUsage(f"loop nests do not go with `{other}`", help)

@@ -16,7 +16,7 @@ _LACKING = re.compile(r"argument (?:\S+/)?(\S+): expected")
 _IDLE = re.compile(r"argument (?:\S+/)?(\S+): ignored explicit argument '(.*)'")
 
 
-class UsageError(Exception):
+class BadUsage(Exception):
     """A command line that cannot be understood; its diagnostic, without a code, says what exists."""
 
     def __init__(self, message: str, *helps: str) -> None:
@@ -37,13 +37,13 @@ class _Once(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         if self.given and option_string:
-            raise UsageError(f"`{option_string}` is given twice", "give it once, with all that it is to say")
+            raise BadUsage(f"`{option_string}` is given twice", "give it once, with all that it is to say")
         self.given = True
         setattr(namespace, self.dest, values)
 
 
 class OptionParser(argparse.ArgumentParser):
-    """A parser of the options of one command; `more` is the last help of its errors. Raises UsageError."""
+    """A parser of the options of one command; `more` is the last help of its errors. Raises BadUsage."""
 
     def __init__(self, more: str) -> None:
         # What is not given is not set: the defaults are those of `Arguments`.
@@ -61,18 +61,18 @@ class OptionParser(argparse.ArgumentParser):
             message = f"`{lacking[1]}` lacks a value"
         if idle := _IDLE.match(message):
             message = f"`{idle[1]}` takes no value, and `{idle[2]}` is given"
-        raise UsageError(message, self.more)
+        raise BadUsage(message, self.more)
 
 
-def cannot_be(name: str, word: str, choices: Any, more: str) -> UsageError:
+def cannot_be(name: str, word: str, choices: Any, more: str) -> BadUsage:
     """The error for a value that is none of those that an option or a command can have."""
     pool = [str(c) for c in choices]
     helps = [*did_you_mean(word, pool), f"it can be {', '.join(pool)}"] if pool else []
-    return UsageError(f"`{name}` cannot be `{word}`", *helps, more)
+    return BadUsage(f"`{name}` cannot be `{word}`", *helps, more)
 
 
 def file_name(text: str) -> str:
-    """The name of a file or folder on a command line. Raises UsageError where it is empty."""
+    """The name of a file or folder on a command line. Raises BadUsage where it is empty."""
     if not text:
-        raise UsageError("the name of a file is empty", "is it from a variable of the shell that is not set?")
+        raise BadUsage("the name of a file is empty", "is it from a variable of the shell that is not set?")
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.several import sizes_of
 from tadc.frontend.source import Source
 
@@ -82,17 +82,17 @@ class Arguments:
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
-        """The values that `--size` gives. Raises UsageError."""
+        """The values that `--size` gives. Raises BadUsage."""
         return tuple(sizes_of(self.size).items())
 
     @property
     def memory_limit_bytes(self) -> int | None:
-        """The bytes that `--memory-limit` gives. Raises UsageError."""
+        """The bytes that `--memory-limit` gives. Raises BadUsage."""
         if self.memory_limit is None:
             return None
         found = re.fullmatch(r"(\d+)([KMG]?)", self.memory_limit, re.ASCII)
         if found is None:
-            raise UsageError(
+            raise BadUsage(
                 f"`--memory-limit {self.memory_limit}` is no number of bytes", "write `--memory-limit 64M`"
             )
         return int(found[1]) * 1024 ** " KMG".index(found[2] or " ")

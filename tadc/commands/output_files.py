@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tadc.backend.target import BACKENDS, UNIT_FORMS
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.compiler.all_stages import STAGES
 
@@ -41,7 +41,7 @@ for backend in BACKENDS.values():
 
 
 def check_output(arguments: Arguments) -> None:
-    """Raises UsageError for a name that says something else; a suffix that says nothing is free."""
+    """Raises BadUsage for a name that says something else; a suffix that says nothing is free."""
     name = arguments.output
     if name in (None, "-") or arguments.run is not None:
         return  # of arrays the format follows the name, see `run.py`
@@ -49,7 +49,7 @@ def check_output(arguments: Arguments) -> None:
     what, right = written(arguments)
     says, how = SUFFIXES.get(suffix, (what, ""))
     if says != what and suffix not in right:
-        raise UsageError(
+        raise BadUsage(
             f"`-o {name}` is the name of {says}, but {what} is written",
             f"let it end in {' or '.join(right)}",
             f"{says}: {how}",

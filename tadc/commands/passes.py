@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from tadc.commands.messages import report_text
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.compiler.plugins import plugins
 from tadc.compiler.run_passes import REGISTRY, check_names
@@ -32,13 +32,13 @@ def with_passes(arguments: Arguments) -> Generator[None]:
 def describe(names: Sequence[str]) -> list[str]:
     """Lines about passes, all without names: what they guarantee, and their options.
 
-    Raises UsageError for a name that no pass of ours has.
+    Raises BadUsage for a name that no pass of ours has.
     """
     for name in names:
         if name not in REGISTRY:
             helps = did_you_mean(name, REGISTRY)
             more = "those of MLIR: https://mlir.llvm.org/docs/Passes"
-            raise UsageError(f"no pass `{name}` of tadc", *helps, more)
+            raise BadUsage(f"no pass `{name}` of tadc", *helps, more)
     return [line for name in names or REGISTRY for line in describe_pass(REGISTRY[name])]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 
 #: What the help says of them, once.
 CONVENTION = "several values stand after commas, or the option again: --wrt a,b or --wrt a --wrt b"
@@ -25,13 +25,13 @@ def split(kind: str, texts: Iterable[str]) -> list[str]:
 
 
 def sizes_of(texts: Iterable[str]) -> dict[str, int]:
-    """The values that `--size N=4,M=5` gives, an item for each. Raises UsageError."""
+    """The values that `--size N=4,M=5` gives, an item for each. Raises BadUsage."""
     found: dict[str, int] = {}
     for item in texts:
         name, equals, value = item.replace(" ", "").partition("=")
         if not equals or not name or not value.isascii() or not value.isdecimal():
-            raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
+            raise BadUsage(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
         if name in found:
-            raise UsageError(f"`--size` gives `{name}` twice")
+            raise BadUsage(f"`--size` gives `{name}` twice")
         found[name] = int(value)
     return found

@@ -16,13 +16,13 @@ from tadc.backend.compile_steps import step
 from tadc.commands.array_files import read_arrays
 from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program
-from tadc.commands.option_parser import UsageError
+from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.commands.warn import function_of
 
 
 def execute(arguments: Arguments) -> int:
-    """Print the uncertainties, or write them as JSON. Raises UsageError, CompileError."""
+    """Print the uncertainties, or write them as JSON. Raises BadUsage, CompileError."""
     source = read_program(arguments)
     with step("typed"):
         program = function_of(arguments, source)
@@ -52,19 +52,19 @@ def _values(items: list[str], option: str) -> dict[str, Any]:
     for item in items:
         name, equals, value = item.partition("=")
         if not (name and equals and value):
-            raise UsageError(
+            raise BadUsage(
                 f"`{option} {item}` is not of the form NAME=VALUE", f"write `{option} V=4.999,I=0.02`"
             )
         if Path(value).exists():
             continue
         if uncertain := re.match(r"(.+?)(?:±|\+/?-)(.+)", value):
             best, spread = uncertain.groups()
-            raise UsageError(
+            raise BadUsage(
                 f"`{option} {item}` is more than a value",
                 f"write `--at {name}={best} --u {name}={spread}`",
             )
         if value.endswith("%"):
-            raise UsageError(
+            raise BadUsage(
                 f"`{option} {item}` is relative", "write the number itself, in the unit of the value"
             )
     return read_arrays(["=".join(part.strip() for part in item.split("=", 1)) for item in items])
@@ -77,9 +77,9 @@ def _pairs(items: list[str], option: str) -> dict[tuple[str, str], Any]:
         pair, _, value = item.replace(" ", "").partition("=")
         names = pair.split(",")
         if len(names) != 2 or not all(names) or not value:
-            raise UsageError(f"`{option} {item}` is not of the form A,B=NUMBER", f"write `{option} V,I=-.36`")
+            raise BadUsage(f"`{option} {item}` is not of the form A,B=NUMBER", f"write `{option} V,I=-.36`")
         if (names[0], names[1]) in found:
-            raise UsageError(f"`{option}` gives `{pair}` twice")
+            raise BadUsage(f"`{option}` gives `{pair}` twice")
         found[names[0], names[1]] = read_arrays([f"value={value}"])["value"]
     return found
 

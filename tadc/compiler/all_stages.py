@@ -23,7 +23,7 @@ from tadc.frontend.index_sets import work_told
 
 
 @dataclass(frozen=True)
-class Stage:
+class LoweringStage:
     """A step: `run` makes it, `show` gives its text (or bytes), `when` says if it is taken.
 
     One that is `aside` is taken where it is the last: nothing below is made of it.
@@ -52,34 +52,36 @@ def _derivative(options: Options) -> bool:
 
 #: What all targets have in common.
 _UPPER = (
-    Stage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
-    Stage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
-    Stage("tad", terms.begin, st.show_module, ".mlir", "the tad dialect"),
-    Stage("diff", terms.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
-    Stage("cancel", terms.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
-    Stage("opt", terms.clean_up, st.show_module, ".mlir", "simplified"),
-    Stage("hoist", terms.hoist, st.show_module, ".mlir", "sums out of loops"),
-    Stage("nest", nests.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
-    Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule",
-          aside=True),
-    Stage("scheduled-nest", nests.make_scheduled_nests, lambda state: state.scheduled_nests, ".nest",
-          "loop nests as their schedule makes them", aside=True),
-    Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _loops),
-    Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _kernels),
+    LoweringStage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
+    LoweringStage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
+    LoweringStage("tad", terms.begin, st.show_module, ".mlir", "the tad dialect"),
+    LoweringStage("diff", terms.differentiate, st.show_module, ".mlir", "its derivative, with deltas",
+                  _derivative),
+    LoweringStage("cancel", terms.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
+    LoweringStage("opt", terms.clean_up, st.show_module, ".mlir", "simplified"),
+    LoweringStage("hoist", terms.hoist, st.show_module, ".mlir", "sums out of loops"),
+    LoweringStage("nest", nests.make_nests, lambda state: state.nests, ".nest", "plain loop nests",
+                  aside=True),
+    LoweringStage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule",
+                  aside=True),
+    LoweringStage("scheduled-nest", nests.make_scheduled_nests, lambda state: state.scheduled_nests, ".nest",
+                  "loop nests as their schedule makes them", aside=True),
+    LoweringStage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _loops),
+    LoweringStage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _kernels),
 )  # fmt: skip
 
 
-def _dialects() -> Iterator[Stage]:
+def _dialects() -> Iterator[LoweringStage]:
     """The llvm dialect as each backend has it."""
     for name, about in dict.fromkeys(backend.dialect for backend in BACKENDS.values()):
 
         def taken(options: Options, name: str = name) -> bool:
             return options.backend.dialect[0] == name
 
-        yield Stage(name, code.lower_to_llvm_dialect, st.show_module, ".mlir", about, taken)
+        yield LoweringStage(name, code.lower_to_llvm_dialect, st.show_module, ".mlir", about, taken)
 
 
-def _forms() -> Iterator[Stage]:
+def _forms() -> Iterator[LoweringStage]:
     """The code that backends make; several may make code of one form."""
     forms = {form.name: form for backend in BACKENDS.values() for form in backend.forms if form.make}
     for name, form in forms.items():
@@ -87,20 +89,20 @@ def _forms() -> Iterator[Stage]:
         def taken(options: Options, name: str = name) -> bool:
             return code.form_of(options, name) is not None
 
-        yield Stage(name, code.emit(name), code.show_code(name), form.suffix, form.about, taken)
+        yield LoweringStage(name, code.emit(name), code.show_code(name), form.suffix, form.about, taken)
 
 
-STAGES: tuple[Stage, ...] = (
+STAGES: tuple[LoweringStage, ...] = (
     *_UPPER,
     *_dialects(),
-    Stage("llvm", code.translate, code.show_llvm, ".ll", "LLVM IR"),
+    LoweringStage("llvm", code.translate, code.show_llvm, ".ll", "LLVM IR"),
     *_forms(),
 )
 
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
 
 
-def planned(options: Options, first: str = "ast", last: str | None = None) -> list[Stage]:
+def planned(options: Options, first: str = "ast", last: str | None = None) -> list[LoweringStage]:
     """The stages that these options take, from `first` to `last`.
 
     Raises ValueError where `last` is not among them.
@@ -129,8 +131,8 @@ def compile_until(
     last: str,
     *,
     first: str = "ast",
-    after: Callable[[Stage, Compilation, float], None] | None = None,
-) -> Stage:
+    after: Callable[[LoweringStage, Compilation, float], None] | None = None,
+) -> LoweringStage:
     """Run the stages from `first` to `last`; `after` sees each with its seconds.
 
     Raises CompileError for a program or a module that is wrong, ValueError for stages that
@@ -147,7 +149,7 @@ def compile_until(
     return taken[-1]
 
 
-def _lock_for(stage: Stage) -> AbstractContextManager[object]:
+def _lock_for(stage: LoweringStage) -> AbstractContextManager[object]:
     """Stages on IR run one at a time in a process."""
     if stage.name in ("ast", "typed"):
         return nullcontext()

@@ -19,7 +19,7 @@ from tadc.lattice.affine import Affine
 
 if TYPE_CHECKING:
     from tadc.frontend.terms import Domain
-    from tadc.passes.maps.map import MapFunction, Tensor
+    from tadc.passes.maps.map import MapFunction, TensorDecl
 
 _WIDTH = 100
 _TIED = "\N{NO-BREAK SPACE}"
@@ -112,7 +112,7 @@ def signature_of(function: Any, maps: MapFunction) -> CSignature:
     sizes = tuple(name for value, name in named if value in indices)
     symbols = {own: Affine.var(name) for own, name in zip(maps.sizes, sizes, strict=True)}
 
-    def pointer(tensor: Tensor, name: str) -> Pointer:
+    def pointer(tensor: TensorDecl, name: str) -> Pointer:
         return Pointer(name, tensor.type, tuple(extent(form.substitute(symbols)) for form in tensor.shape))
 
     taken = {*given, *returned}

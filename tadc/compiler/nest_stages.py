@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, kernels_of, scheduled_loops
 
 if TYPE_CHECKING:
-    from tadc.passes.gpu.kernels import Kernel
+    from tadc.passes.gpu.kernels import NestKernel
     from tadc.passes.maps.map import MapFunction
 
 
@@ -26,7 +26,7 @@ def _fused(state: Compilation) -> Iterator[MapFunction]:
     return (read_maps(function) for function in tad_functions(state.module.operation))
 
 
-def _kernels(state: Compilation) -> Iterator[Kernel]:
+def _kernels(state: Compilation) -> Iterator[NestKernel]:
     """The kernels of a GPU."""
     return (kernel for each in kernels_of(state, fuse_for_gpu(state)) for kernel in each.all())
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
     from tadc.lattice.amounts import Counted
-    from tadc.passes.catalogue import Cut, LayOut
+    from tadc.passes.catalogue import CutSums, LayOut
     from tadc.passes.cpu.loop_functions import Scheduled
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
@@ -194,14 +194,14 @@ def machine_facts(state: Compilation) -> dict[str, Any]:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, LayOut, Windows
+    from tadc.passes.catalogue import ChainMaps, CutSums, Fill, Fuse, Keep, LayOut, Windows
 
     most = _steps_limit(state)
-    _split(state, Cut(limit=most))
+    _split(state, CutSums(limit=most))
     facts = machine_facts(state)
     last = _laid_out(state, LayOut(**facts))
     windows = Windows(limit=most)
-    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, Chain(), *last)
+    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, ChainMaps(), *last)
 
 
 def _steps_limit(state: Compilation) -> int:
@@ -218,7 +218,7 @@ def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
     return [] if no_memory else [lay_out]
 
 
-def _split(state: Compilation, cut: Cut) -> None:
+def _split(state: Compilation, cut: CutSums) -> None:
     """Wavefronts, groups, short rows, parts of long sums and contractions to tensors of their own, where
     there may be tensors in between; sums of sums to one."""
     from tadc.passes.catalogue import CutFibres, JoinSums, Rows, ScatterSums, Separate, Skew, Split, SumSteps
@@ -302,11 +302,11 @@ def lower_to_gpu(state: Compilation) -> None:
 
 def fuse_for_gpu(state: Compilation) -> str:
     """The maps that become kernels of a GPU; its architecture."""
-    from tadc.passes.catalogue import Chain, Cut, Fuse, Windows
+    from tadc.passes.catalogue import ChainMaps, CutSums, Fuse, Windows
 
     facts = machine_facts(state)
-    _split(state, Cut(**facts))
-    _rewrite_maps(state, Fuse(**facts), Windows(**facts), Chain(**facts))
+    _split(state, CutSums(**facts))
+    _rewrite_maps(state, Fuse(**facts), Windows(**facts), ChainMaps(**facts))
     return facts["gpu"]
 
 

@@ -49,9 +49,9 @@ def reverse(options: Options) -> TermPass:
 
 def jacobian(options: Options) -> TermPass:
     """The pass for all partial derivatives."""
-    from tadc.passes.catalogue import Jacobian
+    from tadc.passes.catalogue import DeriveJacobian
 
-    return Jacobian(list(options.wrt or ()))
+    return DeriveJacobian(list(options.wrt or ()))
 
 
 #: The pass of a mode; reverse mode's for all others.
@@ -79,12 +79,12 @@ def cancel_deltas(state: Compilation) -> None:
 
 def clean_up(state: Compilation) -> None:
     """What a person would write."""
-    from tadc.passes.catalogue import Compress, DropZeros, Fold, Simplify
+    from tadc.passes.catalogue import Compress, DropZeros, FoldLiterals, Simplify
 
     options = state.options
     zeros = [] if options.materialize == "never" or options.separate else [DropZeros()]
     compress = [Compress()] if options.mode == "jacobian" else []
-    state.rewrite(Simplify(), *zeros, *compress, Fold())
+    state.rewrite(Simplify(), *zeros, *compress, FoldLiterals())
 
 
 def hoist(state: Compilation) -> None:

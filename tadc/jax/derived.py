@@ -23,7 +23,7 @@ from tadc.passes.terms.liveness import needed
 
 
 @dataclass(frozen=True)
-class Part:
+class DerivedPart:
     """A function of some of the values that are at hand: `take` are their positions."""
 
     of: Derived
@@ -54,17 +54,17 @@ class Derived:
         """The inputs whose elements are read, and not their extents alone."""
         return frozenset(tensors_read([d.body for d in self.function.program.definitions]))
 
-    def tangents(self, moving: tuple[int, ...]) -> Part:
+    def tangents(self, moving: tuple[int, ...]) -> DerivedPart:
         """The tangents of all outputs; takes the inputs, then the tangents of those that move."""
 
-        def make() -> Part:
+        def make() -> DerivedPart:
             wrt = [self.function.inputs[n] for n in moving]
             made = derived_for_framework(self.function, "tangents", wrt)
             return trimmed(made, Base(self, {name: name for name in wrt}))
 
         return self._once(("tangents", moving), make)
 
-    def transposed(self, unknown: tuple[int, ...], seen: tuple[int, ...]) -> Part:
+    def transposed(self, unknown: tuple[int, ...], seen: tuple[int, ...]) -> DerivedPart:
         """Of a function that is linear in some inputs: what transposes it.
 
         Takes the inputs, then the cotangents of the outputs that are `seen`; gives those of the `unknown`.
@@ -86,7 +86,7 @@ class Derived:
                     self._made[key] = make()
         return self._made[key]
 
-    def _transposed(self, unknown: Sequence[int], seen: Sequence[int]) -> Part:
+    def _transposed(self, unknown: Sequence[int], seen: Sequence[int]) -> DerivedPart:
         wrt = [self.function.inputs[n] for n in unknown]
         if self.base is not None and set(wrt) <= self.base.moves.keys():
             # The gradient of the function itself, rather than the transposed tangents.
@@ -95,7 +95,7 @@ class Derived:
                 return found
         return trimmed(derived_for_framework(_with_outputs(self.function, seen), "vjp", wrt))
 
-    def _by_base(self, base: Base, wrt: Sequence[str], seen: Sequence[int]) -> Part | None:
+    def _by_base(self, base: Base, wrt: Sequence[str], seen: Sequence[int]) -> DerivedPart | None:
         """The gradient, if it reads no input that the tangents do not read."""
         made = trimmed(derived_for_framework(_with_outputs(base.of.function, seen), "vjp", wrt))
         count, here = len(base.of.function.inputs), self.function.inputs
@@ -103,7 +103,7 @@ class Derived:
         if not set(names) <= set(here):
             return None
         cotangents = [n - count + len(here) for n in made.take if n >= count]
-        return Part(made.of, (*(here.index(name) for name in names), *cotangents))
+        return DerivedPart(made.of, (*(here.index(name) for name in names), *cotangents))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Base:
     moves: dict[str, str]
 
 
-def trimmed(function: Function, base: Base | None = None) -> Part:
+def trimmed(function: Function, base: Base | None = None) -> DerivedPart:
     """A function without the inputs that it does not read, unless these alone tell a size that it uses."""
     program = function.program
     kept = _kept(program)
@@ -130,7 +130,7 @@ def trimmed(function: Function, base: Base | None = None) -> Part:
             rows for rows in program.excluded if all(row.form.variables <= set(sizes) for row in rows)
         )
         function = _with(function, arguments=kept, sizes=sizes, excluded=excluded)
-    return Part(Derived(function, base), take)
+    return DerivedPart(Derived(function, base), take)
 
 
 def _kept(program: Program) -> tuple[Argument, ...]:
@@ -157,7 +157,6 @@ def _used(program: Program, arguments: Sequence[Argument]) -> set[str]:
 
 
 def _told(arguments: Sequence[Argument]) -> set[str]:
-    """The sizes that shapes of arguments tell."""
     return {source.symbol for source in size_sources([a.shape for a in arguments])}
 
 
@@ -171,6 +170,5 @@ def _with_outputs(function: Function, seen: Sequence[int]) -> Function:
 
 
 def _with(function: Function, **changes: Any) -> Function:
-    """The function of a program with these changes."""
     program = replace(function.program, **changes)
     return function_of(lambda: program, None, function.options)

@@ -225,7 +225,6 @@ class _Handler:
         return f"{self.interface.symbol}.{name}" if name == "xla" else f"{self.interface.symbol}.xla.{name}"
 
     def load(self, type: str, pointer: str, offset: int) -> str:
-        """A field of a structure."""
         at = self.lines.put(f"getelementptr i8, ptr {pointer}, i64 {offset}")
         return self.lines.put(f"load {type}, ptr {at}")
 

@@ -20,7 +20,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
 from tadc.caller.boundary import UsageError, usage
-from tadc.jax.derived import Derived, Part
+from tadc.jax.derived import Derived, DerivedPart
 from tadc.jax.xla_kernels import KERNELS, TARGET
 
 call_p = Primitive("tadc")
@@ -34,7 +34,7 @@ def call(derived: Derived, arrays: Sequence[Any]) -> list[Any]:
     return call_p.bind(*arrays, derived=derived)
 
 
-def _call_part(part: Part, values: Sequence[Any]) -> list[Any]:
+def _call_part(part: DerivedPart, values: Sequence[Any]) -> list[Any]:
     return call(part.of, [values[n] for n in part.take])
 
 

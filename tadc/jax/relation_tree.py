@@ -14,7 +14,7 @@ from jax.tree_util import register_pytree_node
 
 from tadc.api.index_relations import relation
 from tadc.backend.runtime.frameworks import is_traced
-from tadc.backend.runtime.kept_indices import IndexArray, Relation
+from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 
 
 def unpacked(value: Any) -> Any:
@@ -29,7 +29,7 @@ def _again(below: int, leaves: Any) -> Relation:
         if elements.dtype.kind in "iu":
             return relation(elements, below)
     stands_for: Any = leaves[0]
-    return Relation.of(IndexArray(stands_for, largest=0), below)
+    return Relation.of(KeptIndexArray(stands_for, largest=0), below)
 
 
 register_pytree_node(Relation, lambda value: ((value.array,), value.below), _again)

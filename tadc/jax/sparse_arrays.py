@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.experimental import sparse
 
-from tadc.api.sparse_arguments import SparseCall, Stored
+from tadc.api.sparse_arguments import SparseCall, StoredArray
 from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.frontend.diagnostics import Diagnostic
@@ -27,15 +27,15 @@ class SparseArrays(SparseCall):
 
     DENSE = "todense"
 
-    def stored_for(self, parameter: Parameter, value: Any) -> Stored | Diagnostic:
+    def stored_for(self, parameter: Parameter, value: Any) -> StoredArray | Diagnostic:
         """As `SparseCall`."""
 
         def again(values: Any) -> Any:
             return sparse.BCOO((values, value.indices), shape=value.shape)
 
-        return _problem(parameter, value) or Stored(value.shape, value.data, (), list, again)
+        return _problem(parameter, value) or StoredArray(value.shape, value.data, (), list, again)
 
-    def places_of(self, value: Any, stored: Stored) -> list[Any]:
+    def places_of(self, value: Any, stored: StoredArray) -> list[Any]:
         """As `SparseCall`."""
         return [_Column(value.indices, n) for n in range(value.indices.shape[1])]
 

@@ -208,7 +208,6 @@ def _result(names: tuple[str, ...]) -> Any:
 
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
-    """What is wrong with the type of a value."""
     return type_problem(parameter, _array(parameter, value))
 
 

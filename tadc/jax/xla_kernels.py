@@ -35,7 +35,7 @@ _LEAST = 64
 """So many places a table has at first."""
 
 
-class Kernels:
+class XlaKernels:
     """The kernels of this process by their keys. Code stays in memory: what XLA has compiled may call it."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Kernels:
 
 _Missing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 
-KERNELS = Kernels()
+KERNELS = XlaKernels()
 """Those of this process."""
 
 

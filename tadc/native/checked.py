@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tadc.backend.runtime.inspector import inspector_text
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT
-from tadc.native.inspection import Inspection, with_memory
+from tadc.native.inspection import NativeInspection, with_memory
 from tadc.native.ir_lines import SATURATED, TOO_MANY, Lines, Value
 from tadc.native.registers import Registers
 from tadc.native.scratch import Scratch, lay_out
@@ -61,7 +61,7 @@ def checked_functions(name: str, interface: Interface, cutting: str = "") -> str
 def _sized(name: str, interface: Interface, cutting: str) -> str:
     lines = Lines()
     parameters, sizes = _sizes(lines, interface)
-    scratch = _scratch(lines, with_memory(interface, Inspection(interface)), sizes)
+    scratch = _scratch(lines, with_memory(interface, NativeInspection(interface)), sizes)
     is_none = lines.put(f"icmp eq i64 {scratch.bytes}, 0")
     more = lines.binary("add", scratch.bytes, str(ALIGNMENT))
     own = lines.put(f"select i1 {is_none}, i64 0, i64 {more}")
@@ -73,7 +73,7 @@ def _sized(name: str, interface: Interface, cutting: str) -> str:
 
 
 def _called(name: str, interface: Interface, cutting: str) -> str:
-    lines, inspection = Lines(), Inspection(interface)
+    lines, inspection = Lines(), NativeInspection(interface)
     parameters, sizes = _sizes(lines, interface)
     tensors = [*interface.arguments, *interface.outputs]
     given = [f"%p{n}" for n in range(len(tensors))]

@@ -178,7 +178,6 @@ class _Functions:
         return told.values(by_place.__getitem__, given, Registers(lines, "excluded", ends))
 
     def function(self, name: str, parameters: str, lines: Lines) -> str:
-        """A function, which returns what it refuses for."""
         ends = {f"wrong{n}": f"i64 {n + 1}" for n in range(len(self.interface.told.extents))}
         ends |= {"excluded": f"i64 {EXCLUDED}"}
         return lines.function(f"i64 @{self.quoted(name)}({parameters})", ends)
@@ -202,7 +201,6 @@ class _Functions:
 
     @cached_property
     def is_x86(self) -> bool:
-        """Whether the code is for an x86."""
         return host().triple.startswith(("x86_64", "i386", "i686"))
 
     @cached_property

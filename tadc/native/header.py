@@ -11,7 +11,7 @@ from tadc.compiler.c_signature import Pointer, prototype
 from tadc.frontend.extents import required_text
 from tadc.native.c_names import parameter_names
 from tadc.native.checked import STATUSES, asked_sizes
-from tadc.native.unit import NativeUnit, Part
+from tadc.native.unit import NativeUnit, UnitPart
 
 ABI = 1
 """The version of all that a header promises: it changes where code that follows an old header would be
@@ -86,7 +86,7 @@ def header_text(unit: NativeUnit, version: str) -> str:
     return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
 
-def _declarations(part: Part) -> Iterator[str]:
+def _declarations(part: UnitPart) -> Iterator[str]:
     """What a function is of, its comment, both prototypes."""
     interface = part.interface
     tensors, asked = [*interface.arguments, *interface.outputs], asked_sizes(interface)

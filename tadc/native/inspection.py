@@ -79,7 +79,7 @@ class _Call:
     operands: tuple[_Operand, ...]
 
 
-class Inspection:
+class NativeInspection:
     """The index arrays of a kernel: those that are given, and how the others are made of them."""
 
     def __init__(self, interface: Interface) -> None:
@@ -341,6 +341,6 @@ def _length(about: Inspected) -> int:
     return about.form.constant
 
 
-def with_memory(interface: Interface, inspection: Inspection) -> Interface:
+def with_memory(interface: Interface, inspection: NativeInspection) -> Interface:
     """The interface with room for what is made of index arrays, behind what is in between."""
     return replace(interface, temporaries=(*interface.temporaries, *inspection.buffers))

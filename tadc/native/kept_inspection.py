@@ -20,7 +20,7 @@ from functools import cached_property
 
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT, Temporary
-from tadc.native.inspection import FIRST, LAST, Inspection
+from tadc.native.inspection import FIRST, LAST, NativeInspection
 from tadc.native.ir_lines import Lines, Value
 from tadc.native.scratch import lay_out
 from tadc.native.scratch_memory import DROP, KEEP, NEW
@@ -43,7 +43,7 @@ class KeptInspection:
 
     def __init__(self, interface: Interface, no_memory: int, no_index: int) -> None:
         self.interface, self.no_memory, self.no_index = interface, no_memory, no_index
-        self.inspection = Inspection(interface)
+        self.inspection = NativeInspection(interface)
         self.given = self.inspection.given
         copies = [Temporary(replace(p, name=f"copy of {p.name}"), FIRST, LAST) for p in self.given]
         self.buffers = (*copies, *self.inspection.buffers)

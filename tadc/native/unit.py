@@ -20,21 +20,21 @@ from tadc.backend.splitting import on_one_thread
 from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.native.checked import checked_functions, kernel_symbol
-from tadc.native.inspection import Inspection
+from tadc.native.inspection import NativeInspection
 
 THREADS = ("none", "host", "pool")
 """Who shares work among threads: nobody, a function of the host, or threads of the library itself."""
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitPart:
     """A function of a unit: its name in C, what it is of the program, its kernel; and that which takes calls
     with long fibres, which has no name outside."""
 
     name: str
     about: str
     unit: Unit
-    cutting: Part | None = None
+    cutting: UnitPart | None = None
 
     @property
     def interface(self) -> Interface:
@@ -58,7 +58,7 @@ class NativeUnit:
     """Functions that belong together, for one processor."""
 
     prefix: str
-    parts: tuple[Part, ...]
+    parts: tuple[UnitPart, ...]
     options: Options
     threads: str = "none"
 
@@ -101,14 +101,14 @@ def native_unit(
     return NativeUnit(prefix, parts, options, threads)
 
 
-def _part(name: str, about: str, f: Function, options: Options) -> Part:
+def _part(name: str, about: str, f: Function, options: Options) -> UnitPart:
     options = replace(options.of_derived, **_storing(f))
     whole = unit_of(f.program, replace(options, long_fibres=False))
-    if not Inspection(whole.interface).long:
-        return Part(name, about, whole)
+    if not NativeInspection(whole.interface).long:
+        return UnitPart(name, about, whole)
     cutting = unit_of(f.program, replace(options, long_fibres=True))
     is_cut = cutting.interface != whole.interface
-    return Part(name, about, whole, Part(f"{name}_cutting", about, cutting) if is_cut else None)
+    return UnitPart(name, about, whole, UnitPart(f"{name}_cutting", about, cutting) if is_cut else None)
 
 
 def _check_threads(threads: str, target: Target) -> None:
@@ -126,7 +126,6 @@ def _check_threads(threads: str, target: Target) -> None:
 
 
 def _storing(f: Function) -> dict[str, object]:
-    """What of the options is of a function."""
     return {name: getattr(f.options, name) for name in ("materialize", "memory_limit", "reverse")}
 
 

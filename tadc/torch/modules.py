@@ -32,7 +32,7 @@ class Computed(Protocol):
         ...
 
 
-class Module(torch.nn.Module):
+class FunctionModule(torch.nn.Module):
     """Holds some inputs of a function as parameters, index arrays as buffers; `forward` takes the others, by
     position or name."""
 

@@ -20,7 +20,7 @@ from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
-from tadc.torch.modules import Module
+from tadc.torch.modules import FunctionModule
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import forward_ad, is_looked_at, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
@@ -147,7 +147,7 @@ class TorchFunction:
         return torch.full((), value, dtype=element, device="cpu")
 
     @public
-    def module(self, **parameters: Any) -> Module:
+    def module(self, **parameters: Any) -> FunctionModule:
         """A `torch.nn.Module` that holds some inputs as parameters; it is called with the others.
 
         Each is given by name: a tensor with its first values; a `torch.nn.Buffer`, which is kept and not
@@ -156,7 +156,7 @@ class TorchFunction:
 
         Raises UsageError for names that are no inputs, and values that do not fit.
         """
-        return Module(self, parameters)
+        return FunctionModule(self, parameters)
 
     def _arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call with names, or of a function whose sizes tensors do not tell."""

@@ -15,7 +15,7 @@ from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.workspace import Temporary
 from tadc.backend.target import CPU, Target, backend_of
 from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
@@ -25,9 +25,9 @@ from tadc.passes.terms.numpy_types import numpy_type
 Array = NDArray[Any]
 
 
-def on_host(kernel: object) -> Kernel:
+def on_host(kernel: object) -> HostKernel:
     """A compiled kernel, which is one of the CPU."""
-    assert isinstance(kernel, Kernel)
+    assert isinstance(kernel, HostKernel)
     return kernel
 
 
@@ -80,14 +80,14 @@ def compiled(
     temporaries: Sequence[Temporary] = (),
     level: int = 3,
     fast_math: bool = False,
-) -> Kernel:
+) -> HostKernel:
     """A running kernel of a module whose function is `@k`."""
     library = load(object_code(complete(llvm_text(text, fast_math=fast_math)), level), ["k"])
-    return Kernel(library["k"], "k", inputs, outputs, temporaries, library)
+    return HostKernel(library["k"], "k", inputs, outputs, temporaries, library)
 
 
 @cache
-def function(name: str, kind: str, size: int = 4096, fast_math: bool = False) -> Kernel:
+def function(name: str, kind: str, size: int = 4096, fast_math: bool = False) -> HostKernel:
     """A `math` op over a vector."""
     text = elementwise(f"%y = math.{name} %x : TYPE", kind, size)
     inputs, outputs = [Parameter("x", kind, (size,))], [Parameter("y", kind, (size,))]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.passes.terms.numpy_types import numpy_type
 from tests.backend.kernels import Array, compiled
 from tests.backend.test_scalar_functions import error_in_ulp
@@ -26,7 +26,7 @@ inf, nan = math.inf, math.nan
 
 
 @cache
-def function(name: str, kind: str) -> Kernel:
+def function(name: str, kind: str) -> HostKernel:
     array = f"memref<{SIZE}x{kind}>"
     text = f"""
 func.func @k(%X: {array} {{llvm.noalias}}, %Z: {array} {{llvm.noalias}}, %Y: {array} {{llvm.noalias}}) {{

@@ -22,7 +22,7 @@ from tadc.backend.cuda.manifest import Manifest
 from tadc.backend.emulator.library import EmulatedCuda
 from tadc.cli import main
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 
 SQUARE = "x: f64[N]; f[i] = x[i]**2"
 
@@ -399,8 +399,8 @@ def test_the_kernel_that_suits_the_sizes_runs(gpu: Library) -> None:
     text = kernel.image.decode()
     second = text[text.index(".visible") :].replace("tad_f_0", "other").replace("BB0", "BB1")
     size = (Affine.var("s0"),)
-    first = replace(launch, unless=((Condition(size, 100),),))
-    other = replace(launch, kernel="other", when=(Condition(size, 100, 300),))
+    first = replace(launch, unless=((SizeTest(size, 100),),))
+    other = replace(launch, kernel="other", when=(SizeTest(size, 100, 300),))
     made = Manifest.of(kernel.manifest.interface, [first, other], 90, {})
     read = Manifest.from_json(json.loads(json.dumps(made.as_json())))
     assert read == made

@@ -12,7 +12,7 @@ import pytest
 
 import tadc
 from tadc.backend.runtime import direct_calls
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.frontend.diagnostics import ArgumentError
 from tests.backend.kernels import on_host
 
@@ -24,7 +24,7 @@ z[i, k] = w[i, k] - x[i]
 """
 
 
-def kernel_of(text: str) -> Kernel:
+def kernel_of(text: str) -> HostKernel:
     return on_host(tadc.function(text).compiled().kernel)
 
 

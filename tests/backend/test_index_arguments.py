@@ -15,7 +15,7 @@ from tadc.backend.object_code import object_code
 from tadc.backend.runtime import index_arguments, inspector, kept_indices, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError
@@ -59,7 +59,7 @@ INTERFACE = Interface("k", (X, DST, PTR, PERM), (Y,), (), ("N", "E"))
 
 
 @pytest.fixture(scope="module")
-def kernel() -> Kernel:
+def kernel() -> HostKernel:
     return INTERFACE.load(object_code(complete(llvm_text(TEXT))))
 
 
@@ -67,13 +67,13 @@ def expected(x: Array, dst: Any, n: int) -> Array:
     return np.bincount(np.asarray(dst), x, n)
 
 
-def problem(kernel: Kernel, *args: Any, **kwargs: Any) -> str:
+def problem(kernel: HostKernel, *args: Any, **kwargs: Any) -> str:
     with pytest.raises(ArgumentError) as found:
         kernel(args, kwargs)
     return "\n".join(str(found.value).splitlines())
 
 
-def test_what_is_inspected_is_no_argument(kernel: Kernel) -> None:
+def test_what_is_inspected_is_no_argument(kernel: HostKernel) -> None:
     assert [p.name for p in kernel.inputs] == ["x", "dst"]
     assert [str(p) for p in kernel.inputs] == ["x: f64[E]", "dst: index[E] in N"]
 
@@ -83,14 +83,14 @@ def test_an_interface_is_read_back() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", ">i4", "int32", "uint32", "int64", ">u8", "list"])
-def test_integers_of_any_type_are_taken(kernel: Kernel, kind: str) -> None:
+def test_integers_of_any_type_are_taken(kernel: HostKernel, kind: str) -> None:
     x, dst = np.arange(6.0), [3, 0, 3, 1, 0, 3]
     given = dst if kind == "list" else np.array(dst, kind)
     for _ in range(2):
         np.testing.assert_array_equal(kernel((x, given), {"N": 5})[0], expected(x, dst, 5))
 
 
-def test_strided_and_misaligned_arrays_are_taken(kernel: Kernel) -> None:
+def test_strided_and_misaligned_arrays_are_taken(kernel: HostKernel) -> None:
     x, dst = np.arange(4.0), np.array([2, 9, 1, 9, 2, 9, 0, 9])
     np.testing.assert_array_equal(kernel((x, dst[::2]), {"N": 3})[0], expected(x, dst[::2], 3))
     bytes_ = np.frombuffer(b"\0" + dst[::2].astype(np.int32).tobytes(), np.uint8)
@@ -99,14 +99,14 @@ def test_strided_and_misaligned_arrays_are_taken(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize(("e", "n"), [(0, 0), (0, 3), (1, 1)])
-def test_small_sizes(kernel: Kernel, e: int, n: int) -> None:
+def test_small_sizes(kernel: HostKernel, e: int, n: int) -> None:
     x, dst = np.ones(e), np.zeros(e, np.int64)
     np.testing.assert_array_equal(kernel((x, dst), {"N": n})[0], expected(x, dst, n))
     np.testing.assert_array_equal(kernel((x, list(dst)), {"N": n})[0], expected(x, dst, n))
 
 
 @pytest.mark.parametrize("is_read_only", [True, False])
-def test_an_element_out_of_range_is_named(kernel: Kernel, is_read_only: bool) -> None:
+def test_an_element_out_of_range_is_named(kernel: HostKernel, is_read_only: bool) -> None:
     x, dst = np.arange(20.0), np.zeros(20, np.int32)
     dst[17] = 5
     dst.flags.writeable = not is_read_only
@@ -126,7 +126,7 @@ def test_an_element_out_of_range_is_named(kernel: Kernel, is_read_only: bool) ->
         (-(2**32), "`dst[1]` is -4294967296, but must be at least 0"),
     ],
 )
-def test_what_is_no_index(kernel: Kernel, value: int, text: str) -> None:
+def test_what_is_no_index(kernel: HostKernel, value: int, text: str) -> None:
     assert text in problem(kernel, np.zeros(3), np.array([0, value, 1]), N=5)
 
 
@@ -136,7 +136,7 @@ def test_an_index_that_32_bits_do_not_hold() -> None:
         index_arguments.IndexArguments(parameters, [], {}).complete([np.array(2**31)])
 
 
-def test_how_many_more_are_out_of_range(kernel: Kernel) -> None:
+def test_how_many_more_are_out_of_range(kernel: HostKernel) -> None:
     assert "so are 2 more of its 4 elements" in problem(kernel, np.zeros(4), [9, 0, 8, -7], N=5)
 
 
@@ -152,7 +152,7 @@ def test_how_many_more_are_out_of_range(kernel: Kernel) -> None:
         (np.zeros((3, 1), np.int32), "2 dimensions"),
     ],
 )
-def test_what_is_no_index_array(kernel: Kernel, dst: Any, text: str) -> None:
+def test_what_is_no_index_array(kernel: HostKernel, dst: Any, text: str) -> None:
     assert text in problem(kernel, np.zeros(3), dst, N=5)
 
 
@@ -305,7 +305,7 @@ def count_sorts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
 def test_elements_that_stay_are_sorted_once(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, kind: type
+    kernel: HostKernel, monkeypatch: pytest.MonkeyPatch, kind: type
 ) -> None:
     calls = count_sorts(monkeypatch)
     x, dst = np.arange(6.0), np.array([3, 0, 3, 1, 0, 3], kind)
@@ -319,7 +319,7 @@ def test_elements_that_stay_are_sorted_once(
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
-def test_an_array_that_changes_is_looked_at_again(kernel: Kernel, kind: type) -> None:
+def test_an_array_that_changes_is_looked_at_again(kernel: HostKernel, kind: type) -> None:
     x, dst = np.arange(6.0), np.zeros(6, kind)
     view = dst[:]
     view.flags.writeable = False
@@ -340,7 +340,7 @@ def test_an_array_that_changes_is_looked_at_again(kernel: Kernel, kind: type) ->
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_what_is_kept_goes_with_the_array(kernel: Kernel, kind: type) -> None:
+def test_what_is_kept_goes_with_the_array(kernel: HostKernel, kind: type) -> None:
     gc.collect()
     before = len(known_arrays._KNOWN)
     dst = np.zeros(6, kind)
@@ -354,7 +354,7 @@ def test_what_is_kept_goes_with_the_array(kernel: Kernel, kind: type) -> None:
 @pytest.mark.parametrize(
     "strided", [lambda a: a[::2], lambda a: a[5::-1], lambda a: np.broadcast_to(a[:1], 6)]
 )
-def test_what_begins_at_the_same_place_is_not_the_same(kernel: Kernel, strided: Any) -> None:
+def test_what_begins_at_the_same_place_is_not_the_same(kernel: HostKernel, strided: Any) -> None:
     x, dst = np.arange(6.0), np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0, 1])
     for start in (0, 5):
         kernel((x, dst[start : start + 6]), {"N": 5})
@@ -370,7 +370,7 @@ def test_few_parts_of_an_array_are_kept() -> None:
     assert len(known_arrays._KNOWN) <= before + known_arrays._VIEWS
 
 
-def test_an_array_that_was_mended(kernel: Kernel) -> None:
+def test_an_array_that_was_mended(kernel: HostKernel) -> None:
     x, dst = np.arange(3.0), np.array([2**32 + 1, 0, 2])
     with pytest.raises(ArgumentError, match="4294967297"):
         kernel((x, dst), {"N": 5})
@@ -379,9 +379,9 @@ def test_an_array_that_was_mended(kernel: Kernel) -> None:
 
 
 def test_few_arrays_are_kept_by_another() -> None:
-    first = kept_indices.IndexArray(np.arange(4, dtype=np.int32))
+    first = kept_indices.KeptIndexArray(np.arange(4, dtype=np.int32))
     for n in range(50):
-        other = kept_indices.IndexArray(np.arange(4, dtype=np.int32))
+        other = kept_indices.KeptIndexArray(np.arange(4, dtype=np.int32))
         first.keep_with((other,), (n, other), np.zeros(1))
         first.keep_call(n, [other])
     assert len(first.made) <= 8
@@ -403,7 +403,7 @@ def test_elements_read_in_another_shape_are_looked_at_again() -> None:
     assert known_arrays.index_array_of(dst.reshape(2, 3)) is not first
 
 
-def test_a_call_with_a_relation_is_direct(kernel: Kernel) -> None:
+def test_a_call_with_a_relation_is_direct(kernel: HostKernel) -> None:
     x, relation = np.arange(3.0), Relation(np.array([1, 0, 1]), 2)
     kernel((x, relation), {"N": 2})
     found = kernel.again((x, relation), {"N": 2})

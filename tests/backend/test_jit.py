@@ -11,13 +11,13 @@ from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import LinkError
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tests.backend.kernels import compiled, elementwise, llvm_text
 
 VECTOR = [Parameter("x", "f64", (4,))], [Parameter("y", "f64", (4,))]
 
 
-def adding(number: int) -> Kernel:
+def adding(number: int) -> HostKernel:
     compute = f"%q = arith.constant {number}.0 : TYPE\n    %y = arith.addf %x, %q : TYPE"
     return compiled(elementwise(compute, "f64", 4), *VECTOR)
 

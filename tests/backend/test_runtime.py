@@ -15,7 +15,7 @@ from tadc.backend.runtime import free_memory as memory
 from tadc.backend.runtime.addresses import _direct, addresses
 from tadc.backend.runtime.free_memory import available_memory, format_bytes
 from tadc.backend.runtime.host_arrays import Parameter, bind
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.workspace import Temporary
 from tadc.frontend.diagnostics import ArgumentError, CompileError
 from tests.backend.kernels import Array, compiled
@@ -50,7 +50,7 @@ func.func @k(%X: memref<3x5xf64> {llvm.noalias}, %Y: memref<3x5xf64> {llvm.noali
 
 
 @pytest.fixture(scope="module")
-def kernel() -> Kernel:
+def kernel() -> HostKernel:
     x, y, z = Parameter("x", "f64", (3, 5)), Parameter("y", "f64", (3, 5)), Parameter("z", "f64", ())
     return compiled(TEXT, [x], [y, z], [Temporary(Parameter("t", "f64", (3, 5)), 0, 1)])
 
@@ -215,7 +215,7 @@ def test_numbers_beyond_f32_and_ragged_lists() -> None:
     np.testing.assert_array_equal(found, [np.inf, np.nan, 0, 0])
 
 
-def test_a_call_returns_new_arrays(kernel: Kernel) -> None:
+def test_a_call_returns_new_arrays(kernel: HostKernel) -> None:
     y, z = kernel([A])
     np.testing.assert_array_equal(y, 2 * A)
     assert z.shape == ()
@@ -223,7 +223,7 @@ def test_a_call_returns_new_arrays(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("form", ["tuple", "list", "dict"])
-def test_out_is_written_and_returned(kernel: Kernel, form: str) -> None:
+def test_out_is_written_and_returned(kernel: HostKernel, form: str) -> None:
     y, z = np.zeros((3, 5)), np.zeros(())
     out: Any = {"tuple": (y, z), "list": [y, z], "dict": {"z": z, "y": y}}[form]
     found = kernel([A + 1], out=out)
@@ -234,11 +234,11 @@ def test_out_is_written_and_returned(kernel: Kernel, form: str) -> None:
 
 
 @pytest.mark.parametrize("out", [{}, {"y": None}, (None, None)])
-def test_out_may_leave_outputs_to_the_call(kernel: Kernel, out: Any) -> None:
+def test_out_may_leave_outputs_to_the_call(kernel: HostKernel, out: Any) -> None:
     np.testing.assert_array_equal(kernel([A], out=out)[0], 2 * A)
 
 
-def test_out_of_any_layout(kernel: Kernel) -> None:
+def test_out_of_any_layout(kernel: HostKernel) -> None:
     wide = np.zeros((3, 10))
     for y in (wide[:, ::2], np.zeros((5, 3)).T, np.zeros((3, 5))[::-1], unaligned(A)):
         found = kernel([A], out={"y": y})
@@ -247,7 +247,7 @@ def test_out_of_any_layout(kernel: Kernel) -> None:
     np.testing.assert_array_equal(wide[:, 1::2], 0)
 
 
-def test_out_that_is_an_input(kernel: Kernel) -> None:
+def test_out_that_is_an_input(kernel: HostKernel) -> None:
     memory = np.arange(20.0)
     x, y = memory[:15].reshape(3, 5), memory[2:17].reshape(3, 5)
     expected = 2 * x
@@ -271,13 +271,13 @@ def test_out_that_is_an_input(kernel: Kernel) -> None:
         ((A, A, A), "`out` gives 3 arrays for 2 outputs"),
     ],
 )
-def test_out_that_cannot_be_written(kernel: Kernel, out: Any, message: str) -> None:
+def test_out_that_cannot_be_written(kernel: HostKernel, out: Any, message: str) -> None:
     with pytest.raises(ArgumentError) as found:
         kernel([A], out=out)
     assert [(d.code, d.message) for d in found.value.diagnostics] == [("TAD0505", message)]
 
 
-def test_outputs_that_share_memory(kernel: Kernel) -> None:
+def test_outputs_that_share_memory(kernel: HostKernel) -> None:
     memory = np.zeros(15)
     with pytest.raises(ArgumentError, match="`out` for `y` and for `z` share memory"):
         kernel([A], out=(memory.reshape(3, 5), memory[3:4].reshape(())))
@@ -296,7 +296,7 @@ def test_one_output_takes_the_array_itself() -> None:
     assert y == 2.5
 
 
-def test_nothing_runs_when_an_argument_is_wrong(kernel: Kernel) -> None:
+def test_nothing_runs_when_an_argument_is_wrong(kernel: HostKernel) -> None:
     y = np.full((3, 5), 7.0)
     with pytest.raises(ArgumentError):
         kernel([A.T], out={"y": y})
@@ -347,7 +347,7 @@ def test_sizes_for_people(count: int, text: str) -> None:
     assert format_bytes(count) == text
 
 
-def test_calls_from_several_threads(kernel: Kernel) -> None:
+def test_calls_from_several_threads(kernel: HostKernel) -> None:
     def run(n: int) -> bool:
         return bool((kernel([A + n])[0] == 2 * (A + n)).all())
 

@@ -127,16 +127,16 @@ class _Builder:
                 if not isinstance(left, tadc.Expression) and not isinstance(right, tadc.Expression):
                     left = expression(left)
                 return _OPERATORS[sign](left, right)
-            case syntax.Call(function=name, arguments=operands):
+            case syntax.CallExpr(function=name, arguments=operands):
                 return SCALAR[_OF_TWO.get(name, name)](*map(self, operands))
-            case syntax.Reduce():
+            case syntax.ReduceExpr():
                 return self._reduce(node)
-            case syntax.If(conditions=conditions, then=then, otherwise=otherwise):
+            case syntax.IfExpr(conditions=conditions, then=then, otherwise=otherwise):
                 return tadc.where(self._joined(conditions), self(then), self(otherwise))
-            case syntax.Select(condition=condition, then=then, otherwise=otherwise):
+            case syntax.SelectExpr(condition=condition, then=then, otherwise=otherwise):
                 return tadc.select(self._relation(condition), self(then), self(otherwise))
 
-    def _reduce(self, node: syntax.Reduce) -> Any:
+    def _reduce(self, node: syntax.ReduceExpr) -> Any:
         kind = getattr(tadc, node.kind)
         outside = dict(self.indices)
         bounds = [[self(e) for e in side] for side in (node.lower, node.upper)]
@@ -150,13 +150,13 @@ class _Builder:
             return kind(bound[0], *bounds, body, where=held)
         return kind(dict(zip(bound, sizes, strict=True)), body, where=held)
 
-    def _joined(self, conditions: Sequence[syntax.Relation]) -> tadc.Condition:
+    def _joined(self, conditions: Sequence[syntax.RelationExpr]) -> tadc.Condition:
         first, *rest = map(self._relation, conditions)
         for other in rest:
             first = first & other
         return first
 
-    def _relation(self, node: syntax.Relation) -> tadc.Condition:
+    def _relation(self, node: syntax.RelationExpr) -> tadc.Condition:
         left, right = expression(self(node.lhs)), expression(self(node.rhs))
         made = _RELATIONS[node.operator](left, right)
         ((first, sign, second),) = made.relations

@@ -5,8 +5,8 @@ import pytest
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.readable_text import parse_module, to_text
-from tadc.dialect.text_spelling import Speller
-from tadc.dialect.text_tokens import Tokens
+from tadc.dialect.text_spelling import AttributeSpeller
+from tadc.dialect.text_tokens import TextTokens
 from tests.dialect.random_programs import random_program
 from tests.dialect.support import generic, operations, read_back, to_generic, written
 
@@ -109,7 +109,7 @@ def test_rows_of_a_set(rows: str, shown: str) -> None:
 def test_a_sum_with_a_negative_term() -> None:
     """As MLIR prints `d0 + (2 - s0)`."""
     raw = "affine_set<(d0)[s0] : (d0 + -s0 + 2 >= 0)>"
-    shown = Speller(ir.Context()).spell(raw, Tokens("%i")[:-1], ["%k"], closed=False)
+    shown = AttributeSpeller(ir.Context()).spell(raw, TextTokens("%i")[:-1], ["%k"], closed=False)
     assert shown == "%k >= %i - 2"
 
 

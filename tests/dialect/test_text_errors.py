@@ -7,7 +7,7 @@ import pytest
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.readable_text import parse_module, verify
-from tadc.dialect.text_tokens import Tokens
+from tadc.dialect.text_tokens import TextTokens
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.source import Source
 from tests.dialect.support import operations, problem
@@ -162,10 +162,10 @@ def test_loading_again_changes_nothing() -> None:
 def test_damaged_text_is_an_error_with_a_place(seed: int) -> None:
     draw = random.Random(seed)
     context = ir.Context()
-    words = [token.text for token in Tokens(GOOD)]
+    words = [token.text for token in TextTokens(GOOD)]
     found: list[Diagnostic] = []
     for _ in range(60):
-        token = draw.choice(Tokens(GOOD)[:-1])
+        token = draw.choice(TextTokens(GOOD)[:-1])
         text = GOOD[: token.start] + draw.choice(["", *words]) + " " * draw.randint(0, 1) + GOOD[token.end :]
         try:
             parse_module(text, context, "f.mlir")

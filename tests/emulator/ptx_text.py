@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tadc.backend.emulator.execution import EmulatedModule
-from tadc.backend.emulator.global_memory import Memory
+from tadc.backend.emulator.global_memory import GlobalMemory
 
 Array = NDArray[Any]
 
@@ -36,7 +36,7 @@ def launch(
     text: str, arrays: list[Array | int], threads: int = 32, blocks: int = 1, shared: int = 0
 ) -> list[Array]:
     """The arrays after a launch; a number stands for so many bytes without a value, which come as bytes."""
-    memory = Memory()
+    memory = GlobalMemory()
     module = EmulatedModule(text, memory)
     addresses: list[int] = []
     for array in arrays:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.cuda.call import Call
+from tadc.backend.cuda.call import GpuCall
 from tadc.backend.cuda.device import Device, cuda_device
 from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.cuda.driver import Driver
@@ -136,7 +136,7 @@ def test_streams_that_lag_behind(
     ("scene", "kind", "name"),
     [
         (on_several_streams, Driver, "wait_for"),
-        (on_several_streams, Call, "give_back"),
+        (on_several_streams, GpuCall, "give_back"),
         (with_arrays_of_jax, Driver, "wait_for"),
         (with_arrays_of_jax, Device, "outlive"),
         (with_index_arrays, Driver, "wait_for"),

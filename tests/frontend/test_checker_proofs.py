@@ -75,13 +75,13 @@ class Reference:
             case syntax.Binary():
                 self.run(expr.lhs, env)
                 self.run(expr.rhs, env)
-            case syntax.If():
+            case syntax.IfExpr():
                 holds = all(
                     RELATIONS[c.operator](self.integer(c.lhs, env), self.integer(c.rhs, env))
                     for c in expr.conditions
                 )
                 self.run(expr.then if holds else expr.otherwise, env)
-            case syntax.Reduce():
+            case syntax.ReduceExpr():
                 low = max(self.integer(e, env) for e in expr.lower)
                 high = min(self.integer(e, env) for e in expr.upper)
                 for value in range(low, high + 1):

@@ -17,7 +17,7 @@ from tadc.frontend.checker import SizesNeeded, check
 from tadc.frontend.codes import PAGES
 from tadc.frontend.lexer import tokenize
 from tadc.frontend.parser import parse
-from tadc.frontend.printable import Speller
+from tadc.frontend.printable import TermSpeller
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.source import Source
@@ -91,7 +91,7 @@ def assert_same(one: str, other: str) -> None:
     first, second = meaning(one), meaning(other)
     assert declarations(first) == declarations(second)
     assert set(first.excluded) == set(second.excluded)
-    ours, theirs = (Speller(terms, frozenset(first.sizes), first.shapes()) for terms in [Terms()] * 2)
+    ours, theirs = (TermSpeller(terms, frozenset(first.sizes), first.shapes()) for terms in [Terms()] * 2)
     for d, e in zip(first.definitions, second.definitions, strict=True):
         assert (d.name, d.type, d.shape, d.is_output, d.pattern) == (
             e.name,
@@ -107,7 +107,7 @@ def declarations(program: Program) -> list[str]:
     return sorted(print_program(program).partition("\n\n")[0].splitlines())
 
 
-def body(definition: Definition, speller: Speller, program: Program) -> Term:
+def body(definition: Definition, speller: TermSpeller, program: Program) -> Term:
     """The body over indices of other names, in the table that is shared."""
     own = [f"own {n}" for n, _ in enumerate(definition.indices)]
     names = {name: Affine.var(new) for name, new in zip(definition.indices, own, strict=True)}

@@ -93,7 +93,7 @@ def test_declarations_that_no_parser_takes(written: str) -> None:
 def test_dump_shows_what_elements_are_below() -> None:
     text = dump(parse(Source("p: index[3] in N + 1\nf = sum{e: p[e] = 2} (1)", "f.tad")))
     assert "below: Binary +" in text
-    assert "if: Relation =" in text
+    assert "if: RelationExpr =" in text
 
 
 # -- elements ------------------------------------------------------------------------------

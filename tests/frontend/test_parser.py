@@ -41,19 +41,19 @@ def brief(node: syntax.Node) -> str:
             return f"{node.tensor}[{' '.join(map(brief, node.indices))}]"
         case syntax.Unary():
             return f"(neg {brief(node.operand)})"
-        case syntax.Binary() | syntax.Relation():
+        case syntax.Binary() | syntax.RelationExpr():
             return f"({node.operator} {brief(node.lhs)} {brief(node.rhs)})"
-        case syntax.Call():
+        case syntax.CallExpr():
             return f"({node.function} {' '.join(map(brief, node.arguments))})"
         case syntax.IndexSpec():
             return f"{node.name}:{brief(node.size)}" if node.size else node.name
-        case syntax.Reduce():
+        case syntax.ReduceExpr():
             bounds = f"[{' '.join(map(brief, node.lower))}][{' '.join(map(brief, node.upper))}]"
             return f"({node.kind} {' '.join(map(brief, node.indices))} {bounds} {brief(node.body)})"
-        case syntax.If():
+        case syntax.IfExpr():
             conditions = " ".join(map(brief, node.conditions))
             return f"(if {conditions} {brief(node.then)} {brief(node.otherwise)})"
-        case syntax.Select():
+        case syntax.SelectExpr():
             return f"(select {brief(node.condition)} {brief(node.then)} {brief(node.otherwise)})"
         case _:
             raise TypeError(node)
@@ -166,8 +166,8 @@ def test_every_span_reads_back_as_its_node() -> None:
     )
     source = Source(text)
     expressions = (
-        syntax.Number, syntax.Pi, syntax.Name, syntax.Subscript, syntax.Unary, syntax.Binary, syntax.Call,
-        syntax.Reduce, syntax.If, syntax.Select,
+        syntax.Number, syntax.Pi, syntax.Name, syntax.Subscript, syntax.Unary, syntax.Binary, syntax.CallExpr,
+        syntax.ReduceExpr, syntax.IfExpr, syntax.SelectExpr,
     )  # fmt: skip
     seen = 0
     for _, _, node in walk(parse(source)):

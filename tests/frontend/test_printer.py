@@ -8,7 +8,7 @@ import pytest
 from tadc.frontend.checker import check
 from tadc.frontend.parser import parse
 from tadc.frontend.print_index import condition_text, form_text
-from tadc.frontend.printable import Speller
+from tadc.frontend.printable import TermSpeller
 from tadc.frontend.printer import print_program, term_text
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
@@ -37,7 +37,7 @@ def neg(operand: Term) -> Apply:
 
 def text(term: Term) -> str:
     """An expression under `i` in 0..4 and `j` in 0..3."""
-    spelled = Speller(Terms(), frozenset(), {}).spell(term, {}, box(("i", "j"), (5, 4)))
+    spelled = TermSpeller(Terms(), frozenset(), {}).spell(term, {}, box(("i", "j"), (5, 4)))
     return term_text(spelled, ("i", "j"), frozenset({"x", "y"}))
 
 

@@ -14,7 +14,7 @@ from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.steps import Bind, Stage
+from tadc.passes.nest.steps import Bind, StageRead
 from tests.nest.programs import maps_of_program
 
 MATMUL = "a: f32[7, 6]\nb: f32[6, 11]\nc[i, j] = sum{k} (a[i, k] * b[k, j])"
@@ -52,9 +52,13 @@ def test_nests_of_tiles(name: str) -> None:
 
 @pytest.mark.parametrize(
     "step",
-    [Stage("%9", "", fill="threads"), Stage("%9", "k", fill="threads"), Stage("%0", "j", fill="threads")],
+    [
+        StageRead("%9", "", fill="threads"),
+        StageRead("%9", "k", fill="threads"),
+        StageRead("%0", "j", fill="threads"),
+    ],
 )
-def test_what_is_shared_is_read_there(step: Stage) -> None:
+def test_what_is_shared_is_read_there(step: StageRead) -> None:
     function = maps_of_program(MATMUL, "value")
     with pytest.raises(DoesNotFit):
         apply_steps(plain_nest(function, function.maps[0]), [Bind("thread", ("j",)), step])

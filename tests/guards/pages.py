@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import tadc
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.frontend.extents import as_form, shape_at
 
@@ -56,7 +56,7 @@ def check(function: tadc.Function, sizes: Mapping[str, int], seed: int = 0) -> N
     Every argument, result and tensor in between has pages of its own.
     """
     kernel = function.compiled().kernel
-    assert isinstance(kernel, Kernel)
+    assert isinstance(kernel, HostKernel)
     rng = np.random.default_rng(seed)
     given = {p.name: _drawn(rng, p.at(sizes)) for p in kernel.inputs}
     numbers = kernel.sizes.values([a.shape for a in given.values()], sizes) if kernel.sizes else {}

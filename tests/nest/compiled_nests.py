@@ -19,9 +19,9 @@ from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.buffers import in_shape
-from tadc.passes.maps.lower_body import BodyLowering, IndexArray
+from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.nest.emit import Scope, emit_body
+from tadc.passes.nest.emit import EmitScope, emit_body
 from tadc.passes.nest.nest import Compute, For, Nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.steps import Steps
@@ -48,9 +48,11 @@ def llvm_of(nest: Nest) -> str:
             for t, buffer in zip(nest.tensors, given, strict=False)
         }
         low.arrays = {
-            t.name: IndexArray(views[t.name][0], shapes[t.name]) for t in nest.tensors if t.type == "i32"
+            t.name: IndexArrayBuffer(views[t.name][0], shapes[t.name])
+            for t in nest.tensors
+            if t.type == "i32"
         }
-        emit_body(nest.body, low, Scope(point, forms, low.known, views))
+        emit_body(nest.body, low, EmitScope(point, forms, low.known, views))
         lower_to_llvm_dialect(module, Settings(CPU))
         return complete(translate(module, backend_of(CPU).dialect[0]))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tadc.passes.maps.map import Map, Tensor
+from tadc.passes.maps.map import Map, TensorDecl
 from tadc.passes.nest.interpret import Run, interpret
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.nest_text import nest_text
@@ -18,7 +18,7 @@ Arrays = dict[str, NDArray[np.generic]]
 Sizes = Mapping[str, int]
 
 
-def random_arrays(tensors: Sequence[Tensor], sizes: Sizes) -> Arrays:
+def random_arrays(tensors: Sequence[TensorDecl], sizes: Sizes) -> Arrays:
     """Numbers from 1/2 to 3/2."""
     numbers, found = np.random.default_rng(0), Arrays()
     for tensor in tensors:

@@ -14,7 +14,7 @@ from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.plans import Plan
+from tadc.passes.schedule.plans import NestPlan
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
 from tests.pages import ROOT
@@ -37,7 +37,7 @@ def maps_of_program(
     return read_maps(function)
 
 
-def plans_of(function: MapFunction, machine: CpuMachine) -> list[Plan]:
+def plans_of(function: MapFunction, machine: CpuMachine) -> list[NestPlan]:
     """The plan of each map, where those of a chain run row by row if they can."""
     found = {
         number: plan or plan_alone(function.maps[number], function, machine, {})

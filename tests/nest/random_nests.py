@@ -21,17 +21,17 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.passes.maps.map import (
-    Apply,
+    Applied,
     Block,
     Choice,
+    Constant,
     Fold,
     IndexNumber,
     Let,
     Load,
     Map,
     MapFunction,
-    Number,
-    Tensor,
+    TensorDecl,
     Value,
 )
 from tadc.passes.nest.interpret import Run, interpret
@@ -107,7 +107,7 @@ class _Maker:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.tensors: list[Tensor] = []
+        self.tensors: list[TensorDecl] = []
         self.count = self.folds = 0
         self.inside: dict[str, Affine] = {}
         self.lets: list[Let] = []
@@ -121,7 +121,7 @@ class _Maker:
         self.inside = dict(zip(indices, extents, strict=True))
         values = [self.value(2) for _ in range(rng.choice([1, 1, 2, 3]))]
         body = Block(tuple(self.lets), tuple(values))
-        results = tuple(Tensor(name, self.type, extents) for name in ("c", "d", "e")[: len(values)])
+        results = tuple(TensorDecl(name, self.type, extents) for name in ("c", "d", "e")[: len(values)])
         known = tuple(Constraint(Affine.var(size) - 1) for size in SIZES)
         found = Map(results, indices, extents, body)
         names = tuple(tensor.name for tensor in results)
@@ -153,16 +153,16 @@ class _Maker:
             return self.let(self.leaf())
         if kind < 0.4:
             return self.let(
-                Apply(rng.choice(BINARY), (self.value(depth - 1), self.value(depth - 1)), self.type)
+                Applied(rng.choice(BINARY), (self.value(depth - 1), self.value(depth - 1)), self.type)
             )
         if kind < 0.45:
-            return self.let(Apply(rng.choice(UNARY), (self.value(depth - 1),), self.type))
+            return self.let(Applied(rng.choice(UNARY), (self.value(depth - 1),), self.type))
         if kind < 0.5:
-            return self.let(Apply("powi", (self.value(depth - 1),), self.type, rng.choice([2, 3])))
+            return self.let(Applied("powi", (self.value(depth - 1),), self.type, rng.choice([2, 3])))
         if kind < 0.55:
             left, right = self.value(depth - 1), self.value(0)
-            test = self.let(Apply(rng.choice(["<", ">=", "!="]), (left, right), "i1"))
-            return self.let(Apply("choose", (test, left, right), self.type))
+            test = self.let(Applied(rng.choice(["<", ">=", "!="]), (left, right), "i1"))
+            return self.let(Applied("choose", (test, left, right), self.type))
         if kind < 0.65:
             return self.guarded(depth)
         return self.fold(depth)
@@ -171,7 +171,7 @@ class _Maker:
         """A read that is in range, or a number."""
         rng = self.rng
         if rng.random() < 0.08:
-            return Number(rng.choice([0.5, 2.0, -1.0]), self.type)
+            return Constant(rng.choice([0.5, 2.0, -1.0]), self.type)
         if rng.random() < 0.08:
             return IndexNumber(self.form(), self.type)
         return self.read([self.form() for _ in range(rng.choice([1, 1, 2, 2, 3]))])
@@ -196,7 +196,7 @@ class _Maker:
             shape.append(high + low + form.constant + 1)
         alike = [t for t in self.tensors if t.shape == tuple(shape)]
         if not alike or self.rng.random() < 0.5:
-            alike = [Tensor(f"x{len(self.tensors)}", self.type, tuple(shape))]
+            alike = [TensorDecl(f"x{len(self.tensors)}", self.type, tuple(shape))]
             self.tensors += alike
         return Load(self.rng.choice(alike).name, tuple(at), self.type)
 
@@ -214,7 +214,7 @@ class _Maker:
             rows: Domain = (Constraint(self.form() - rng.randrange(4), rng.random() < 0.2),)
             return self.let(Choice(rows, self.block(depth - 1), self.block(0), self.type))
         forms = [self.form() - rng.randrange(3) for _ in range(rng.choice([1, 2]))]
-        tensor = Tensor(f"x{len(self.tensors)}", self.type, tuple(self.extent(6) for _ in forms))
+        tensor = TensorDecl(f"x{len(self.tensors)}", self.type, tuple(self.extent(6) for _ in forms))
         self.tensors.append(tensor)
         rows = tuple(
             row
@@ -254,4 +254,4 @@ class _Maker:
         self.count += results
         made = tuple(f"%{self.count - n}" for n in range(results))
         self.lets.append(Let(made, Fold(kind, tuple(names), tuple(rows), body, self.type)))
-        return made[0] if results == 1 else self.let(Apply("add", made, self.type))
+        return made[0] if results == 1 else self.let(Applied("add", made, self.type))

@@ -16,16 +16,16 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import (
-    Apply,
+    Applied,
     Ask,
     Block,
     Choice,
+    Constant,
     Fold,
     IndexNumber,
     Let,
     Load,
-    Number,
-    Tensor,
+    TensorDecl,
     Type,
 )
 from tadc.passes.nest.nest import (
@@ -62,7 +62,7 @@ class _Maker:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.count = 0
-        self.tensors: list[Tensor] = []
+        self.tensors: list[TensorDecl] = []
         #: The values that stand above, with their types.
         self.above: dict[str, Type] = {}
 
@@ -130,27 +130,27 @@ class _Maker:
         self.above |= dict.fromkeys(names, value.type)
         return Let(names, value)
 
-    def plain(self) -> Number | IndexNumber | Load | Apply:
+    def plain(self) -> Constant | IndexNumber | Load | Applied:
         rng = self.rng
         kind, type = rng.randrange(7), rng.choice(TYPES)
         if kind == 0:
-            return Number(rng.choice([0.0, 1.5, -2.0, 1e-30, math.inf, -math.inf, 3e17]), type)
+            return Constant(rng.choice([0.0, 1.5, -2.0, 1e-30, math.inf, -math.inf, 3e17]), type)
         if kind == 1:
             return IndexNumber(self.form(), type)
         if kind == 2 or not self.above:
             return Load(self.tensor().name, self.several(self.form, 3), type)
         one = rng.choice(list(self.above))
         if kind == 3:
-            return Apply("powi", (one,), type, rng.randint(-3, 9))
+            return Applied("powi", (one,), type, rng.randint(-3, 9))
         if kind == 4:
             relation = rng.choice(["=", "!=", "<", "<=", ">", ">=", "cmpf 14"])
-            return Apply(relation, (one, rng.choice(list(self.above))), "i1")
+            return Applied(relation, (one, rng.choice(list(self.above))), "i1")
         if kind == 5:
             three = (one, *(rng.choice(list(self.above)) for _ in range(2)))
-            return Apply("choose", three, type)
+            return Applied("choose", three, type)
         function = rng.choice([*FUNCTIONS, "convert"])
         operands = (one, *(rng.choice(list(self.above)) for _ in range(FUNCTIONS.get(function, 1) - 1)))
-        return Apply(function, operands, type)
+        return Applied(function, operands, type)
 
     def block_value(self, depth: int) -> Choice | Fold:
         rng, type = self.rng, self.rng.choice(TYPES)
@@ -172,7 +172,7 @@ class _Maker:
         lets = self.several(lambda: self.let(depth), 3)
         if not self.above:
             self.count += 1
-            lets += (Let((f"%{self.count}",), Number(1.0, "f32")),)
+            lets += (Let((f"%{self.count}",), Constant(1.0, "f32")),)
             self.above[f"%{self.count}"] = "f32"
         gives = self.several(lambda: self.rng.choice(list(self.above)), 2, 1)
         self.above = outer
@@ -180,12 +180,12 @@ class _Maker:
 
     # -- statements ----------------------------------------------------------------------------
 
-    def tensor(self) -> Tensor:
+    def tensor(self) -> TensorDecl:
         return self.rng.choice(self.tensors)
 
-    def new_tensor(self) -> Tensor:
+    def new_tensor(self) -> TensorDecl:
         name = f"{self.rng.choice(['x', 'out', 'for', 'streams', 'nest', 'sizes'])}{len(self.tensors) or ''}"
-        found = Tensor(name, self.rng.choice(TYPES), self.several(self.form, 3))
+        found = TensorDecl(name, self.rng.choice(TYPES), self.several(self.form, 3))
         self.tensors.append(found)
         return found
 

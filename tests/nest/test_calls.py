@@ -9,7 +9,7 @@ import pytest
 
 import tadc
 from tadc.frontend.source import Source
-from tadc.passes.nest.interpret import Fault, interpret
+from tadc.passes.nest.interpret import NestFault, interpret
 from tadc.passes.nest.nest import Call, For
 from tadc.passes.nest.nest_reader import ReadNest, read_nests
 from tadc.passes.nest.nest_text import nest_text
@@ -75,7 +75,7 @@ def test_a_wrong_call_is_told(body: str, label: str) -> None:
 
 def test_what_a_called_nest_knows_is_looked_at() -> None:
     made = read("at k = N call twice(x, y) for k, 0 sizes N + 2")
-    with pytest.raises(Fault, match="known does not hold"):
+    with pytest.raises(NestFault, match="known does not hold"):
         interpret(made.nest, {"x": np.arange(5.0)}, {"N": 3}, called=made.above)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bench.workloads import WORKLOADS
 from tadc.passes.maps.map import MapFunction
-from tadc.passes.nest.interpret import Fault, TooLong, interpret
+from tadc.passes.nest.interpret import NestFault, TooManyAccesses, interpret
 from tadc.passes.nest.nest_reader import read_nest
 from tadc.passes.nest.plain import plain_nests
 from tests.nest.programs import PROGRAMS, maps_of_program
@@ -162,7 +162,7 @@ def test_what_is_read_and_written_is_noted() -> None:
 )
 def test_faults(body: str, message: str) -> None:
     nest = read_nest(f"nest f(x: f64[4], out y: f64[4]) {{ {body} }}")
-    with pytest.raises(Fault) as caught:
+    with pytest.raises(NestFault) as caught:
         interpret(nest, {"x": np.zeros(4)})
     assert caught.value.message == message
 
@@ -171,7 +171,7 @@ def test_what_is_not_written_is_told_and_what_takes_too_long() -> None:
     nest = read_nest("nest f(out y: f64[2, 2]) { for i = 0 to 2 { %0 = 1.0 y[i, i] = %0 } }")
     run = interpret(nest, {})
     assert run.unwritten == {"y": [(0, 1), (1, 0)]}
-    with pytest.raises(TooLong):
+    with pytest.raises(TooManyAccesses):
         interpret(nest, {}, most=1)
     with pytest.raises(ValueError, match=r"needs an array of shape \(4,\)"):
         interpret(read_nest("nest f(x: f64[4], out y: f64[4]) { }"), {"x": np.zeros(3)})

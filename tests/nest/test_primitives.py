@@ -33,7 +33,7 @@ from tadc.passes.nest.steps import (
     Reverse,
     Shift,
     Split,
-    Stage,
+    StageRead,
     Step,
     Stream,
     Transpose,
@@ -296,7 +296,7 @@ def test_what_threads_copy_first_is_the_same_bits() -> None:
             continue
         fold, read = rng.choice(reads)
         split = Split(fold.indices[-1], 4, "clip", "a", "b")
-        steps = [Bind("thread", sample.map.indices[-1:]), split, Stage(read, "a", fill="threads")]
+        steps = [Bind("thread", sample.map.indices[-1:]), split, StageRead(read, "a", fill="threads")]
         made = _applied(sample, steps)
         if made is not None:
             tried += 1
@@ -328,7 +328,7 @@ def test_panels_of_a_product(fill: str, cut: bool) -> None:
     steps: list[Step] = [Split("j", 4, "overlap", "j0", "j1"), Split("i", 2, "rest", "i0", "i1")]
     steps += [Cut("%3", "k", 3, "k0")] if cut else []
     steps += [Reorder(("j0", *(("k0",) if cut else ()), "i0", "i1", "j1")), Bind("jam", ("i1",))]
-    steps += [Bind("lane", ("j1",)), Stage("%2", "k0" if cut else "j0", ("k", "j1"), fill)]  # type: ignore[arg-type]
+    steps += [Bind("lane", ("j1",)), StageRead("%2", "k0" if cut else "j0", ("k", "j1"), fill)]  # type: ignore[arg-type]
     made = apply_steps(nest, steps)
     assert verify(made) == []
     numbers = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.launch import Launch
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 from tests.gpu_programs import PROGRAMS
 from tests.reference.sampling import slow_but_one_in
 
@@ -27,7 +27,7 @@ def lowered(text: str, until: str = "gpu") -> Compilation:
 
 def test_conditions_bound_a_product():
     """Extents below 1 count as 0."""
-    test = Condition((N, M - 1), least=4, most=12)
+    test = SizeTest((N, M - 1), least=4, most=12)
     assert [test.holds(sizes) for sizes in ((2, 3), (1, 2), (4, 4), (5, 4), (-3, -3))] == [
         True,
         False,
@@ -39,7 +39,7 @@ def test_conditions_bound_a_product():
 
 def test_a_kernel_gives_way_to_those_before_it():
     """It applies where its own conditions hold, and not all of those of another."""
-    long = (Condition((M,), least=64), Condition((N,), most=8))
+    long = (SizeTest((M,), least=64), SizeTest((N,), most=8))
     first = Launch("f_0", (), (32, 1, 1), (), long)
     second = Launch("f_0_1", (), (32, 1, 1), (), (), (long,))
     for sizes in ((1, 100), (8, 64), (9, 64), (1, 10), (0, 0)):

@@ -11,13 +11,13 @@ from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_tiles import BlockTile
 from tadc.passes.gpu.schedule import Variant, tiles_of
-from tadc.passes.gpu.thread_fusion import ThreadCost
+from tadc.passes.gpu.thread_fusion import FusedCost
 from tadc.passes.gpu.thread_tiles import ThreadTile
 from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.maps.read_maps import read_maps
-from tadc.passes.maps.size_tests import Condition
+from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.primitives.boxes import most_between, spans_of
 from tadc.passes.where import Where
 from tests.nest.programs import maps_of_program
@@ -88,7 +88,7 @@ def test_conditions_are_over_sizes() -> None:
     assert sizes == [256, sizes[1], 1]
     assert 1 < sizes[1] <= GPU.warp
     assert [test.extents for test in block[1]] == [(N,), (M,)]
-    assert warp[1] == (Condition((M,), least=64),)
+    assert warp[1] == (SizeTest((M,), least=64),)
     assert not thread[1]
 
 
@@ -112,13 +112,13 @@ def test_maps_are_fused_where_a_launch_and_loads_are_saved() -> None:
     """Their costs are asked for as data."""
     maps = unfused("x: f32[4096]; a[i] = exp(x[i]) + 1; b[i] = exp(x[i]) * x[i]; c[i] = a[i] * b[i]")
     assert len(maps.maps) > 1
-    assert len(fused(maps, ThreadCost(GPU), Where()).maps) == 1
+    assert len(fused(maps, FusedCost(GPU), Where()).maps) == 1
 
 
 def test_the_whole_may_cost_what_its_parts_do_and_no_more() -> None:
     """The cost of a known map has that of a launch, so two small ones cost more than one."""
     maps = unfused("x: f32[64]; a[i] = 2 * x[i]; b[i] = 3 * x[i]")
-    machine = ThreadCost(GPU)
+    machine = FusedCost(GPU)
     first, second = (machine.cost(item, maps) for item in maps.maps)
     assert machine.pays(first, [first, second])
     assert machine.pays((first[0] + second[0], 0), [first, second])

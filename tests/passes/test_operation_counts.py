@@ -11,7 +11,7 @@ from tadc.analysis.statistics import compiled_form, compiled_work, fused_form
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.passes.rewrites import rows
-from tadc.passes.terms.operation_counts import Together, count_program
+from tadc.passes.terms.operation_counts import ComputedTogether, count_program
 from tests.conformance import (
     test_index_maps,
     test_quasi_affine,
@@ -28,7 +28,7 @@ CASES = {c.name: c.program for module in CATALOGUES for c in module.CATALOGUE.ca
 LARGEST = 5000
 
 
-def run(program: Program, together: Together | None = None) -> Run:
+def run(program: Program, together: ComputedTogether | None = None) -> Run:
     random = np.random.default_rng(0)
     shapes = {a.name: shape_at(a.shape, {}) for a in program.arguments}
     arrays = {name: random.uniform(0.1, 0.9, shape) for name, shape in shapes.items()}
@@ -38,7 +38,7 @@ def run(program: Program, together: Together | None = None) -> Run:
     return Run(program, {name: array.astype(types[name]) for name, array in arrays.items()}, reach, together)
 
 
-def check(program: Program, together: Together | None = None) -> None:
+def check(program: Program, together: ComputedTogether | None = None) -> None:
     counted, done = count_program(program, together), run(program, together)
     assert counted.weighted == done.weighted
     assert counted.transcendental == done.transcendental

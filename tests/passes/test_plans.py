@@ -22,7 +22,7 @@ from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.plans import Plan, is_small, plan_of
+from tadc.passes.schedule.plans import NestPlan, is_small, plan_of
 from tadc.passes.schedule.work_counts import known_operations
 
 WORTH = 1 << 18
@@ -36,7 +36,7 @@ def maps(text: str) -> MapFunction:
     return read_maps(function)
 
 
-def plan(text: str, registers: int = 28) -> Plan:
+def plan(text: str, registers: int = 28) -> NestPlan:
     """The plan of a program of one tensor, for the machine that most have."""
     function = maps(text)
     return plan_of(function.maps[0], function, CpuMachine(registers=registers, least_work=WORTH))

@@ -52,7 +52,7 @@ def test_values_are_the_same_in_blocks(n: int, m: int, e: int, monkeypatch: pyte
         monkeypatch.setattr(scattered_sums, "LEAST_ELEMENTS", least)
         monkeypatch.setattr(scattered_sums, "LEAST_BLOCKS", blocks)
         monkeypatch.setattr(scattered_sums, "MULTIPLE", 1)
-        monkeypatch.setattr(scattered_sums._Sum, "bytes", lambda *_: 1 << 40)  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(scattered_sums._ScatteredSum, "bytes", lambda *_: 1 << 40)  # pyright: ignore[reportPrivateUsage]
         found.append([np.asarray(result) for result in tadc.compile(_gradients(), sizes=sizes)(**arrays)])
     assert "scatter" in _gradients().lower(sizes=sizes).schedule
     for expected, result in zip(_expected(arrays), found[0], strict=True):
@@ -125,7 +125,7 @@ def test_fibres_of_corners_are_added_up_by_themselves(monkeypatch: pytest.Monkey
     monkeypatch.setenv("TADC_CACHE", "0")
     for name, value in {"LEAST_ELEMENTS": 1, "LEAST_BLOCKS": 3, "MULTIPLE": 1}.items():
         monkeypatch.setattr(scattered_sums, name, value)
-    monkeypatch.setattr(scattered_sums._Sum, "bytes", lambda *_: 1 << 40)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(scattered_sums._ScatteredSum, "bytes", lambda *_: 1 << 40)  # pyright: ignore[reportPrivateUsage]
     text = "t: index[F, 3] in N; v: f64[F]; z: f64[N]\n"
     text += "m[n: N] = sum{f, k: t[f, k] = n} (v[f]*sin(z[t[f, 0]]*z[t[f, 2]]))"
     random, expected = np.random.default_rng(0), np.zeros(6)

@@ -16,9 +16,9 @@ from tadc.compiler.stages import Compilation
 from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import new_module
 from tadc.frontend.source import Source
-from tadc.passes.catalogue import CancelDeltas, Fold, Materialize, ReverseDiff, Simplify
+from tadc.passes.catalogue import CancelDeltas, FoldLiterals, Materialize, ReverseDiff, Simplify
 
-PASSES = (Materialize(), ReverseDiff(keep_values=True), CancelDeltas(), Simplify(), Fold())
+PASSES = (Materialize(), ReverseDiff(keep_values=True), CancelDeltas(), Simplify(), FoldLiterals())
 PIPELINE = ",".join(item.text() for item in PASSES)
 
 

@@ -12,23 +12,24 @@ import pytest
 import tadc
 from tadc.frontend.functions import UNARY
 from tadc.passes.terms import value_intervals as intervals
-from tadc.passes.terms.value_intervals import ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, Values, exactly
+from tadc.passes.terms.value_intervals import ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, ValueInterval, exactly
 from tadc.passes.terms.value_ranges import ValueRanges, read_under
 from tests.conformance.test_intervals import EXACT
 
 POINTS = [-1e3, -7.5, -2, -1.5, -1, -0.5, -1e-9, 0, 1e-9, 0.25, 1, 1.5, 2, 3, 50, 1e3]
 OPERANDS = [
-    ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, exactly(0), exactly(2), exactly(-0.5), Values(-1, 0),
-    Values(0, 1, finite=True, nonzero=True), Values(1, math.inf, finite=True), Values(-math.inf, -2),
+    ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, exactly(0), exactly(2), exactly(-0.5), ValueInterval(-1, 0),
+    ValueInterval(0, 1, finite=True, nonzero=True), ValueInterval(1, math.inf, finite=True),
+    ValueInterval(-math.inf, -2),
 ]  # fmt: skip
 
 
-def holds(values: Values, x: float) -> bool:
+def holds(values: ValueInterval, x: float) -> bool:
     """Whether a value is one of an interval; a zero of a nonzero interval is none."""
     return values.low <= x <= values.high and not (x == 0 and values.is_nonzero)
 
 
-def check(found: Values, result: Any, what: object) -> None:
+def check(found: ValueInterval, result: Any, what: object) -> None:
     """What is known of a value against the value, None where it is undefined or infinite."""
     if result is None or isinstance(result, mpmath.mpc) or not mpmath.isfinite(result):
         assert not found.finite, what
@@ -116,7 +117,7 @@ def test_programs() -> None:
     """Signs and finiteness through definitions, reductions and recurrences."""
     ranges = ValueRanges(tadc.function(SIGNS).program)
 
-    def of(name: str) -> Values:
+    def of(name: str) -> ValueInterval:
         return ranges.tensor(name).values
 
     assert of("up").is_positive

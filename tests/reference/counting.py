@@ -34,7 +34,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.affine import Affine
-from tadc.passes.terms.operation_counts import Together
+from tadc.passes.terms.operation_counts import ComputedTogether
 
 NAMES: dict[str, Callable[..., float]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,
@@ -83,10 +83,10 @@ class Run:
         program: Program,
         arrays: Mapping[str, NDArray[np.floating]],
         reach: int,
-        together: Together | None = None,
+        together: ComputedTogether | None = None,
     ) -> None:
         self.program, self.arrays, self.reach = program, dict(arrays), reach
-        self.together = together or Together()
+        self.together = together or ComputedTogether()
         self.counts: Counter[str] = Counter()
         self.holds: dict[int, bool] = {}
         self.known: dict[tuple[int, ...], dict[int, Term]] = {}

@@ -11,7 +11,7 @@ import pytest
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
-from tadc.passes.nest.steps import Split, Stage, Step
+from tadc.passes.nest.steps import Split, StageRead, Step
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.reader import WORDS, read_schedule
 from tadc.passes.schedule.text import MapSchedule, Schedule, schedule_text
@@ -93,7 +93,7 @@ def test_layout_is_free() -> None:
     steps = (
         Split("i", 6, "exact", "i0", "i1"),
         read("map c lane i1")[0].steps[0],
-        Stage("%1", "", ("k", "i1")),
+        StageRead("%1", "", ("k", "i1")),
     )
     assert read(text) == (MapSchedule(("c",), steps),)
 

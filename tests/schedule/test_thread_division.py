@@ -13,8 +13,8 @@ import tadc
 from tadc.frontend.extents import shape_at
 from tadc.passes.maps.map import Map
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.plans import Plan, plan_of
-from tadc.passes.schedule.thread_division import Division
+from tadc.passes.schedule.plans import NestPlan, plan_of
+from tadc.passes.schedule.thread_division import ThreadDivision
 from tests.nest.programs import maps_of_program
 
 MACHINE = CpuMachine(64, 28, 1 << 18)
@@ -40,17 +40,17 @@ def threads_as_before() -> Iterator[None]:
     tadc.set_num_threads(before)
 
 
-def planned(text: str) -> tuple[Map, Plan]:
+def planned(text: str) -> tuple[Map, NestPlan]:
     """The first map of a program that a thread shares, and its plan."""
     function = maps_of_program(text, "value")
     found = ((item, plan_of(item, function, MACHINE)) for item in function.maps)
     return next((item, plan) for item, plan in found if plan.threads)
 
 
-def tiles(item: Map, plan: Plan) -> int:
+def tiles(item: Map, plan: NestPlan) -> int:
     """The tiles of the index that is divided."""
     extents = dict(zip(item.indices, item.extents, strict=True))
-    grain = Division(item.indices, item.extents, plan.tiling, plan.work).grain(plan.threads[0])
+    grain = ThreadDivision(item.indices, item.extents, plan.tiling, plan.work).grain(plan.threads[0])
     return math.ceil(extents[plan.threads[0]].constant / grain)
 
 

@@ -47,7 +47,7 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     st.When: divided_ranges.when,
     Cut: reductions.cut,
     st.Scatter: scattered.scatter,
-    st.Stage: staging.stage,
+    st.StageRead: staging.stage,
     st.MergeLoops: merged_loops.merge,
     st.Room: merged_loops.room,
     st.Stream: memory_use.stream,

@@ -17,7 +17,7 @@ from functools import cached_property
 from tadc.frontend.functions import REDUCTIONS
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.blocks import used_by, without_unused
-from tadc.passes.maps.map import Ask, Block, Fold, Let, Load, Number, Tensor
+from tadc.passes.maps.map import Ask, Block, Constant, Fold, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import form_of, turns_of
 from tadc.passes.nest.nest import Body, Compute, For, Stage, Store
 from tadc.passes.nest.primitives import rewriting as rw
@@ -73,7 +73,7 @@ class CarriedReduction:
         """The values in registers; numbers and conditions are made again, those of turns before are there."""
         found = dict[str, Load]()
         for let in (*self.own, self.let):
-            if isinstance(let.value, Number | Ask) or let.value.type == "i1":
+            if isinstance(let.value, Constant | Ask) or let.value.type == "i1":
                 continue
             for name in let.names:
                 load = Load(f"{self.index}.{name.removeprefix('%')}", self.place, let.value.type)
@@ -95,7 +95,7 @@ class CarriedReduction:
         threads = math.prod(turns_of(loop) or 1 for loop in self.loops if loop.kind == "thread")
         copies = (turns_of(loop) or 1 for loop in self.loops if loop.kind != "thread")
         shape = tuple(map(Affine.const, (*copies, threads)))
-        rooms = (Stage(Tensor(load.tensor, load.type, shape), "register") for load in self.kept.values())
+        rooms = (Stage(TensorDecl(load.tensor, load.type, shape), "register") for load in self.kept.values())
         return (*rooms, self.first(), *turns, self.last())
 
     # -- the computations ------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class CarriedReduction:
         """The loops that begin: what the turns and the end use, and results over no point."""
         fold = self.let.value
         assert isinstance(fold, Fold)
-        nothing = Let(("%none",), Number(REDUCTIONS[fold.kind].nothing, fold.type))
+        nothing = Let(("%none",), Constant(REDUCTIONS[fold.kind].nothing, fold.type))
         values = {name: "%none" if name in self.let.names else name for name in self.kept}
         return self.keeping((*self.own, nothing), values)
 

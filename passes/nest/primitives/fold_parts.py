@@ -20,7 +20,7 @@ from tadc.lattice.loop_nests import LoopNest
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.map import Fold
-from tadc.passes.nest.emit import Scope
+from tadc.passes.nest.emit import EmitScope
 from tadc.passes.nest.fold_blocks import steps_of
 from tadc.passes.nest.fold_loops import rows_of
 from tadc.passes.nest.nest import Nest
@@ -112,7 +112,7 @@ def _move(form: Affine, moving: Set[str]) -> Affine | None:
 # -- parts -------------------------------------------------------------------------------------------
 
 
-def peeled(fold: Fold, step: Peel, loops: LoopNest | None, scope: Scope) -> Fold:
+def peeled(fold: Fold, step: Peel, loops: LoopNest | None, scope: EmitScope) -> Fold:
     """A reduction with the loop over an index in parts; as it is where it has one part alone."""
     if loops is None:
         return fold

@@ -14,7 +14,7 @@ from tadc.lattice.effort import EliminationLimit, apart, spend
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.maps.map import Block, Choice, Fold, Let
-from tadc.passes.nest.emit import Scope, facts_of, named_as, trips
+from tadc.passes.nest.emit import EmitScope, facts_of, named_as, trips
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Statement
 from tadc.passes.nest.tile import Tile
 
@@ -24,7 +24,7 @@ class FoldPlace:
     """Where a reduction stands: in the scope of statements, in others, the outermost first, and in loops that
     are `written` out, by the last values of these."""
 
-    scope: Scope
+    scope: EmitScope
     around: tuple[Fold, ...] = ()
     written: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -52,11 +52,11 @@ def with_folds(nest: Nest, rule: Rule) -> Nest:
 
     In a place an index in lockstep stands for itself: it is a variable of the tile, from 0 to its last value.
     """
-    scope = Scope(None, {}, nest.known, {})  # pyright: ignore[reportArgumentType]  # no code is made
+    scope = EmitScope(None, {}, nest.known, {})  # pyright: ignore[reportArgumentType]  # no code is made
     return replace(nest, body=_body(nest.body, FoldPlace(scope), rule))
 
 
-def loops_of(fold: Fold, scope: Scope) -> LoopNest | None:
+def loops_of(fold: Fold, scope: EmitScope) -> LoopNest | None:
     """The loops of a reduction in a place; None where they are not known."""
     made, entries = _loops(fold.indices, scope.rows(fold.rows), (*scope.facts, *scope.tile.facts))
     spend(entries)

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.blocks import Renaming, forms_of
-from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
+from tadc.passes.maps.map import Block, Fold, Let, Load, TensorDecl
 from tadc.passes.nest.nest import Compute, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
@@ -185,7 +185,7 @@ def _places(tensor: str, nest: Nest) -> Iterator[tuple[Affine, ...]]:
                 yield access.at
 
 
-def _dimension(tensor: Tensor, nest: Nest, joint: _Joint) -> int | None:
+def _dimension(tensor: TensorDecl, nest: Nest, joint: _Joint) -> int | None:
     """The dimension of a tensor that is seen as one with the next; None where all are as they are."""
     for at in _places(tensor.name, nest):
         for n, (outer, inner) in enumerate(pairwise(at)):
@@ -194,7 +194,7 @@ def _dimension(tensor: Tensor, nest: Nest, joint: _Joint) -> int | None:
     return None
 
 
-def _seen(tensor: Tensor, dimension: int | None) -> Tensor:
+def _seen(tensor: TensorDecl, dimension: int | None) -> TensorDecl:
     """A tensor with one dimension for two."""
     if dimension is None:
         return tensor

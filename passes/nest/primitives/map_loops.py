@@ -376,7 +376,6 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
 
 
 def _is_outside(loop: For, index: str, place: Mapping[str, int]) -> bool:
-    """Whether a loop is to be outside of that of an index: by its place, or by that of one in it."""
     if loop.index in place:
         return place[loop.index] < place[index]
     return any(place.get(inner.index, place[index]) < place[index] for inner in rw.loops_in(loop.body))

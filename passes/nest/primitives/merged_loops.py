@@ -17,8 +17,8 @@ from itertools import groupby
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.blocks import Names, indices_bound
-from tadc.passes.maps.map import Block, Let, Load, Number, Tensor
+from tadc.passes.maps.blocks import BlockNames, indices_bound
+from tadc.passes.maps.map import Block, Constant, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import most_values, parts_of, turns_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Statement, Store
 from tadc.passes.nest.primitives import rewriting as rw
@@ -92,7 +92,7 @@ class _Near:
     name: str
 
     @cached_property
-    def tensor(self) -> Tensor:
+    def tensor(self) -> TensorDecl:
         """The tensor itself."""
         staged = (s.tensor for s in rw.statements_in(self.nest.body) if isinstance(s, Stage))
         found = next((t for t in (*self.nest.tensors, *staged) if t.name == self.name), None)
@@ -102,12 +102,10 @@ class _Near:
 
     @cached_property
     def stored(self) -> list[Store]:
-        """The stores to it."""
         return [s for c in rw.computes_in(self.loop.body) for s in c.stores if s.tensor == self.name]
 
-    def near(self, shape: Sequence[int]) -> Tensor:
-        """The room for it."""
-        name = Names(rw.names_taken(self.nest)).new(f"{self.name}_near")
+    def near(self, shape: Sequence[int]) -> TensorDecl:
+        name = BlockNames(rw.names_taken(self.nest)).new(f"{self.name}_near")
         return replace(self.tensor, name=name, shape=tuple(map(Affine.const, shape)))
 
     def shared(self) -> For:
@@ -194,7 +192,7 @@ class _Near:
         near = self.near(counts)
         place = tuple(Affine.var(loop.index).floordiv(loop.step) for loop in loops)
         nothing, read = (
-            Number(float(REDUCTIONS[own.joins].nothing), all.type),
+            Constant(float(REDUCTIONS[own.joins].nothing), all.type),
             Load(near.name, place, all.type),
         )
         start, end = (

@@ -151,7 +151,6 @@ def reorder_fold(nest: Nest, step: Reorder) -> Nest:
 
 
 def _has_in_order(let: Let, indices: Sequence[str]) -> bool:
-    """Whether a reduction has some indices in this order."""
     fold = let.value
     return isinstance(fold, Fold) and [i for i in fold.indices if i in indices] == [*indices]
 

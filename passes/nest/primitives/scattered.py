@@ -30,7 +30,7 @@ from tadc.frontend.dtypes import DEFAULT
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.fibre import Fibre
 from tadc.passes.maps.keyed_sums import KeyedSum, Loop, keyed_sum
-from tadc.passes.maps.map import Apply, Block, Fold, IndexNumber, Let, Load, Number, Tensor
+from tadc.passes.maps.map import Applied, Block, Constant, Fold, IndexNumber, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Nest, Stage, Statement, Store
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, check_new, least, with_loops
@@ -129,8 +129,7 @@ class _InPlace:
         ends = At(f"{outer}_begin", extreme_of("max", starts)), At(f"{outer}_end", extreme_of("min", stops))
         return (*ends, If((Constraint(end - 1 - begin),), (fibres,)))
 
-    def rooms(self) -> Sequence[tuple[Tensor, float]]:
-        """Rooms, and what is in them first."""
+    def rooms(self) -> Sequence[tuple[TensorDecl, float]]:
         return ()
 
     def elements(self) -> Body:
@@ -159,11 +158,10 @@ class _InPlace:
 
     def zero(self) -> Block:
         """The block that gives 0 in the place of the sum."""
-        return Block((Let((self.step.fold,), Number(0.0, self.fold.type)),), (self.step.fold,))
+        return Block((Let((self.step.fold,), Constant(0.0, self.fold.type)),), (self.step.fold,))
 
-    def number(self, room: Tensor, at: Affine, number: float) -> Compute:
-        """The statement that stores a number in a room."""
-        block = Block((Let((self.step.fold,), Number(number, room.type)),), (self.step.fold,))
+    def number(self, room: TensorDecl, at: Affine, number: float) -> Compute:
+        block = Block((Let((self.step.fold,), Constant(number, room.type)),), (self.step.fold,))
         return Compute(block, (Store(room.name, (at,), self.step.fold),))
 
     def of_group(self, form: Affine) -> Affine:
@@ -177,11 +175,10 @@ class _InPlace:
 class _InRoom(_InPlace):
     """Summands are added to what is in the room at their key."""
 
-    def rooms(self) -> Sequence[tuple[Tensor, float]]:
-        """The one room."""
+    def rooms(self) -> Sequence[tuple[TensorDecl, float]]:
         keys = self.found.room(self.fold.type)
         assert keys is not None
-        return [(Tensor(self.step.room, self.fold.type, (keys,)), 0.0)]
+        return [(TensorDecl(self.step.room, self.fold.type, (keys,)), 0.0)]
 
     def elements(self) -> Body:
         """0 at the keys of the elements, what is added, and what is there then."""
@@ -198,17 +195,16 @@ class _InRoom(_InPlace):
 class _Looked(_InRoom):
     """What elements look for is in the room, at its keys, and in another one the group whose it is."""
 
-    def rooms(self) -> Sequence[tuple[Tensor, float]]:
-        """No group has the number -1."""
+    def rooms(self) -> Sequence[tuple[TensorDecl, float]]:
         ((room, start),) = super().rooms()
-        return [(room, start), (Tensor(f"{self.step.room}_of", DEFAULT, room.shape), -1.0)]
+        return [(room, start), (TensorDecl(f"{self.step.room}_of", DEFAULT, room.shape), -1.0)]
 
     def elements(self) -> Body:
         """What is looked for goes to the room, then come the sums of what is found there."""
         found, step, (_, (marks, _)) = self.found, self.step, self.rooms()
         assert found.load is not None
         zero, own, mark, same, value = (f"{step.fold}_{n}" for n in range(5))
-        made = Let((own,), IndexNumber(self.outer, DEFAULT)), Let((zero,), Number(0.0, self.fold.type))
+        made = Let((own,), IndexNumber(self.outer, DEFAULT)), Let((zero,), Constant(0.0, self.fold.type))
         stores = Store(step.room, (found.added,), zero), Store(marks.name, (found.added,), own)
         joins = Store(step.room, (found.added,), found.load.names[0], joins=self.fold.kind)
         added = Compute(Block((found.load,), found.load.names), (joins,))
@@ -217,8 +213,8 @@ class _Looked(_InRoom):
             *(replace(let, value=there) if let == found.load else let for let in found.block.lets),
             *made,
             Let((mark,), Load(marks.name, (found.asked,), DEFAULT)),
-            Let((same,), Apply("=", (mark, own), "i1")),
-            Let((value,), Apply("choose", (same, found.block.gives[0], zero), self.fold.type)),
+            Let((same,), Applied("=", (mark, own), "i1")),
+            Let((value,), Applied("choose", (same, found.block.gives[0], zero), self.fold.type)),
         )
         indices, rows = zip(*found.around, strict=True)
         sums = replace(self.fold, indices=indices, rows=sum(rows, ()), body=Block(lets, (value,)))

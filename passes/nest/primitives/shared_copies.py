@@ -23,14 +23,14 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.machine import TYPICAL
-from tadc.passes.maps.map import Block, Choice, Let, Load, Number, Tensor
+from tadc.passes.maps.map import Block, Choice, Constant, Let, Load, TensorDecl
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.boxes import padded, row_major, spans_of
 from tadc.passes.nest.primitives.carried import ranges_inside
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.primitives.turns import at_threads, with_turns
-from tadc.passes.nest.steps import Stage as Step
+from tadc.passes.nest.steps import StageRead as Step
 from tadc.passes.nest.tile import within
 from tadc.passes.nest.vector_lanes import extreme
 from tadc.passes.terms.costs import ELEMENT
@@ -85,7 +85,7 @@ class _Box:
             self.order = [*(d for d in self.order if d != last), last]
         turned, least = self.order != sorted(self.order), 4 if self.again else 1
         shape = padded(TYPICAL, [self.extents[d] for d in self.order], turned, least)
-        room = Tensor(self.name, self.load.type, tuple(map(Affine.const, shape)))
+        room = TensorDecl(self.name, self.load.type, tuple(map(Affine.const, shape)))
         count = math.prod(ranges.get(loop.index, 1) for loop in loops if loop.kind == "thread")
         return (Stage(room, "shared"), *self.loops(count, facts, outer))
 
@@ -154,7 +154,7 @@ class _Box:
         inside, zero = f"{name}.inside", f"{name}.zero"
         read = Let((inside if rows else name,), Load(self.load.tensor, tuple(at), type))
         if rows:
-            otherwise = Block((Let((zero,), Number(0.0, type)),), (zero,))
+            otherwise = Block((Let((zero,), Constant(0.0, type)),), (zero,))
             read = Let((name,), Choice(rows, Block((read,), (inside,)), otherwise, type))
         store = Store(self.name, tuple(place[d] for d in self.order), name)
         return Compute(Block((read,), (name,)), (store,))

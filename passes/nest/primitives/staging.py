@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
+from tadc.passes.maps.map import Block, Fold, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import bound_forms, form_of, least_span, parts_of, rename_bound
 from tadc.passes.nest.nest import (
     At,
@@ -33,7 +33,7 @@ from tadc.passes.nest.nest import (
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.primitives.shared_copies import share
-from tadc.passes.nest.steps import Stage as Step
+from tadc.passes.nest.steps import StageRead as Step
 
 STEPS = 8
 """So many steps of a reduction are packed at a time for the rows of a tile: as many as a set of a cache has
@@ -143,7 +143,7 @@ class _Staging:
             if outer.step != inner.step * inner.extent or not self.are_one(outer.index, inner.index):
                 raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
         extents = [*(axis.extent for axis in self.own), *([self.count] if self.across else [])]
-        panel = Tensor(self.name, self.load.type, tuple(map(Affine.const, extents)))
+        panel = TensorDecl(self.name, self.load.type, tuple(map(Affine.const, extents)))
         place = self.place({axis.index: Affine.var(axis.index) for axis in self.axes})
         return (Stage(panel, "stack"), *self.filled(), *self.reading(rest, place))
 
@@ -358,7 +358,7 @@ class _Staging:
             start, stop = (rename_bound(b, at_ends) for b in (found.start, found.stop))
             loops.append(For(self.fresh(tile.index), start, stop, found.step, "seq", (inner,)))
         reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in self.axes}),))
-        panel = Tensor(self.name, self.load.type, (Affine.const(size),))
+        panel = TensorDecl(self.name, self.load.type, (Affine.const(size),))
         return (*ends, Stage(panel, "stack"), *self.in_steps(own, loops), *reading)
 
     def in_steps(self, own: Sequence[Axis], tiles: Sequence[For]) -> Body:

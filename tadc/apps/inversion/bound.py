@@ -171,7 +171,6 @@ class BoundComponent:
             )
 
     def _statements(self) -> list[Definition]:
-        """The definitions of what is new."""
         names = set(self.planned.component.new)
         return [s for s in self.plan.graph.statements if s.name in names]
 

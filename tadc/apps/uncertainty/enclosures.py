@@ -136,7 +136,6 @@ class _Enclosure:
         return form.replace(value) if form.has_lookups else form
 
     def known_row(self, row: Constraint, env: Mapping[str, int]) -> Constraint:
-        """The row with such numbers."""
         return Constraint(self.known_form(row.form, env), row.equality)
 
     def _points(self, term: Reduce, env: Mapping[str, int]) -> Iterator[Mapping[str, int]]:

@@ -271,7 +271,6 @@ def _check_memory(bytes: float) -> None:
 
 
 def _named(f: Function, found: Any) -> dict[str, Any]:
-    """Results by name."""
     return dict(zip(f.outputs, found if len(f.outputs) > 1 else (found,), strict=True))
 
 

@@ -292,7 +292,6 @@ def _place(shape: Sequence[int], forms: Sequence[Affine], at: tuple[int, int, in
 
 
 def _greatest(form: Affine, known: Sequence[Constraint], size: int) -> int:
-    """The least bound of a form that is proven."""
     return _least(lambda bound: implied(bound - form, known), -size - 1, size)
 
 

@@ -104,7 +104,6 @@ def differentiable_reads(body: Term) -> list[str]:
 
 
 def _copied(definition: Definition) -> str | None:
-    """The tensor that a definition is a copy of."""
     body = definition.body
     whole = tuple(Affine.var(index) for index in definition.indices)
     return body.tensor if isinstance(body, Read) and body.indices == whole else None

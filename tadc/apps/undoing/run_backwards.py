@@ -192,7 +192,6 @@ class _Backwards:
 
 
 def _shape(definition: Definition) -> tuple[int, ...]:
-    """The extents, which are numbers."""
     return tuple(size for size in definition.shape if isinstance(size, int))
 
 

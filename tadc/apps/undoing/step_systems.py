@@ -209,13 +209,11 @@ class _Solved:
 
     @property
     def logabsdet(self) -> float:
-        """log |det| of the factor."""
         pivots = self._run(self._only(PIVOT), {})
         with np.errstate(divide="ignore"):
             return sum(float(np.log(np.abs(pivot)).sum()) for pivot in pivots.values())
 
     def _only(self, kind: RoleKind) -> RoledProgram:
-        """The program of the results of a kind."""
         program, role = self._made.program, self._made.role
         wanted = [d.name for d in program.outputs if role(d.name).kind == kind]
         return RoledProgram(with_results(program, wanted), self._made.roles)
