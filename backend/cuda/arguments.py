@@ -7,8 +7,9 @@ from typing import Any
 
 from tadc.backend.cuda.device_arrays import View, is_on_gpu, view_of
 from tadc.backend.runtime.addresses import overlap
-from tadc.backend.runtime.host_arrays import Parameter, declared, shape_message, unreadable
-from tadc.backend.runtime.outputs import by_name, shared
+from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.host_arrays import Parameter, unreadable, wrong_shape
+from tadc.backend.runtime.outputs import OUT, by_name, shared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
 #: What libraries raise for an array that they do not hand over.
@@ -20,29 +21,22 @@ def viewed(parameter: Parameter, value: Any) -> View:
     try:
         return view_of(value)
     except REFUSALS as error:
-        message = f"`{parameter.name}` cannot be read: {error}"
-        known = unreadable(parameter, value)
-        raise ArgumentError([known or Diagnostic("TAD0504", message, notes=[declared(parameter)])]) from None
+        problem = unreadable(parameter, value) or said("not read", parameter, reason=error)
+        raise ArgumentError([problem]) from None
 
 
-def wrong(parameter: Parameter, view: View, device: int) -> list[Diagnostic]:
-    """What keeps an array on a GPU from being read as it is."""
-    fits = parameter.fits(view.shape)
-    if view.dtype == parameter.dtype and fits and view.is_row_major and view.device == device:
-        return []
-    name, note = parameter.name, declared(parameter)
+def wrong(parameter: Parameter, view: View, device: int, **words: str) -> list[Diagnostic]:
+    """What keeps an array on a GPU from being read as it is; in the words for arguments, or in others."""
     if view.dtype != parameter.dtype:
-        message = f"`{name}` has elements of type {view.dtype}, expected {parameter.dtype}"
         help = "arrays on a GPU are not converted: convert it before the call"
-        return [Diagnostic("TAD0504", message, notes=[note], helps=[help])]
-    if not fits:
-        return [Diagnostic("TAD0503", shape_message(name, view.shape, parameter.shape), notes=[note])]
+        return [said("type", parameter, found=view.dtype, helps=[help], **words)]
+    if not parameter.fits(view.shape):
+        return [wrong_shape(parameter, view.shape, **words)]
     if not view.is_row_major:
-        message = f"`{name}` is not row-major"
-        help = f"pass a copy that is: `{name}.contiguous()` in PyTorch, `cupy.ascontiguousarray({name})`"
-        return [Diagnostic("TAD0504", message, notes=[note], helps=[help])]
-    message = f"`{name}` is on GPU {view.device}, another argument on GPU {device}"
-    return [Diagnostic("TAD0504", message, helps=["copy all arguments to one GPU"])]
+        return [said("gaps", parameter, **words)]
+    if view.device != device:
+        return [said("other device", parameter, found=view.device, expected=device, **words)]
+    return []
 
 
 def given_on_gpu(
@@ -74,24 +68,18 @@ def _to_write(
     parameter: Parameter, value: Any, device: int, alignment: int, problems: list[Diagnostic]
 ) -> View | None:
     """The view of an array of `out=`; what keeps it from being written is added to the problems."""
-    name = parameter.name
     if not is_on_gpu(value):
-        message = f"`out` for `{name}` is no array on a GPU, but an argument is"
-        problems.append(Diagnostic("TAD0505", message, notes=[declared(parameter)]))
+        problems.append(said("out host", parameter))
         return None
     found: list[Diagnostic] = []
     view: View | None = None
     try:
         view = viewed(parameter, value)
-        found += wrong(parameter, view, device)
+        found += wrong(parameter, view, device, **OUT)
         if view.address % alignment:
-            message = f"`out` for `{name}` begins at an address that is no multiple of {alignment}"
-            found.append(
-                Diagnostic("TAD0505", message, helps=["pass an array of its own, no part of another"])
-            )
+            found.append(said("out place", parameter, alignment=alignment))
         if view.is_read_only:
-            message = f"`out` for `{name}` is read-only"
-            found.append(Diagnostic("TAD0505", message, helps=["pass an array that can be written"]))
+            found.append(said("out read-only", parameter))
     except ArgumentError as error:
         found += error.diagnostics
     for problem in found:

@@ -1,17 +1,12 @@
-"""The values of size symbols at a call: told by the shapes of arrays or given by name, and checked once.
-
-TAD0501  a size that no array tells is missing
-TAD0503  arrays that disagree on a size
-TAD0507  sizes for which the program has no meaning
-TAD0508  what is no size
-"""
+"""The values of size symbols at a call: told by the shapes of arrays or given by name, and checked once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.size_list import Numbers, Place, SizeList, lengths
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
@@ -63,8 +58,7 @@ class SizeSymbols:
         integers = _Integers(self)
         for name, value in given.items():
             if self.fixed.get(name, value) != value:
-                about = f"the kernel is compiled for {name} = {self.fixed[name]}"
-                integers.refuse("TAD0508", f"size `{name}` cannot be {value}: {about}")
+                integers.refuse(said("other size", name=name, value=value, expected=self.fixed[name]))
         sizes = {name: value for name, value in given.items() if name in self.names}
         found = self.list.values(lengths(shapes), sizes, integers)
         return {name: found[name] for name in self.names}
@@ -79,9 +73,9 @@ class _Integers(Numbers[int]):
         #: Which dimensions told symbols.
         self.sources: dict[str, SizeSource] = {}
 
-    def refuse(self, code: str, message: str, notes: Sequence[str] = ()) -> None:
-        if all(problem.message != message for problem in self.problems):
-            self.problems.append(Diagnostic(code, message, notes=list(notes)))
+    def refuse(self, problem: Diagnostic) -> None:
+        if all(known.message != problem.message for known in self.problems):
+            self.problems.append(problem)
 
     def settle(self) -> None:
         if self.problems:
@@ -93,18 +87,17 @@ class _Integers(Numbers[int]):
             self.sources[source.symbol] = source
             return value
         parameter = self.inputs[source.argument]
-        where, extent = self.where(source), extent_text(parameter.shape[source.dimension])
-        notes = [*self._beside(source, values), declared(parameter)]
-        self.refuse("TAD0503", f"{where} has {length} elements, which `{extent}` cannot be", notes)
+        extent = extent_text(parameter.shape[source.dimension])
+        about = {"axis": source.dimension, "found": length, "expected": extent}
+        self.refuse(said("no extent", parameter, notes=self._beside(source, values), **about))
         return None
 
     def same(self, length: int, extent: Extent, place: Place, values: Mapping[str, int]) -> None:
         expected = extent if isinstance(extent, int) else extent.evaluate(values)
         if length != expected:
-            where = f"dimension {place[1]} of `{self.inputs[place[0]].name}`"
-            told = [self._origin(name, values[name]) for name in sorted(symbols_in([extent]))]
-            notes = [declared(self.inputs[place[0]]), *told]
-            self.refuse("TAD0503", f"{where} has {length} elements, expected {expected}", notes)
+            problem = said("extent", self.inputs[place[0]], axis=place[1], found=length, expected=expected)
+            problem.notes += [self._origin(name, values[name]) for name in sorted(symbols_in([extent]))]
+            self.refuse(problem)
 
     def outside(self, rows: Domain, values: Mapping[str, int]) -> None:
         """Refuse sizes at which a read would leave its tensor or an extent be negative."""
@@ -151,9 +144,4 @@ def told_by_relations(
 
 def size_missing(name: str) -> Diagnostic:
     """The error (TAD0501) for a size that is not given."""
-    return Diagnostic(
-        "TAD0501",
-        f"size `{name}` is missing",
-        notes=["no array tells it"],
-        helps=[f"pass it by name: `{name}=…`"],
-    )
+    return said("size missing", name=name)

@@ -1,13 +1,6 @@
 """Arguments of a call as the arrays that a kernel takes, and what is wrong with them.
 
-Codes, all of one `ArgumentError` that lists every problem of a call:
-
-    TAD0501  an argument is missing
-    TAD0502  an argument is unknown, given twice, or one too many
-    TAD0503  a wrong shape
-    TAD0504  elements that would change when converted
-    TAD0505  an `out=` that cannot be written as it is
-    TAD0506  too little memory
+One `ArgumentError` lists every problem of a call; `call_messages.py` has the codes and the texts.
 """
 
 from __future__ import annotations
@@ -20,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tadc.backend.runtime.call_messages import said, type_problem
 from tadc.backend.runtime.copied_arrays import as_read, inexact
 from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
 from tadc.backend.runtime.inspector import Array
@@ -156,7 +150,7 @@ def arrange(
         raise ArgumentError(dense)
     names = [p.name for p in parameters]
     if len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
-        raise ArgumentError([_one_mapping(parameters)])
+        raise ArgumentError([said("one mapping", signature=_signature(parameters))])
     if not args and len(kwargs) == len(names):
         try:
             return [kwargs[name] for name in names]
@@ -165,17 +159,21 @@ def arrange(
     values: dict[str, Any] = dict(zip(names, args, strict=False))
     problems: list[Diagnostic] = []
     if len(args) > len(names):
-        problems.append(_too_many(parameters, len(args)))
+        about = {"given": _count(len(args), "positional argument"), "most": len(names)}
+        surplus = len(args) - len(names)
+        problems.append(said("too many", signature=_signature(parameters), surplus=surplus, **about))
     for name, value in kwargs.items():
         if name not in names:
             problems.append(unknown_argument(parameters, name, sizes))
         elif name in values:
-            problems.append(_twice(name, names.index(name)))
+            problems.append(said("twice", name=name, number=names.index(name) + 1))
         else:
             values[name] = value
     missing = [p for p in parameters if p.name not in values]
     if missing or problems:
-        problems = [_missing(parameters, p) for p in missing] + problems
+        about = {"signature": _signature(parameters)}
+        absent = [said("missing", name=p.name, written=_by_name(p.name), **about) for p in missing]
+        problems = absent + problems
         for parameter in parameters:
             if parameter.name in values:
                 found = (convert or converted)(parameter, values[parameter.name])
@@ -198,95 +196,44 @@ def converted(parameter: Parameter, value: Any) -> Array | Diagnostic:
     typed = hasattr(value, "dtype")
     library = framework_of(value)
     if library is not None and library.records(value):
-        return _recorded(parameter)
+        return said("recorded", parameter)
+    if value is None or isinstance(value, str | bytes):
+        return said("nothing", parameter, found=type(value).__name__)
     try:
         array: Array = np.asarray(value)
     except Exception as error:  # whatever the library of the value raises
-        return unreadable(parameter, value) or Diagnostic(
-            "TAD0504",
-            f"`{parameter.name}` cannot be read as an array",
-            notes=[f"NumPy says: {error}", declared(parameter)],
-        )
+        return unreadable(parameter, value) or said("unreadable", parameter, reason=error)
     if isinstance(value, Mapping):
-        return _a_mapping(parameter)
+        return said("mapping", parameter)
     if array.dtype.kind == "O" and (found := unreadable(parameter, value)):
         return found
     if _is_masked(value):
-        return Diagnostic(
-            "TAD0504",
-            f"`{parameter.name}` has masked elements, which have no value",
-            notes=[declared(parameter)],
-            helps=[_unmasked(parameter)],
-        )
+        return said("masked", parameter, helps=[_unmasked(parameter)])
     problem = _check_dtype(parameter, array, value, typed) or shape_problem(parameter, array.shape)
     if problem:
         return problem
     if parameter.below is not None:
         kind = array.dtype if typed or array.size else parameter.dtype
         # A type in this machine's order of bytes stays the same object: so does the array, where it fits.
-        kind = kind if kind.isnative else kind.newbyteorder("=")
-        return as_read(parameter.name, array, kind, declared(parameter))
-    result = as_read(parameter.name, array, parameter.dtype, declared(parameter))
+        return as_read(parameter, array, kind if kind.isnative else kind.newbyteorder("="))
+    result = as_read(parameter, array, parameter.dtype)
     if isinstance(result, Diagnostic):
         return result
-    if typed and (problem := inexact(parameter.name, array, result, declared(parameter))):
+    if typed and (problem := inexact(parameter, array, result)):
         return problem
     if not typed and not np.array_equal(np.isfinite(result), np.isfinite(array)):
-        return Diagnostic(
-            "TAD0504",
-            f"`{parameter.name}` holds a number too large for {parameter.type}",
-            notes=[
-                f"the largest {parameter.type} is {DTYPES[parameter.type].greatest:.8g}",
-                declared(parameter),
-            ],
-        )
+        return said("infinite", parameter, greatest=DTYPES[parameter.type].greatest)
     return result
 
 
 def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
     """The error (TAD0504) for an array of another library that gives no elements, where it is known why."""
-    name = parameter.name
     if is_traced(value):
-        return Diagnostic(
-            "TAD0504",
-            f"`{name}` cannot be read: it is a traced array of JAX, which has no elements yet",
-            notes=[
-                "inside of `jit`, `grad` and `vmap` JAX passes no elements",
-                declared(parameter),
-            ],
-            helps=[
-                "call `f.jax`, which JAX transforms, or the function itself outside of them",
-            ],
-        )
+        return said("traced", parameter)
     if getattr(value, "requires_grad", False) is True:
-        return _recorded(parameter)
+        return said("recorded", parameter)
     device = foreign_device(value)
-    if device is not None:
-        return Diagnostic(
-            "TAD0504",
-            f"`{name}` cannot be read: it lies on a device ({device}) that no kernel runs on",
-            notes=["kernels run on the host and on NVIDIA's GPUs", declared(parameter)],
-            helps=["copy it to the host before the call"],
-        )
-    return None
-
-
-def _recorded(parameter: Parameter) -> Diagnostic:
-    return Diagnostic(
-        "TAD0504",
-        f"`{parameter.name}` cannot be read: it requires a gradient or has a tangent",
-        notes=["results would not have it: PyTorch does not see what is computed here", declared(parameter)],
-        helps=[f"call `f.torch`, which it differentiates, or pass `{parameter.name}.detach()`"],
-    )
-
-
-def _a_mapping(parameter: Parameter) -> Diagnostic:
-    return Diagnostic(
-        "TAD0504",
-        f"`{parameter.name}` is a mapping, no array",
-        notes=[declared(parameter)],
-        helps=["unpack a mapping of arguments by name: `f(**arguments)`"],
-    )
+    return None if device is None else said("device", parameter, found=device)
 
 
 def _is_masked(value: Any) -> bool:
@@ -306,27 +253,20 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
         if is_empty or array.dtype.kind in "iu":
             return None
         given = array if typed or array.dtype.kind not in "fO" else np.asarray(value, object)
-        return _too_large(parameter, given) or no_index(parameter, array)
+        return _too_large(parameter, given) or type_problem(
+            parameter, array.dtype.kind, array.dtype.name, "numpy"
+        )
     if typed and np.can_cast(array.dtype, parameter.dtype, "safe"):
         return None
     # The type of an empty list says nothing.
     if not typed and (array.dtype.kind in "biuf" or array.size == 0):
         return None
     name = array.dtype.name if typed else _kind_of(value, array)
-    helps: list[str] = []
-    if array.dtype.kind in "biuf":
-        helps = [f"if the loss is intended, write `{parameter.name}.astype(numpy.{parameter.dtype.name})`"]
-    elif array.dtype.kind == "c":
-        helps = [f"pass the real part: `{parameter.name}.real`"]
-    elif array.dtype.kind == "O" and isinstance(value, np.ndarray | list | tuple):
+    problem = type_problem(parameter, array.dtype.kind, name, "numpy")
+    if array.dtype.kind == "O" and isinstance(value, np.ndarray | list | tuple):
         made = f"numpy.array({parameter.name}, dtype=numpy.{parameter.dtype.name})"
-        helps = [f"make it an array of numbers: `{made}`"]
-    return Diagnostic(
-        "TAD0504",
-        f"`{parameter.name}` has elements of type {name}, which {parameter.type} cannot hold without loss",
-        notes=[declared(parameter)],
-        helps=helps,
-    )
+        problem.helps.append(f"make it an array of numbers: `{made}`")
+    return problem
 
 
 def _too_large(parameter: Parameter, given: Array) -> Diagnostic | None:
@@ -337,25 +277,8 @@ def _too_large(parameter: Parameter, given: Array) -> Diagnostic | None:
         if not 0 <= value < 2**63:
             at = f"{parameter.name}[{', '.join(map(str, place))}]" if place else parameter.name
             must = "at least 0" if value < 0 else f"below {extent_text(parameter.below or 0)}"
-            return Diagnostic(
-                "TAD0511", f"`{at}` is {value}, but must be {must}", notes=[declared(parameter)]
-            )
+            return said("index", parameter, place=at, value=value, must=must)
     return None
-
-
-def no_index(parameter: Parameter, array: Any) -> Diagnostic:
-    """The error (TAD0504) for what are no integers."""
-    helps: list[str] = []
-    if array.dtype.kind == "b":
-        helps = [f"the places that are True, says `numpy.flatnonzero({parameter.name})`"]
-    elif array.dtype.kind == "f":
-        helps = [f"if all are whole numbers, write `{parameter.name}.astype(numpy.int32)`"]
-    return Diagnostic(
-        "TAD0504",
-        f"`{parameter.name}` has elements of type {array.dtype.name}, but indices are integers",
-        notes=[declared(parameter)],
-        helps=helps,
-    )
 
 
 def _kind_of(value: Any, array: Array) -> str:
@@ -370,20 +293,19 @@ def shape_problem(parameter: Parameter, shape: tuple[int, ...]) -> Diagnostic | 
     """The error (TAD0503) for a shape of another rank, or with other extents where these are numbers."""
     if parameter.fits(shape):
         return None
-    return Diagnostic(
-        "TAD0503",
-        shape_message(parameter.name, shape, parameter.shape),
-        notes=[declared(parameter)],
-        helps=_shape_helps(parameter, shape),
-    )
+    return wrong_shape(parameter, shape, _shape_helps(parameter, shape))
 
 
-def shape_message(name: str, found: tuple[int, ...], expected: Shape) -> str:
-    """`a` has shape (3, 4), expected (3, 5)`; the ranks where these differ."""
-    if len(found) != len(expected):
-        return f"`{name}` has {_count(len(found), 'dimension')}, shape {found}, expected {len(expected)}"
-    wanted = str(expected) if is_static(expected) else f"({shape_text(expected)})"
-    return f"`{name}` has shape {found}, expected {wanted}"
+def wrong_shape(
+    parameter: Parameter, found: tuple[int, ...], helps: Sequence[str] = (), **words: str
+) -> Diagnostic:
+    """The error (TAD0503) for an array of another shape, or of another rank."""
+    about: dict[str, Any] = {"found": found, "helps": helps, **words}
+    if len(found) != len(parameter.shape):
+        count = _count(len(found), "dimension")
+        return said("rank", parameter, dimensions=count, expected=len(parameter.shape), **about)
+    shape = parameter.shape
+    return said("shape", parameter, expected=shape if is_static(shape) else f"({shape_text(shape)})", **about)
 
 
 def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
@@ -400,37 +322,14 @@ def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
     return []
 
 
-def declared(parameter: Parameter) -> str:
-    """The note that says what a parameter is."""
-    return f"the program declares `{parameter}`"
-
-
 def _signature(parameters: Sequence[Parameter]) -> str:
     if not parameters:
         return "the function takes no arguments"
     return f"the function takes `{', '.join(map(str, parameters))}`"
 
 
-def _missing(parameters: Sequence[Parameter], parameter: Parameter) -> Diagnostic:
-    return Diagnostic(
-        "TAD0501",
-        f"argument `{parameter.name}` is missing",
-        notes=[_signature(parameters)],
-        helps=[f"pass it by name: `{_by_name(parameter.name)}`"],
-    )
-
-
 def _by_name(name: str) -> str:
     return f"{name}=…" if not iskeyword(name) else f"**{{{name!r}: …}}"
-
-
-def _one_mapping(parameters: Sequence[Parameter]) -> Diagnostic:
-    return Diagnostic(
-        "TAD0502",
-        "the arguments are given as one mapping",
-        notes=[_signature(parameters)],
-        helps=["unpack it: `f(**arguments)`"],
-    )
 
 
 def _dense(
@@ -447,20 +346,15 @@ def _dense(
     for p in sparse:
         if p.pattern is None or np.ndim(given[p.name]) != len(p.pattern.shape):
             continue
-        helps = [
-            f"make it {make.format(p.name)}",
-            f"or pass what it stores by name, with {', '.join(f'`{name}`' for name in p.pattern.at)}",
-        ]
-        message = f"`{p.name}` is a dense array, and the program takes a sparse one"
-        problems.append(Diagnostic("TAD0504", message, notes=[declared(p)], helps=helps))
+        names = ", ".join(f"`{name}`" for name in p.pattern.at)
+        helps = [f"or pass what it stores by name, with {names}"]
+        problems.append(said("dense", p, made=make.format(p.name), helps=helps))
     return problems
 
 
 def unknown_argument(parameters: Sequence[Parameter], name: str, sizes: Sequence[str]) -> Diagnostic:
     """The error (TAD0502) for a name that is no argument's."""
-    notes = [_signature(parameters)]
-    if sizes:
-        notes.append(f"its sizes are {', '.join(f'`{size}`' for size in sizes)}")
+    notes = [f"its sizes are {', '.join(f'`{size}`' for size in sizes)}"] if sizes else []
     helps = did_you_mean(name, [*(p.name for p in parameters), *sizes, "out"])
     if iskeyword(name[:-1]) and name[:-1] in [p.name for p in parameters]:
         helps = [f"by name it is passed as `{_by_name(name[:-1])}`"]
@@ -468,25 +362,7 @@ def unknown_argument(parameters: Sequence[Parameter], name: str, sizes: Sequence
         helps = ["`stream=` is for arrays on a GPU: leave it out"]
     elif name == "dtype":
         helps = ["the program says the types, as in `x: f32[3]`"]
-    return Diagnostic("TAD0502", f"there is no argument `{name}`", notes=notes, helps=helps)
-
-
-def _twice(name: str, position: int) -> Diagnostic:
-    return Diagnostic(
-        "TAD0502",
-        f"argument `{name}` is given twice",
-        notes=[f"once by name, and as positional argument number {position + 1}"],
-        helps=["leave one out"],
-    )
-
-
-def _too_many(parameters: Sequence[Parameter], given: int) -> Diagnostic:
-    return Diagnostic(
-        "TAD0502",
-        f"{_count(given, 'positional argument')} given, expected at most {len(parameters)}",
-        notes=[_signature(parameters)],
-        helps=[f"leave out the last {given - len(parameters)}"],
-    )
+    return said("unknown", name=name, signature=_signature(parameters), notes=notes, helps=helps)
 
 
 def _count(number: int, noun: str) -> str:

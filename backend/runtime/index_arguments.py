@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tadc.backend.runtime.call_messages import declared
 from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.free_memory import format_bytes, free_for
-from tadc.backend.runtime.host_arrays import Array, Parameter, declared
+from tadc.backend.runtime.host_arrays import Array, Parameter
 from tadc.backend.runtime.inspector import (
     INDEX,
     INDEX_LIMIT,

@@ -8,11 +8,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tadc.backend.runtime.host_arrays import Array, Parameter, declared, shape_message
+from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.host_arrays import Array, Parameter, wrong_shape
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.suggest import did_you_mean
 
 T = TypeVar("T")
+
+OUT = {"code": "TAD0505", "subject": "`out` for "}
+"""How what is said of arrays is said of those of `out=`."""
 
 
 def given_outputs(outputs: Sequence[Parameter], out: Any) -> list[Array | None]:
@@ -44,21 +48,16 @@ def by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) 
     names = [p.name for p in outputs]
     if not isinstance(out, np.ndarray | tuple | list) and isinstance(out, Mapping):
         given: dict[str, Any] = dict(out)  # pyright: ignore[reportUnknownArgumentType]
-        for name in given:
-            if name not in names:
-                listed = ", ".join(f"`{n}`" for n in names)
-                note = f"the outputs are {listed}"
-                helps = did_you_mean(name, names)
-                problems.append(
-                    Diagnostic("TAD0505", f"`out` names `{name}`, no output", notes=[note], helps=helps)
-                )
+        listed = ", ".join(f"`{n}`" for n in names)
+        unknown = [name for name in given if name not in names]
+        problems += [
+            said("out unknown", name=name, names=listed, helps=did_you_mean(name, names)) for name in unknown
+        ]
         return given
     values: list[Any] = list(out) if isinstance(out, tuple | list) else [out]  # pyright: ignore[reportUnknownArgumentType]
     if len(values) != len(names):
-        note = "the outputs are " + ", ".join(f"`{p}`" for p in outputs)
-        help = "pass a dict by name, or a tuple in this order; None stands for a new array"
-        message = f"`out` gives {len(values)} arrays for {len(names)} outputs"
-        problems.append(Diagnostic("TAD0505", message, notes=[note], helps=[help]))
+        listed = ", ".join(f"`{p}`" for p in outputs)
+        problems.append(said("out number", given=len(values), expected=len(names), names=listed))
         return {}
     return dict(zip(names, values, strict=True))
 
@@ -73,31 +72,17 @@ def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
         and value.flags.carray
     ):
         return None
-    name, note = parameter.name, declared(parameter)
+    made = f"make one with `numpy.empty({parameter.shape!s}, dtype=numpy.{parameter.dtype.name})`"
     if not isinstance(value, np.ndarray):
-        message = f"`out` for `{name}` is of type {type(value).__name__}, not a NumPy array"
-        return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
+        return said("out kind", parameter, found=type(value).__name__, made=made)
     array: Array = value  # pyright: ignore[reportUnknownVariableType]
     if array.dtype != parameter.dtype:
-        message = f"`out` for `{name}` has elements of type {array.dtype}, expected {parameter.dtype}"
-        return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
+        return said("type", parameter, found=array.dtype, helps=[made], **OUT)
     if array.shape != parameter.shape:
-        message = "`out` for " + shape_message(name, array.shape, parameter.shape)
-        return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
+        return wrong_shape(parameter, array.shape, [made], **OUT)
     if not array.flags.writeable:
-        message = f"`out` for `{name}` is read-only"
-        return Diagnostic(
-            "TAD0505", message, notes=[note], helps=["pass an array that can be written, or a copy"]
-        )
-    if overlaps_itself(array):
-        message = f"elements of `out` for `{name}` overlap"
-        return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
-    return None
-
-
-def _fresh(parameter: Parameter) -> str:
-    shape = str(parameter.shape)
-    return f"make one with `numpy.empty({shape}, dtype=numpy.{parameter.dtype.name})`"
+        return said("out read-only", parameter)
+    return said("out overlaps", parameter, made=made) if overlaps_itself(array) else None
 
 
 def shared(given: Sequence[tuple[str, T]], meet: Callable[[T, T], bool]) -> list[Diagnostic]:
@@ -106,8 +91,7 @@ def shared(given: Sequence[tuple[str, T]], meet: Callable[[T, T], bool]) -> list
     for number, (name, array) in enumerate(given):
         for other, earlier in given[:number]:
             if meet(array, earlier):
-                message = f"`out` for `{other}` and for `{name}` share memory"
-                found.append(Diagnostic("TAD0505", message, helps=["pass arrays of their own"]))
+                found.append(said("out shared", name=name, other=other))
     return found
 
 

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
 from tadc.frontend.dtypes import DTYPES
-from tadc.native.entry import EXCLUDED, NO_INDEX, NO_MEMORY
-from tadc.native.inspection import wrong_index
+from tadc.native.entry import NO_MEMORY, refusals
 from tadc.native.ir_lines import Lines, text_constant
 
 INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 3, 8, 13
@@ -248,23 +247,17 @@ class _Handler:
     def report(self, found: str) -> None:
         """Return what the kernel says: nothing, or an error of XLA."""
         lines = self.lines
-        cases: list[tuple[int, str, int]] = []
-        for n, (p, d) in enumerate(self.extents):
-            message = f"dimension {d} of `{p.name}` is not as the program declares `{p}`"
-            cases.append((n + 1, message, INVALID_ARGUMENT))
-        for n, p in enumerate(self.interface.arguments):
-            if p.below is not None:
-                cases.append((NO_INDEX - n, wrong_index(p), INVALID_ARGUMENT))
-        cases.append((EXCLUDED, "the program has no meaning for these sizes", INVALID_ARGUMENT))
-        cases.append((NO_MEMORY, "there is not enough memory for what is in between", RESOURCE_EXHAUSTED))
+        said = {n: text for n, text in refusals(self.interface).items() if n <= len(self.extents)}
+        codes = {NO_MEMORY: RESOURCE_EXHAUSTED}
+        cases = [(n, text, codes.get(n, INVALID_ARGUMENT)) for n, text in said.items()]
         labels = " ".join(f"i64 {value}, label %case{k}" for k, (value, _, _) in enumerate(cases))
         lines.do(f"switch i64 {found}, label %other [ i64 0, label %fine {labels} ]")
         lines.label("fine")
         lines.do("ret ptr null")
-        cases.append((0, "an argument or a result is not of the type that the kernel takes", INTERNAL))
+        cases.append((0, "tadc: an argument or a result is not of the type that the kernel takes", INTERNAL))
         for k, (_, message, code) in enumerate(cases):
             name = self.named(f"message{k}")
-            self.constants.append(_constant(name, f"tadc: {message}"))
+            self.constants.append(_constant(name, message))
             lines.label(f"case{k}" if k < len(cases) - 1 else "other")
             made = lines.put(f'call ptr @"{self.named("fail")}"(ptr %frame, i32 {code}, ptr @"{name}")')
             lines.do(f"ret ptr {made}")

@@ -12,8 +12,9 @@ from typing import Any
 
 from jax import dtypes
 
+from tadc.backend.runtime.call_messages import declared, type_problem
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_arrays import Parameter, declared, no_index, shape_problem
+from tadc.backend.runtime.host_arrays import Parameter, shape_problem
 from tadc.backend.runtime.size_list import Numbers, lengths
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
@@ -47,14 +48,14 @@ class Shapes:
                 self._known[shapes] = found
         return found
 
-    def sizes(self, shapes: tuple[Shape, ...]) -> Mapping[str, Any]:
-        """The values of all size symbols. Raises ArgumentError as `results`."""
+    def sizes(self, shapes: tuple[Shape, ...], given: Mapping[str, int] | None = None) -> Mapping[str, Any]:
+        """The values of all size symbols, of which some are given. Raises ArgumentError as `results`."""
         pairs = list(zip(self.inputs, shapes, strict=True))
         problems = [shape_problem(p, shape) for p, shape in pairs if not _may_fit(p, shape)]
         if any(problems):
             raise ArgumentError([problem for problem in problems if problem])
         if is_known(shapes):
-            return self.symbols.values(shapes, {})
+            return self.symbols.values(shapes, given or {})
         return self.symbols.list.values(lengths(shapes), {}, Numbers[Any]())
 
     def in_question(self, shapes: tuple[Shape, ...]) -> Mapping[str, int] | None:
@@ -83,23 +84,16 @@ def require_types(inputs: Sequence[Parameter], outputs: Sequence[Parameter]) -> 
         raise ArgumentError([Diagnostic("TAD0504", message, notes=[declared(wide[0])], helps=helps)])
 
 
-def type_problem(parameter: Parameter, value: Any) -> Diagnostic | None:
+def array_type_problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     """What is wrong with the type of an array of JAX: it converts by JAX's rules of promotion or not.
 
     Of an index array it has integers.
     """
     if parameter.below is not None:
-        return None if value.dtype.kind in "iu" else no_index(parameter, value)
-    if _promoted(value.dtype, value.weak_type, parameter.dtype) == parameter.dtype:
-        return None
-    message = f"`{parameter.name}` has elements of type {value.dtype}, which {parameter.type} cannot hold"
-    helps: list[str] = []
-    if value.dtype.kind == "c":
-        helps = [f"pass the real part: `{parameter.name}.real`"]
-    elif value.dtype.kind == "f":
-        helps = [f"if the loss is intended, write `{parameter.name}.astype(jax.numpy.{parameter.dtype})`"]
-    notes = ["JAX promotes types, and no type to a narrower one", declared(parameter)]
-    return Diagnostic("TAD0504", message, notes=notes, helps=helps)
+        is_right = value.dtype.kind in "iu"
+    else:
+        is_right = _promoted(value.dtype, value.weak_type, parameter.dtype) == parameter.dtype
+    return None if is_right else type_problem(parameter, value.dtype.kind, value.dtype.name, "jax")
 
 
 def _promoted(given: Any, is_weak: bool, wanted: Any) -> Any:

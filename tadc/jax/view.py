@@ -20,7 +20,7 @@ from tadc.api.function import Function
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_sizes import size_missing, told_by_relations
 from tadc.backend.runtime.frameworks import is_traced
-from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared
+from tadc.backend.runtime.host_arrays import Parameter, arrange, converted
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.python_names import result_type
@@ -34,7 +34,7 @@ from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
 from tadc.jax.relation_tree import unpacked
 from tadc.jax.sparse_arrays import SparseArrays
-from tadc.jax.traced_shapes import require_types, type_problem
+from tadc.jax.traced_shapes import array_type_problem, require_types
 
 
 class JaxFunction:
@@ -57,7 +57,8 @@ class JaxFunction:
             with _naming:
                 self._result = _result(f.outputs)
         self._has_sparse = any(p.pattern is not None for p in self._parameters())
-        self._call = jax.jit(self._traced, static_argnames=self._untold, inline=True)
+        self._size_names = tuple(dict.fromkeys((*self._untold, *f.program.sizes, *dict(f.program.given))))
+        self._call = jax.jit(self._traced, static_argnames=self._size_names, inline=True)
         self.__name__ = next(iter(f.outputs))
         self.__doc__ = f"{typed_text(f)}, computed by a kernel of tadc."
         self.__signature__: Any = signature_of(f)
@@ -77,7 +78,7 @@ class JaxFunction:
         try:
             if self._has_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
                 return self._sparse(args, kwargs)
-            if self._untold:
+            if self._untold or (kwargs and any(name in kwargs for name in self._size_names)):
                 told = told_by_relations(self._parameters(), args, kwargs)
                 given = {**{name: told[name] for name in self._untold if name in told}, **kwargs}
                 kwargs = {**kwargs, **self._sizes(given)}
@@ -90,6 +91,9 @@ class JaxFunction:
         except (TypeError, ValueError, RuntimeError, OverflowError) as error:
             other = error
         values = [*args, *kwargs.values()]
+        native = [_in_native_order(value) for value in values]
+        if any(one is not other for one, other in zip(native, values, strict=True)):
+            return self(*native[: len(args)], **dict(zip(kwargs, native[len(args) :], strict=True)))
         # What JAX takes for no array, and what is no index: said as for any call of a function.
         problems = _unreadable(self._parameters(), args, kwargs)
         if not problems and "TAD0511" in str(other) and not any(map(is_traced, jax.tree.leaves(values))):
@@ -118,9 +122,10 @@ class JaxFunction:
     def _wrong_indices(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Diagnostic]:
         """Errors (TAD0511) that name an element and its value."""
         parameters = self._parameters()
-        given = {name: value for name, value in kwargs.items() if name not in self._untold}
-        arrays = [np.require(value, None, "C") for value in arrange(parameters, args, given, self._untold)]
-        named = {name: kwargs[name] for name in self._untold if name in kwargs}
+        given = {name: value for name, value in kwargs.items() if name not in self._size_names}
+        arranged = arrange(parameters, args, given, self._size_names)
+        arrays = [np.require(value, None, "C") for value in arranged]
+        named = {name: kwargs[name] for name in self._size_names if name in kwargs}
         try:
             sizes = size_symbols_of(self.function.program).values([a.shape for a in arrays], named)
             IndexArguments(parameters, (), sizes).complete(arrays)
@@ -147,7 +152,7 @@ class JaxFunction:
     def _sizes(self, given: Mapping[str, Any]) -> SizeValues:
         """The sizes of a call, as numbers that JAX can keep functions by. Raises ArgumentError."""
         problems: list[Diagnostic] = []
-        sizes = size_values({name: given[name] for name in self._untold if name in given}, problems)
+        sizes = size_values({name: given[name] for name in self._size_names if name in given}, problems)
         if problems:
             raise ArgumentError(problems)
         return sizes
@@ -157,12 +162,12 @@ class JaxFunction:
 
     def _traced(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call whose arrays JAX traces."""
-        sizes = {name: kwargs[name] for name in self._untold if name in kwargs}
+        sizes = {name: kwargs[name] for name in self._size_names if name in kwargs}
         arrays = {name: value for name, value in kwargs.items() if name not in sizes}
         parameters = self._parameters()
         if arrays or len(args) != len(parameters):
             made = "a BCOO, as `jax.experimental.sparse.BCOO.fromdense({})`"
-            args = tuple(arrange(parameters, args, arrays, self._untold, _problem, made))
+            args = tuple(arrange(parameters, args, arrays, self._size_names, _problem, made))
         derived = self._for_sizes(args, sizes)
         parameters = derived.shapes.inputs
         require_types(parameters, derived.shapes.outputs)
@@ -170,6 +175,8 @@ class JaxFunction:
         problems = [_problem(p, value) for p, value in zip(parameters, values, strict=True)]
         if any(problems):
             raise ArgumentError([problem for problem in problems if problem])
+        if sizes.keys() - set(self._untold):
+            derived.shapes.sizes(tuple(tuple(value.shape) for value in values), sizes)
         found = call(derived, [_typed(p, v) for p, v in zip(parameters, values, strict=True)])
         return self._result(*found) if self._result else found[0]
 
@@ -208,7 +215,7 @@ def _result(names: tuple[str, ...]) -> Any:
 
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
-    return type_problem(parameter, _array(parameter, value))
+    return array_type_problem(parameter, _array(parameter, value))
 
 
 def _array(parameter: Parameter, value: Any) -> Any:
@@ -233,24 +240,28 @@ def _is_real_number(value: Any) -> bool:
     return array.weak_type and array.dtype.kind in "biuf"
 
 
+def _in_native_order(value: Any) -> Any:
+    """An array of NumPy as JAX takes it: in this machine's order of bytes."""
+    if isinstance(value, np.ndarray) and not value.dtype.isnative:  # pyright: ignore[reportUnknownMemberType]
+        return value.astype(value.dtype.newbyteorder("="))
+    return value
+
+
 def _unreadable(
     parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[Diagnostic]:
-    """Errors (TAD0504) for what is no array of numbers."""
+    """Errors for what is no array of numbers, as NumPy's door says them."""
     given = {**{p.name: value for p, value in zip(parameters, args, strict=False)}, **kwargs}
     problems: list[Diagnostic] = []
     for parameter in parameters:
         value = given.get(parameter.name, 0)
         if isinstance(value, jax.Array):
             continue
-        if parameter.below is not None and isinstance(found := converted(parameter, value), Diagnostic):
-            problems.append(found)
-            continue
+        found = converted(parameter, value)
         try:
-            is_fine = np.asarray(value).dtype.kind in "biufcV"
-        except (TypeError, ValueError):
+            is_fine = parameter.below is None and np.asarray(value).dtype.kind in "biufcV"
+        except Exception:  # whatever the library of the value raises
             is_fine = False
-        if not is_fine:
-            message = f"`{parameter.name}` is no array of numbers: it is of type {type(value).__name__}"
-            problems.append(Diagnostic("TAD0504", message, notes=[declared(parameter)]))
+        if not is_fine and isinstance(found, Diagnostic):
+            problems.append(found)
     return problems

@@ -13,7 +13,8 @@ done nothing otherwise:
     -2      there is not enough memory for what is in between
     -3 - n  input n is an index array with an element that is out of range or out of order
 
-It comes from `scratch_memory`, whose functions the code is to be loaded with.
+Callers that look at tensors return further numbers, and `refusals` has what is said for each. Memory
+comes from `scratch_memory`, whose functions the code is to be loaded with.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.backend.cpu.processors import host
+from tadc.backend.runtime.call_messages import said
 from tadc.backend.runtime.interface import Interface
+from tadc.frontend.render import render
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.kept_inspection import KeptInspection, has_indices
 from tadc.native.registers import Registers
@@ -36,6 +39,22 @@ _DEFINED = re.compile(r'^define [^@\n]*@("[^"]*"|[\w.$]+)\(', re.M)
 
 EXCLUDED, NO_MEMORY, NO_INDEX = -1, -2, -3
 """What is returned beside positions of extents."""
+
+
+def refusals(interface: Interface) -> dict[int, str]:
+    """What is said, by the number that is returned: behind those of extents also for the type and then for
+    the rank of each input."""
+    tensors, extents = list(enumerate(interface.arguments)), interface.told.extents
+    found = {
+        n + 1: said("wrong extent", tensors[argument][1], axis=axis)
+        for n, ((argument, axis), _) in enumerate(extents)
+    }
+    ranks = len(extents) + len(tensors)
+    found |= {len(extents) + 1 + n: said("wrong type", p) for n, p in tensors}
+    found |= {ranks + 1 + n: said("wrong rank", p, rank=len(p.shape)) for n, p in tensors}
+    found |= {NO_INDEX - n: said("wrong index", p) for n, p in tensors if p.below is not None}
+    found |= {EXCLUDED: said("wrong sizes"), NO_MEMORY: said("no memory")}
+    return {number: f"tadc: {render(problem)}" for number, problem in found.items()}
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from tadc.backend.runtime.cut_kernels import LONG
-from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.index_arguments import ranges
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import Temporary
-from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import Extent, Shape, as_form, count_of, extent
-from tadc.frontend.render import render
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
 from tadc.native.ir_lines import Lines, Value
 
@@ -53,13 +51,6 @@ FIRST, LAST = -1, 1 << 30
 
 
 _Operand: TypeAlias = "str | Shape | Affine | None"
-
-
-def wrong_index(parameter: Parameter) -> str:
-    """What is said where there is no Python that could look which element it is."""
-    message = f"`{parameter.name}` has an element that is out of range or out of order"
-    helps = ["the function itself, called with arrays outside of what is compiled, says which element"]
-    return render(Diagnostic("TAD0511", message, notes=[declared(parameter)], helps=helps))
 
 
 @dataclass(frozen=True)

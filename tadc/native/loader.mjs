@@ -9,17 +9,55 @@
 // in a call, which returns new ones then: `load("f.wasm", 1 << 26)` begins with so many bytes of memory.
 
 const TYPES = { f32: Float32Array, f64: Float64Array, i32: Int32Array };
-const STATUS = ["", "a size that is refused", "no tensor", "no scratch", "an index out of range or out of order"];
+const NAMES = { BigInt64Array: "int64", BigUint64Array: "uint64", Uint8ClampedArray: "uint8" };
+const HELD = { f64: /^(float32|u?int(8|16|32))$/, f32: /^u?int(8|16)$/, i32: /int/ };
+const MESSAGES = {}; // of all that calls say: code, text, notes, helps
 
 // A form is [constant, [symbol or [form, divisor], factor], …], an extent a number or a form.
 const value = (form, sizes) => typeof form === "number" ? form : form.slice(1).reduce((sum, [atom, factor]) => sum
     + factor * (typeof atom === "string" ? sizes[atom] : Math.floor(value(atom[0], sizes) / atom[1])), form[0]);
+
+function said(what, words, notes = [], helps = [], Kind = TypeError) {
+    const [code, text, ...more] = MESSAGES[what], filled = (t) => t.replace(/{(\w+)}/g, (_, name) => words[name]);
+    const rest = [[...more[0].map(filled), ...notes], [...more[1].map(filled), ...helps]];
+    const lines = ["note", "help"].flatMap((kind, n) => rest[n].map((t) => `\n  = ${kind}: ${t}`));
+    return new Kind(`error[${code}]: ${filled(text)}${lines.join("")}`);
+}
+
+// What is wrong with an array, of one that lies elsewhere in memory too; `out` is whether results go there.
+function problem([name, type, , more], own, count, declared, out) {
+    const about = TYPES[type], dtype = { f32: "float32", f64: "float64", i32: "int32" }[type], notes = [declared];
+    const made = `make one with \`new ${about.name}(${count})\``, kind = own?.constructor?.name ?? typeof own;
+    if (!ArrayBuffer.isView(own) || own instanceof DataView)
+        return said(out ? "out kind" : "nothing", { name, found: kind, made }, notes);
+    const found = NAMES[kind] ?? kind.replace("Array", "").toLowerCase();
+    if (!(own instanceof about)) {
+        const fits = HELD[type].test(found), helps = [`${fits ? "convert it:" : "if the loss is intended, write"} \`new ${about.name}(${name})\``];
+        const what = more?.below !== undefined && !/int/.test(found) ? "no index" : fits ? "type" : "lossy";
+        return out ? said("type", { subject: "`out` for ", name, found, dtype }, notes, [made]) : said(what, { subject: "", name, type, dtype, found }, notes, helps);
+    }
+    return own.length === count ? null : said("elements", { name, found: own.length, expected: count }, notes);
+}
 
 async function bytesOf(source) {
     if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return source;
     if (typeof Response !== "undefined" && source instanceof Response) return source.arrayBuffer();
     const isPath = typeof process !== "undefined" && process.versions?.node && !/^https?:/.test(source);
     return isPath ? (await import("node:fs/promises")).readFile(source) : (await fetch(source)).arrayBuffer();
+}
+
+// Which index array has an element that is out of range, or less than the one before it.
+function index(it, inputs, sizes) {
+    for (const [n, { own, name }] of inputs.entries()) {
+        const below = it.inputs[n][3]?.below, bound = below === undefined ? Infinity : value(below, sizes);
+        const at = own.findIndex((v, k) => v < 0 || v >= bound || (it.inputs[n][3]?.increasing && v < own[k - 1]));
+        const notes = [`the program declares \`${it.declared[name]}\``], place = `${name}[${at}]`;
+        if (at < 0 || below === undefined) continue;
+        if (own[at] >= 0 && own[at] < bound) return said("wrong index", { name }, notes, [], RangeError);
+        const must = own[at] < 0 ? "at least 0" : typeof below === "number" ? `below ${bound}` : `below ${it.below[name]} = ${bound}`;
+        return said("index", { place, value: own[at], must }, notes, [], RangeError);
+    }
+    return said("wrong index", { name: it.inputs.find((t) => t[3]?.below !== undefined)[0] }, [], [], RangeError);
 }
 
 export async function load(source, bytes = 0) {
@@ -46,29 +84,34 @@ export async function load(source, bytes = 0) {
     }
 
     function call(it, given, sizes = {}, out = {}) {
-        const wrong = it.sizes.find((name) => !Number.isSafeInteger(sizes[name]));
-        if (wrong) throw new TypeError(`${it.name}: size ${wrong} is ${sizes[wrong]}, not a whole number`);
+        const signature = `the function takes \`${it.inputs.map(([name]) => it.declared[name]).join(", ")}\``;
+        for (const name of it.sizes) {
+            const value = sizes[name];
+            if (value == null) throw said("size missing", { name });
+            if (!Number.isInteger(value)) throw said("no size", { name, found: typeof value });
+            if (value < 0 || value >= 2 ** 40) throw said("size range", { name, value }, [], [], RangeError);
+        }
+        for (const [name] of it.inputs) if (given[name] == null) throw said("missing", { name, written: `${name}: …`, signature });
+        for (const name in given) if (!it.inputs.some((t) => t[0] === name)) throw said("unknown", { name, signature });
         const numbers = it.sizes.map((name) => BigInt(sizes[name])), before = top;
         const room = exports[it.name + "_scratch"](...numbers);
-        if (room < 0n) throw new RangeError(`${it.name}: ${STATUS[1]}`);
+        if (room < 0n) throw said("wrong sizes", {}, [`the sizes are ${it.sizes.map((n) => `${n} = ${sizes[n]}`).join(", ")}`], [], RangeError);
         try {
             // Arrays of the module are looked at before memory may grow, which leaves them empty.
-            const look = ([name, type, shape], own) => {
-                const count = shape.reduce((product, extent) => product * value(extent, sizes), 1);
-                if (own && !(own instanceof TYPES[type] && own.length === count))
-                    throw new TypeError(`${it.name}: ${name} is a ${TYPES[type].name} of ${count} elements`);
+            const look = (tensor, own, out) => {
+                const [name, type, shape] = tensor, count = shape.reduce((product, n) => product * value(n, sizes), 1);
+                const wrong = own && problem(tensor, own, count, `the program declares \`${it.declared[name]}\``, out);
+                if (wrong) throw wrong;
                 const isInside = own?.buffer === memory.buffer;
                 return { name, type, count, own, isInside, at: isInside ? own.byteOffset : 0 };
             };
-            const missing = it.inputs.find(([name]) => !given[name]);
-            if (missing) throw new TypeError(`${it.name}: no ${missing[0]}`);
             const inputs = it.inputs.map((tensor) => look(tensor, given[tensor[0]]));
-            const outputs = it.outputs.map((t) => look(t, Object.hasOwn(out, t[0]) ? out[t[0]] : undefined));
+            const outputs = it.outputs.map((t) => look(t, Object.hasOwn(out, t[0]) ? out[t[0]] : undefined, true));
             for (const t of [...inputs, ...outputs].filter((t) => !t.isInside)) t.at = reserve(t.type, t.count);
             const scratch = take(Number(room)), view = (t) => new TYPES[t.type](memory.buffer, t.at, t.count);
             for (const t of inputs.filter((t) => !t.isInside)) view(t).set(t.own);
             const status = exports[it.name](...[...inputs, ...outputs].map((t) => t.at), scratch, ...numbers);
-            if (status) throw new RangeError(`${it.name}: ${STATUS[status]}`);
+            if (status) throw index(it, inputs, sizes);
             return Object.fromEntries(outputs.map((t) => {
                 if (t.own && !t.isInside) t.own.set(view(t));
                 if (!t.own) return [t.name, view(t).slice()];

@@ -8,6 +8,9 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from tadc.backend.runtime.call_messages import WORDS
+from tadc.backend.runtime.interface import Interface
+from tadc.frontend.extents import extent_text
 from tadc.native.archive import archive
 from tadc.native.checked import asked_sizes
 from tadc.native.header import header_text
@@ -25,14 +28,24 @@ def _module(unit: NativeUnit) -> bytes:
     passed = [
         replace(it, inputs=it.arguments, sizes=asked_sizes(it)) for it in (p.interface for p in unit.parts)
     ]
-    described = [{"name": p.name, **it.as_json()} for p, it in zip(unit.parts, passed, strict=True)]
-    kept = ("name", "inputs", "outputs", "sizes")
+    described = [
+        {"name": p.name, **it.as_json(), **_words(it)} for p, it in zip(unit.parts, passed, strict=True)
+    ]
+    kept = ("name", "inputs", "outputs", "sizes", "declared", "below")
     about = json.dumps([{key: each[key] for key in kept} for each in described]).encode()
     return wasm_module(unit.texts(), unit.symbols, unit.options.level, ("tadc", about))
 
 
+def _words(interface: Interface) -> dict[str, dict[str, str]]:
+    """How tensors are declared, and index arrays bounded."""
+    tensors = (*interface.arguments, *interface.outputs)
+    below = {p.name: extent_text(p.below) for p in tensors if p.below is not None}
+    return {"declared": {p.name: str(p) for p in tensors}, "below": below}
+
+
 def _loader(unit: NativeUnit) -> str:
-    return Path(__file__).with_name("loader.mjs").read_text()
+    text = Path(__file__).with_name("loader.mjs").read_text()
+    return text.replace("MESSAGES = {}", f"MESSAGES = {json.dumps(WORDS, ensure_ascii=False)}")
 
 
 _MADE: Mapping[str, Callable[[NativeUnit], str | bytes]] = {

@@ -11,12 +11,8 @@ function takes: the registers that hold a caller's three arguments hold the firs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.backend.runtime.interface import Interface
-from tadc.native.entry import NO_INDEX, NO_MEMORY, Entry
-from tadc.native.inspection import wrong_index
+from tadc.native.entry import NO_INDEX, NO_MEMORY, Entry, refusals
 from tadc.native.ir_lines import Lines, Value, text_constant
 from tadc.torch.libtorch import cpu_number, element_number
 
@@ -244,7 +240,11 @@ class _Boxed:
 
     def messages(self) -> str:
         """What exceptions say, by code."""
-        texts = _texts(self.inputs)
+        known = refusals(self.interface)
+        known[self.failed] = (
+            "tadc: libtorch cannot read a tensor, or has no memory to copy one that is not contiguous"
+        )
+        texts = [known.get(code, "") for code in range(self.failed, max(known) + 1)]
         found = [f"@torch.box.where = private constant {text_constant('tadc')}"]
         found += [
             f"@torch.box.message{n} = private constant {text_constant(text)}" for n, text in enumerate(texts)
@@ -265,20 +265,3 @@ end:
   ret void
 }
 """
-
-
-def _texts(inputs: Sequence[Parameter]) -> list[str]:
-    """What exceptions say, from the least code on."""
-    found = [
-        "tadc: libtorch cannot read a tensor, or has no memory to copy one that is not contiguous",
-        *(f"tadc: {wrong_index(p)}" for p in reversed(inputs)),
-        "tadc: there is too little memory",
-        "tadc: the program has no meaning for these sizes",
-        "",
-    ]
-    for parameter in inputs:
-        for d in range(len(parameter.shape)):
-            found.append(f"tadc: dimension {d} of `{parameter.name}` does not fit; {declared(parameter)}")
-    found += [f"tadc: the elements of `{p.name}` are no {p.type}; {declared(p)}" for p in inputs]
-    found += [f"tadc: `{p.name}` does not have {len(p.shape)} dimensions; {declared(p)}" for p in inputs]
-    return found

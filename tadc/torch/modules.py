@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any, Protocol, cast
 
-from tadc.backend.runtime.host_arrays import Parameter, declared, shape_message
+from tadc.backend.runtime.call_messages import declared
+from tadc.backend.runtime.host_arrays import Parameter, wrong_shape
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.caller.boundary import usage
@@ -14,7 +15,7 @@ from tadc.frontend.extents import is_static
 from tadc.frontend.suggest import did_you_mean
 from tadc.torch.pytorch import torch
 from tadc.torch.result_shapes import ELEMENTS
-from tadc.torch.tensor_arguments import index_tensor, no_index
+from tadc.torch.tensor_arguments import index_tensor, tensor_type_problem
 
 
 class Computed(Protocol):
@@ -95,8 +96,7 @@ def _first_values(parameter: Parameter, value: Any) -> Any:
         raise usage(f"the values of `{parameter.name}` are no tensor and no shape", help)
     if not parameter.fits(tuple(tensor.shape)):
         help = "" if is_static(parameter.shape) else "extents that are symbols can have any value"
-        message = shape_message(parameter.name, tuple(tensor.shape), parameter.shape)
-        raise usage(message, help, declared(parameter))
+        raise usage(wrong_shape(parameter, tuple(tensor.shape)).message, help, declared(parameter))
     return tensor
 
 
@@ -108,7 +108,7 @@ def _indices(parameter: Parameter, value: Any) -> Any:
         raise usage(f"`{name}` is an index array, whose elements nothing trains", help, declared(parameter))
     tensor = index_tensor(value)
     if tensor.dtype is not torch.int32:
-        problem = no_index(parameter, tensor)
+        problem = tensor_type_problem(parameter, tensor)
         raise usage(problem.message, *problem.helps, *problem.notes)
     wrong = tensor < 0
     if wrong.any():

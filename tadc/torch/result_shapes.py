@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.size_list import Numbers, Place, lengths
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.extents import Extent, SizeSource, shape_at
+from tadc.frontend.render import render
 from tadc.frontend.terms import Domain
 from tadc.torch.pytorch import torch
 
@@ -26,12 +28,10 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
     what its checks raise.
     """
     for parameter, tensor in zip(interface.arguments, tensors, strict=True):
-        _check(tensor.device.type in DEVICES, f"nothing can be computed on {tensor.device}", parameter)
-        _check(
-            tensor.dtype == ELEMENTS[parameter.type], f"`{parameter.name}` is no {parameter.type}", parameter
-        )
+        _check(tensor.device.type in DEVICES, "device", parameter, found=tensor.device)
+        _check(tensor.dtype == ELEMENTS[parameter.type], "wrong type", parameter)
         rank = len(parameter.shape)
-        _check(tensor.dim() == rank, f"`{parameter.name}` does not have {rank} dimensions", parameter)
+        _check(tensor.dim() == rank, "wrong rank", parameter, rank=rank)
     shapes = [tensor.shape for tensor in tensors]
     sizes = interface.told.values(lengths(shapes), {}, _Symbols(interface.arguments))
     placed = next((tensor for tensor in tensors if tensor.device.type != "cpu"), tensors[0])
@@ -46,20 +46,20 @@ class _Symbols(Numbers[Any]):
 
     def told(self, length: Any, source: SizeSource, values: Mapping[str, Any]) -> Any:
         value = source.value(length, values)
-        torch._check(value >= 0, lambda: "tadc: a size is negative")
+        _check(value >= 0, "wrong sizes")
         return value
 
     def same(self, length: Any, extent: Extent, place: Place, values: Mapping[str, Any]) -> None:
         (wanted,), parameter = shape_at([extent], values), self.arguments[place[0]]
-        _check(length == wanted, f"dimension {place[1]} of `{parameter.name}` does not fit", parameter)
+        _check(length == wanted, "wrong extent", parameter, axis=place[1])
 
     def outside(self, rows: Domain, values: Mapping[str, Any]) -> None:
         inside: Any = True
         for row in rows:
             value = row.form.evaluate(values)
             inside = inside & (value == 0 if row.equality else value >= 0)
-        torch._check(torch.sym_not(inside), lambda: "tadc: the program has no meaning for these sizes")
+        _check(torch.sym_not(inside), "wrong sizes")
 
 
-def _check(condition: Any, what: str, parameter: Parameter) -> None:
-    torch._check(condition, lambda: f"tadc: {what}; {declared(parameter)}")
+def _check(condition: Any, what: str, parameter: Parameter | None = None, **words: Any) -> None:
+    torch._check(condition, lambda: f"tadc: {render(said(what, parameter, **words))}")

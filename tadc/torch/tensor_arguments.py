@@ -1,7 +1,4 @@
-"""What is wrong with the tensors of a call, and what can be made to fit.
-
-Codes as for arrays (`backend/runtime/host_arrays.py`): TAD0501 to TAD0504, and TAD0507 for sizes.
-"""
+"""What is wrong with the tensors of a call, and what can be made to fit."""
 
 from __future__ import annotations
 
@@ -11,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tadc.api.function import Function
+from tadc.backend.runtime.call_messages import declared, said, type_problem
 from tadc.backend.runtime.copied_arrays import no_room
-from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, declared, shape_message
+from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, shape_problem
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT, admitted
 from tadc.backend.runtime.kept_indices import Relation
@@ -23,7 +21,12 @@ from tadc.torch.pytorch import runs_alone, torch
 from tadc.torch.result_shapes import DEVICES, ELEMENTS
 
 
-def in_order(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+def in_order(
+    parameters: Sequence[Parameter],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    sizes: Sequence[str] = (),
+) -> list[Any]:
     """Arguments by position. Raises ArgumentError for what is missing, unknown or given twice."""
     names = [p.name for p in parameters]
     if len(args) + len(kwargs) == len(names) and set(kwargs) == set(names[len(args) :]):
@@ -34,7 +37,7 @@ def in_order(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mappi
         parameters,
         [_stand_in(value, p) for value, p in zip(args, parameters, strict=False)] + list(args[len(names) :]),
         {name: _stand_in(value, given.get(name)) for name, value in kwargs.items()},
-        (),
+        sizes,
         sparse="a sparse tensor, as `{}.to_sparse_csr()`",
     )
     raise AssertionError("arguments that fit, and do not")
@@ -54,46 +57,33 @@ def fitting(parameters: Sequence[Parameter], values: Sequence[Any]) -> list[Any]
     problems: list[Diagnostic] = []
     found: list[Any] = []
     for parameter, value in zip(parameters, values, strict=True):
-        if isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape:
-            number = converted(parameter, value)
-            problem = number if isinstance(number, Diagnostic) else None
-            found.append(value if problem else index_tensor(torch.from_numpy(number)))
-        else:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape
+        number = converted(parameter, value) if is_number else None
+        problem = number if isinstance(number, Diagnostic) else None
+        if number is None:
             problem = _problem(parameter, value)
-            found.append(value)
         problems += [problem] if problem else []
+        found.append(value if number is None or problem else index_tensor(torch.from_numpy(number)))
     if problems:
         raise ArgumentError(problems)
     return found
 
 
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
-    name, note = parameter.name, [declared(parameter)]
     if not isinstance(value, torch.Tensor):
-        kind = type(value).__name__
-        help = f"make it one: `torch.as_tensor({name}, dtype={ELEMENTS[parameter.type]})`"
-        return Diagnostic("TAD0504", f"`{name}` is no tensor but {kind}", notes=note, helps=[help])
-    wanted = ELEMENTS[parameter.type]
+        # What no library takes is said in the same words as by NumPy's.
+        found = converted(parameter, value)
+        if isinstance(found, Diagnostic):
+            return found
+        return said("foreign", parameter, found=type(value).__name__)
     if value.device.type not in DEVICES:
-        message = f"`{name}` is on the device {value.device}, where nothing can be computed"
-        helps = [f"move it: `{name}.cpu()`; results are on the CPU then"]
-        notes = ["functions compute on CPUs and on GPUs of NVIDIA", *note]
-        return Diagnostic("TAD0504", message, notes=notes, helps=helps)
+        return said("device", parameter, found=value.device)
     if value.layout is not torch.strided:
-        message = f"`{name}` is not dense: its layout is {value.layout}"
-        return Diagnostic("TAD0504", message, notes=note, helps=[f"write `{name}.to_dense()`"])
-    if parameter.below is not None and value.dtype is not wanted:
-        return no_index(parameter, value)
-    if value.dtype is not wanted:
-        message = f"`{name}` has elements of type {value.dtype}, expected {wanted}"
-        helps = [f"convert it, of which PyTorch keeps the gradient: `{name}.to({wanted})`"]
-        if value.is_complex():
-            helps = [f"pass the real part: `{name}.real`"]
-        return Diagnostic("TAD0504", message, notes=note, helps=helps)
+        return said("layout", parameter, found=value.layout)
+    if value.dtype is not ELEMENTS[parameter.type]:
+        return tensor_type_problem(parameter, value)
     shape = tuple(value.shape)
-    if not parameter.fits(shape):
-        return Diagnostic("TAD0503", shape_message(name, shape, parameter.shape), notes=note)
-    return None
+    return None if parameter.fits(shape) else shape_problem(parameter, shape)
 
 
 def no_sparse_tensor(parameter: Parameter, value: Any) -> Diagnostic | None:
@@ -109,14 +99,15 @@ def no_sparse_tensor(parameter: Parameter, value: Any) -> Diagnostic | None:
     return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)
 
 
-def no_index(parameter: Parameter, value: Any) -> Diagnostic:
-    """The error (TAD0504) for a tensor of what are no integers."""
-    name, kind = parameter.name, str(value.dtype).removeprefix("torch.")
-    helps = [f"if all are whole numbers, write `{name}.to(torch.int32)`"]
-    if value.dtype is torch.bool:
-        helps = [f"the places that are True, says `torch.nonzero({name}).flatten()`"]
-    message = f"`{name}` has elements of type {kind}, but indices are integers"
-    return Diagnostic("TAD0504", message, notes=[declared(parameter)], helps=helps)
+def tensor_type_problem(parameter: Parameter, value: Any) -> Diagnostic:
+    """The error (TAD0504) for a tensor of another type than the program's."""
+    name = str(value.dtype).removeprefix("torch.")
+    kind = "c" if value.is_complex() else "f" if value.is_floating_point() else "b" if name == "bool" else "i"
+    try:
+        is_lossy = not np.can_cast(np.dtype(name), parameter.dtype, "safe")
+    except TypeError:  # of 16 bits or fewer, which NumPy does not have
+        is_lossy = False
+    return type_problem(parameter, kind, name, "torch", is_lossy=is_lossy)
 
 
 def index_tensor(value: Any) -> Any:
@@ -158,7 +149,7 @@ def require_room(parameters: Sequence[Parameter], tensors: Sequence[Any]) -> Non
     problems: list[Diagnostic] = []
     for p, tensor in zip(parameters, tensors, strict=True):
         if tensor.device.type == "cpu":
-            found = no_room(p.name, tensor.detach().numpy(), p.dtype, declared(p))
+            found = no_room(p, tensor.detach().numpy(), p.dtype)
             problems += [found] if found else []
     if problems:
         raise ArgumentError(problems) from None

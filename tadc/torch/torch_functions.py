@@ -12,14 +12,15 @@ import numpy as np
 from tadc.api.function import Function
 from tadc.api.sparse_arguments import SparseCall
 from tadc.api.sparse_kinds import is_sparse
+from tadc.backend.runtime.call_messages import declared, said
 from tadc.backend.runtime.call_sizes import told_by_relations
-from tadc.backend.runtime.host_arrays import declared
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.frontend.size_values import size_values
 from tadc.torch.modules import FunctionModule
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import forward_ad, is_looked_at, requires_gradient, torch, uncompiled
@@ -166,6 +167,14 @@ class TorchFunction:
         sizes = {name: told[name] for name in f.program.unbound_sizes() if name in told}
         sizes |= {name: value for name, value in kwargs.items() if name in symbols}
         tensors = {name: value for name, value in kwargs.items() if name not in symbols}
+        problems: list[Diagnostic] = []
+        sizes = size_values(sizes, problems)
+        if problems:
+            raise ArgumentError(problems)
+        if f.per_value is None and sizes.keys() - set(f.program.unbound_sizes()):
+            values = self._with_indices(in_order(self.parameters, args, tensors, f.program.sizes))
+            shapes = [tuple(value.shape) for value in fitting(self.parameters, values)]
+            size_symbols_of(f.program).values(shapes, sizes)
         if sizes or self._direct is None:
             made = f.at_call(args, kwargs) if f.per_value else f.at(sizes)
             if not made.inputs:
@@ -176,7 +185,7 @@ class TorchFunction:
                 )
             f.compiled()  # says which sizes are missing
             f(*args, **kwargs)
-        return self(*in_order(self.parameters, args, tensors))
+        return self(*in_order(self.parameters, args, tensors, f.program.sizes))
 
     def _sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call with sparse tensors: one with what they store, of which PyTorch keeps the gradient."""
@@ -219,7 +228,7 @@ class TorchFunction:
 
     def _explained(self, args: Sequence[Any], error: Exception) -> Any:
         """What a call gives that PyTorch refused: an error that says why, or results if it can be done."""
-        values = in_order(self.parameters, args, {})
+        values = in_order(self.parameters, args, {}, self.function.program.sizes)
         indexed = self._with_indices(values)
         tensors = fitting(self.parameters, indexed)
         if any(made is not value for made, value in zip(tensors, indexed, strict=True)):
@@ -229,9 +238,6 @@ class TorchFunction:
             return self._specialised(self.function.at(sizes), args, {})
         require_indices(self.parameters, values, sizes)
         if "too little memory" in str(error):
-            problem = Diagnostic(
-                "TAD0506", "there is too little memory for the results or what is in between"
-            )
-            raise ArgumentError([problem]) from None
+            raise ArgumentError([said("no memory")]) from None
         require_room(self.parameters, tensors)
         raise error

@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import tadc
 from tadc.backend.runtime.copied_arrays import inexact
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.outputs import overlaps_itself
 
 F = tadc.function("x: f64[N]; y[i] = 2*x[i]")
@@ -64,7 +65,7 @@ def test_integers_that_an_f64_does_not_hold(type: Any) -> None:
     for number in [*NEAR, int(limits.min), int(limits.max)]:
         if limits.min <= number <= limits.max:
             array = np.array([0, number, 3], type)
-            problem = inexact("x", array, array.astype(np.float64), "")
+            problem = inexact(Parameter("x", "f64", (4,)), array, array.astype(np.float64))
             assert (problem is None) == (int(float(number)) == number), number
             if problem is None:
                 assert F(array).tolist() == [0, 2.0 * number, 6]

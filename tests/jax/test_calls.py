@@ -73,7 +73,7 @@ REFUSED: list[tuple[str, Callable[[Any], Any], str]] = [
     ("TAD0504", lambda f: f(X, jnp.ones(2, complex)), "complex128"),
     ("TAD0504", lambda f: f(X, [1j, 2]), "complex128"),
     ("TAD0504", lambda f: f("x", W), "no array of numbers"),
-    ("TAD0504", lambda f: f(X, {"w": W}), "no array of numbers"),
+    ("TAD0504", lambda f: f(X, {"w": W}), "a mapping, no array"),
     ("TAD0507", lambda f: f(jnp.ones(1), jnp.ones(3)), "N"),
 ]
 

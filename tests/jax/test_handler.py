@@ -77,7 +77,8 @@ def test_kernels_report_what_does_not_fit() -> None:
     x, w, y = np.arange(5.0), np.ones((5, 2)), np.empty(3)
     assert call(run, [buffer(x), buffer(w)], [buffer(y)]) == []
     np.testing.assert_array_equal(y, [2, 2, 2])
-    message = "tadc: dimension 1 of `w` is not as the program declares `w: f64[N, 2]`"
+    message = "tadc: error[TAD0503]: dimension 1 of `w` does not fit\n"
+    message += "  = note: the program declares `w: f64[N, 2]`"
     assert call(run, [buffer(x), buffer(np.ones((5, 3)))], [buffer(y)]) == [(INVALID_ARGUMENT, message)]
     ((code, said),) = call(run, [buffer(np.ones(1)), buffer(np.ones((1, 2)))], [buffer(y)])
     assert code == INVALID_ARGUMENT

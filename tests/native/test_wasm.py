@@ -66,7 +66,7 @@ def test_index_arrays(tmp_path: Path) -> None:
     found = called(tmp_path, f, "f_vjp", {**given, "dy": dy}, sizes, wrt="x")["dx"]
     each = np.repeat(w * dy[d], 3) * 2 * x[t.ravel()]
     np.testing.assert_allclose(found, np.bincount(t.ravel(), each, 9))
-    with pytest.raises(AssertionError, match="an index out of range"):
+    with pytest.raises(AssertionError, match=r"`d\[[0-9]+\]` is -1, but must be at least 0"):
         called(tmp_path, f, "f", {**given, "d": d - 1}, sizes)
 
 
@@ -149,11 +149,13 @@ assert.throws(() => k.f({ x: new Float64Array(5), w: new Float64Array(3) }, { N:
 assert.throws(() => k.f({ x: new Float32Array(6), w: new Float64Array(3) }, { N: 6, K: 3 }), TypeError);
 assert.throws(() => k.f({ x: new Float64Array(6) }, { N: 6, K: 3 }), TypeError);
 const six = { x: new Float64Array(6), w: new Float64Array(3) };
-const said = (sizes, message) => assert.throws(() => k.f(six, sizes), { name: "TypeError", message });
-for (const sizes of [undefined, {}, { K: 3 }]) said(sizes, "f: size N is undefined, not a whole number");
-said({ N: 6 }, "f: size K is undefined, not a whole number");
-for (const N of [2.5, NaN, "6", null, 6n, 2 ** 60])
-    said({ N, K: 3 }, `f: size N is ${N}, not a whole number`);
+const said = (sizes, name, text) =>
+    assert.throws(() => k.f(six, sizes), (e) => e.name === name && e.message.startsWith(text));
+for (const sizes of [undefined, {}, { K: 3 }, { K: 3, N: null }])
+    said(sizes, "TypeError", "error[TAD0501]: size `N` is missing");
+for (const N of [2.5, NaN, "6", 6n])
+    said({ N, K: 3 }, "TypeError", `error[TAD0508]: size ${"`N`"} must be an integer, not ${typeof N}`);
+said({ N: 2 ** 60, K: 3 }, "RangeError", "error[TAD0508]: size `N` cannot be 1152921504606847");
 const x = k.array("f64", 6).fill(2), w = k.array("f64", 3).fill(1), y = k.array("f64", 4);
 const found = k.f({ x, w }, { N: 6, K: 3 }, { y });
 assert(found.y === y && y.every((v) => v === 6));
@@ -190,7 +192,7 @@ def test_results_of_any_name(tmp_path: Path) -> None:
 
 def test_the_loader_is_short() -> None:
     lines = [line.strip() for line in LOADER.read_text().splitlines()]
-    assert sum(bool(line) and not line.startswith("//") for line in lines) <= 60
+    assert sum(bool(line) and not line.startswith("//") for line in lines) <= 100
 
 
 def test_what_is_no_object() -> None:

@@ -157,13 +157,13 @@ def test_a_size_that_has_no_meaning_by_its_shadow_alone() -> None:
 @pytest.mark.parametrize(
     ("x", "code", "words"),
     [
-        (torch.ones(9), "TAD0504", "torch.float32, expected torch.float64"),
-        (torch.ones(9, dtype=torch.int64), "TAD0504", "torch.int64"),
+        (torch.ones(9), "TAD0504", "type float32, expected float64"),
+        (torch.ones(9, dtype=torch.int64), "TAD0504", "type int64, expected float64"),
         (torch.ones(9, dtype=torch.complex128), "TAD0504", "x.real"),
         (torch.ones(9, dtype=torch.float64).to_sparse(), "TAD0504", "to_dense"),
         (np.ones(9), "TAD0504", "torch.as_tensor"),
         ([1.0] * 9, "TAD0504", "no tensor but list"),
-        (None, "TAD0504", "no tensor but NoneType"),
+        (None, "TAD0504", "no array of numbers: it is of type NoneType"),
         (doubles(3, 3), "TAD0503", "2 dimensions"),
         (doubles(1), "TAD0507", "N = 1, K = 3"),
     ],
@@ -259,7 +259,7 @@ def test_autocast_converts_to_the_types_of_the_program(dtype: Any) -> None:
             assert found.dtype is torch.float32
             torch.testing.assert_close(found, x.float() @ w.float(), check_dtype=False, rtol=1e-2, atol=1e-2)
         gradient, _ = torch.autograd.grad(f.torch(x, w), (x, w))
-        with pytest.raises(tadc.ArgumentError, match=r"torch\.float64, expected torch\.float32"):
+        with pytest.raises(tadc.ArgumentError, match="type float64, which f32 cannot hold"):
             f.torch(x.double(), w)
     assert gradient.dtype is dtype
     with pytest.raises(tadc.ArgumentError, match="TAD0504"):
@@ -278,7 +278,7 @@ def test_fake_and_meta_tensors(conv: tadc.Function) -> None:
             assert (y.device.type, y.shape) == (device, (7,))
             with pytest.raises(tadc.ArgumentError, match="TAD0507"):
                 conv.torch(w, x)
-        with pytest.raises(tadc.ArgumentError, match="on the device mps"):
+        with pytest.raises(tadc.ArgumentError, match=r"lies on a device \(mps:0\)"):
             conv.torch(*(torch.empty(n, dtype=torch.float64, device="mps") for n in (9, 3)))
 
 

@@ -1,0 +1,303 @@
+"""What is wrong with a call is said in the same words by every way into a kernel."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tadc
+from tests.backend.test_cuda_out import on_the_emulator
+
+SCALED = tadc.function("x: f64[N]; w: f64[3]; a: f64; y[i: N] = a*x[i]*w[0] + w[2]")
+SINGLE = tadc.function("x: f32[N]; z: f32[N]; y[i] = x[i]*z[i]")
+DOUBLED = tadc.function("x: f64[N]; p: f64[2*N]; y[i] = x[i] + p[2*i]")
+LOOKED_UP = tadc.function("x: f64[N]; src: index[E] in N; y[e] = x[src[e]]")
+COUNTED = tadc.function("size M; x: f64[M]; y[i: M] = x[i]")
+SHORTER = tadc.function("x: f64[N]; y[i: N - 3] = x[i]")
+
+X, W, ONE = np.arange(4.0), np.arange(3.0), np.ones(1)
+FINE = {"x": X, "w": W, "a": ONE[0]}
+
+
+class Elsewhere:
+    """An array on a device that no kernel runs on."""
+
+    shape, dtype = (4,), np.dtype(np.float64)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 8, 0
+
+    def __dlpack__(self, **_: Any) -> Any:
+        raise BufferError
+
+
+class Mistake(NamedTuple):
+    f: tadc.Function
+    given: Mapping[str, Any]
+    #: The message and its notes, or a part.
+    says: str
+    positional: tuple[Any, ...] = ()
+    #: The doors at which this can be done, and is wrong.
+    doors: str = "numpy torch jax gpu wasm"
+
+
+def of(**changes: Any) -> dict[str, Any]:
+    return {name: value for name, value in {**FINE, **changes}.items() if value is not Ellipsis}
+
+
+IN_SHAPES = "numpy torch jax gpu"
+HELD = "torch gpu wasm"
+ANY = "numpy torch jax"
+
+MISTAKES = {
+    "type": Mistake(
+        SINGLE,
+        {"x": X, "z": X.astype("f4")},
+        "error[TAD0504]: `x` has elements of type float64, which f32 cannot hold without loss\n"
+        "  = note: the program declares `x: f32[N]`",
+        doors="numpy torch jax wasm",
+    ),
+    "integers": Mistake(
+        SINGLE,
+        {"x": X.astype("i8"), "z": X.astype("f4")},
+        "`x` has elements of type int64, which f32 cannot hold without loss",
+        doors="numpy torch",
+    ),
+    "narrower type": Mistake(
+        SCALED, of(x=X.astype("f4")), "`x` has elements of type float32, expected float64", doors=HELD
+    ),
+    "complex": Mistake(
+        SCALED,
+        of(x=X + 1j),
+        "`x` has elements of type complex128, which f64 cannot hold without loss",
+        doors=ANY,
+    ),
+    "rank": Mistake(
+        SCALED,
+        of(x=X.reshape(2, 2)),
+        "error[TAD0503]: `x` has 2 dimensions, shape (2, 2), expected 1",
+        doors=IN_SHAPES,
+    ),
+    "extent": Mistake(
+        SINGLE,
+        {"x": X.astype("f4"), "z": np.ones(5, "f4")},
+        "error[TAD0503]: dimension 0 of `z` has 5 elements, expected 4\n"
+        "  = note: the program declares `z: f32[N]`\n  = note: `N` is 4, told by dimension 0 of `x`",
+        doors=IN_SHAPES,
+    ),
+    "elements": Mistake(
+        SCALED, of(x=np.ones(5), N=4), "error[TAD0503]: `x` has 5 elements, expected 4", doors="wasm"
+    ),
+    "form": Mistake(
+        DOUBLED,
+        {"x": X, "p": np.ones(7)},
+        "error[TAD0503]: dimension 0 of `p` has 7 elements, expected 8",
+        doors=IN_SHAPES,
+    ),
+    "number": Mistake(
+        SCALED, of(w=np.ones(5)), "error[TAD0503]: `w` has shape (5,), expected (3,)", doors=IN_SHAPES
+    ),
+    "missing": Mistake(
+        SCALED,
+        of(a=...),
+        "error[TAD0501]: argument `a` is missing\n"
+        "  = note: the function takes `x: f64[N], w: f64[3], a: f64`",
+    ),
+    "unknown": Mistake(
+        SCALED,
+        of(b=X),
+        "error[TAD0502]: there is no argument `b`\n"
+        "  = note: the function takes `x: f64[N], w: f64[3], a: f64`",
+    ),
+    "too many": Mistake(
+        SCALED,
+        {},
+        "error[TAD0502]: 4 positional arguments given, expected at most 3",
+        (X, W, ONE[0], X),
+        IN_SHAPES,
+    ),
+    "None": Mistake(
+        SCALED,
+        of(x=None),
+        "error[TAD0504]: `x` is no array of numbers: it is of type NoneType",
+        doors=IN_SHAPES,
+    ),
+    "text": Mistake(
+        SCALED, of(x="abc"), "error[TAD0504]: `x` is no array of numbers: it is of type str", doors=IN_SHAPES
+    ),
+    "mapping": Mistake(SCALED, of(x={"x": X}), "error[TAD0504]: `x` is a mapping, no array", doors=IN_SHAPES),
+    "scalar for array": Mistake(
+        SCALED, of(x=2.0), "error[TAD0503]: `x` has 0 dimensions, shape (), expected 1", doors=IN_SHAPES
+    ),
+    "array for scalar": Mistake(
+        SCALED, of(a=X), "error[TAD0503]: `a` has 1 dimension, shape (4,), expected 0", doors=IN_SHAPES
+    ),
+    "device": Mistake(
+        SCALED,
+        of(x=Elsewhere()),
+        "error[TAD0504]: `x` cannot be read: it lies on a device (Metal) that no kernel runs on",
+        doors=IN_SHAPES,
+    ),
+    "index type": Mistake(
+        LOOKED_UP,
+        {"x": X, "src": np.zeros(2)},
+        "error[TAD0504]: `src` has elements of type float64, but indices are integers",
+        doors="numpy torch jax wasm",
+    ),
+    "index": Mistake(
+        LOOKED_UP,
+        {"x": X, "src": np.array([0, 7], np.int32)},
+        "error[TAD0511]: `src[1]` is 7, but must be below N = 4\n"
+        "  = note: the program declares `src: index[E] in N`",
+    ),
+    "negative index": Mistake(
+        LOOKED_UP,
+        {"x": X, "src": np.array([0, -1], np.int32)},
+        "error[TAD0511]: `src[1]` is -1, but must be at least 0",
+    ),
+    "other size": Mistake(
+        SCALED,
+        of(N=5),
+        "error[TAD0503]: dimension 0 of `x` has 4 elements, expected 5\n"
+        "  = note: the program declares `x: f64[N]`\n  = note: `N` is 5, as given by name",
+        doors=IN_SHAPES,
+    ),
+    "negative size": Mistake(
+        SCALED, of(N=-4), "error[TAD0508]: size `N` cannot be -4\n  = note: a size is in 0..2**40 - 1"
+    ),
+    "no size": Mistake(
+        SCALED, of(N="4"), "error[TAD0508]: size `N` must be an integer, not str", doors=IN_SHAPES
+    ),
+    "missing size": Mistake(
+        SCALED, of(N=None), "error[TAD0501]: size `N` is missing\n  = note: no array tells it", doors="wasm"
+    ),
+    "no meaning": Mistake(SHORTER, {"x": np.ones(2)}, "error[TAD0507]: "),
+}
+
+
+def numpy_door(mistake: Mistake) -> Any:
+    return mistake.f(*mistake.positional, **mistake.given)
+
+
+def framework_door(view: str, make: Callable[[Any], Any]) -> Callable[[Mistake], Any]:
+    def call(mistake: Mistake) -> Any:
+        given = {n: make(v) if isinstance(v, np.ndarray) else v for n, v in mistake.given.items()}
+        return getattr(mistake.f, view)(*map(make, mistake.positional), **given)
+
+    return call
+
+
+def gpu_door(mistake: Mistake) -> Any:
+    def placed(value: Any) -> Any:
+        return on_the_emulator(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
+
+    given = {name: placed(value) for name, value in mistake.given.items()}
+    return _emulated(mistake.f)(*map(placed, mistake.positional), **given)
+
+
+@cache
+def _emulated(f: tadc.Function) -> Any:
+    return tadc.compile(f, target="emulated")
+
+
+CALL = """
+import { load } from "./f.mjs";
+const types = { float64: Float64Array, float32: Float32Array, int32: Int32Array, int64: BigInt64Array };
+const [given, sizes] = JSON.parse(process.argv[2]);
+const made = Object.fromEntries(Object.entries(given).map(([n, [type, a]]) => [n, types[type].from(a)]));
+const { f } = await load("f.wasm");
+try { f(made, sizes); } catch (error) { console.log(error.message); }
+"""
+
+
+@pytest.fixture(scope="module")
+def wasm_door(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mistake], Any]:
+    node = shutil.which("node") or pytest.skip("no node in PATH")
+    folders: dict[tadc.Function, Path] = {}
+
+    def call(mistake: Mistake) -> Any:
+        f, sizes = mistake.f, {"N": 4, "E": 2}
+        if f not in folders:
+            folders[f] = tmp_path_factory.mktemp("wasm")
+            tadc.export(f, folders[f] / "f.wasm", folders[f] / "f.mjs", prefix="f", target="wasm32")
+            (folders[f] / "main.mjs").write_text(CALL)
+        if f is SHORTER:
+            sizes["N"] = 2
+        sizes |= {n: v for n, v in mistake.given.items() if n in sizes}
+        sizes = {
+            n: v for n, v in sizes.items() if n in f.program.sizes and ... not in (v, mistake.given.get(n))
+        }
+        arrays = {n: np.asarray(v) for n, v in mistake.given.items() if n not in ("N", "E")}
+        words = json.dumps([{n: [str(a.dtype), a.ravel().tolist()] for n, a in arrays.items()}, sizes])
+        done = subprocess.run(
+            [node, "main.mjs", words], cwd=folders[f], capture_output=True, text=True, check=True
+        )
+        if done.stdout:
+            raise ValueError(done.stdout)
+
+    return call
+
+
+def doors(request: pytest.FixtureRequest, door: str) -> Callable[[Mistake], Any]:
+    if door == "torch":
+        torch: Any = pytest.importorskip("torch")
+        return framework_door("torch", lambda v: torch.from_numpy(v) if isinstance(v, np.ndarray) else v)
+    if door == "jax":
+        jax: Any = pytest.importorskip("jax")
+        jax.config.update("jax_enable_x64", True)
+        return framework_door("jax", jax.numpy.asarray)
+    if door == "wasm":
+        return request.getfixturevalue("wasm_door")
+    return {"numpy": numpy_door, "gpu": gpu_door}[door]
+
+
+@pytest.mark.parametrize(("mistake", "door"), [(n, d) for n, m in MISTAKES.items() for d in m.doors.split()])
+def test_the_same_words(request: pytest.FixtureRequest, mistake: str, door: str) -> None:
+    with pytest.raises(ValueError, match="error") as error:
+        doors(request, door)(MISTAKES[mistake])
+    text = str(error.value)
+    assert MISTAKES[mistake].says in text
+    assert text.count("error[") == 1
+
+
+GIVEN = {
+    "gaps": np.arange(8.0)[::2],
+    "read-only": np.broadcast_to(np.float64(2), 4),
+    "byte order": X.astype(">f8"),
+    "empty": np.zeros(0),
+}
+
+
+@pytest.mark.parametrize("door", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("kind", GIVEN)
+def test_what_is_read_as_it_is(request: pytest.FixtureRequest, kind: str, door: str) -> None:
+    if (kind, door) == ("byte order", "torch"):
+        pytest.skip("no tensor has another order")
+    x = GIVEN[kind] if door != "torch" else GIVEN[kind].copy()[::1]
+    if door == "jax" and kind == "byte order":
+        found = SCALED.jax(x, W, 2.0)
+    else:
+        found = doors(request, door)(Mistake(SCALED, {"x": x, "w": W, "a": 2.0}, ""))
+    np.testing.assert_array_equal(np.asarray(found), 2 * x * W[0] + W[2])
+
+
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        (np.zeros(4, "f4"), "`out` for `y` has elements of type float32, expected float64"),
+        (np.zeros(5), "`out` for `y` has shape (5,), expected (4,)"),
+    ],
+)
+def test_what_results_are_not_written_to(out: Any, says: str) -> None:
+    for call, given, to in ((SCALED, X, out), (_emulated(SCALED), on_the_emulator(X), on_the_emulator(out))):
+        with pytest.raises(tadc.ArgumentError) as error:
+            call(given, W, 2.0, out=to)
+        assert [(d.code, d.message) for d in error.value.diagnostics] == [("TAD0505", says)]
