@@ -87,9 +87,9 @@ class _Integers(Numbers[int]):
             self.sources[source.symbol] = source
             return value
         parameter = self.inputs[source.argument]
-        extent = extent_text(parameter.shape[source.dimension])
-        about = {"axis": source.dimension, "found": length, "expected": extent}
-        self.refuse(said("no extent", parameter, notes=self._beside(source, values), **about))
+        axis, notes = source.dimension, self._beside(source, values)
+        extent = extent_text(parameter.shape[axis])
+        self.refuse(said("no extent", parameter, axis=axis, found=length, expected=extent, notes=notes))
         return None
 
     def same(self, length: int, extent: Extent, place: Place, values: Mapping[str, int]) -> None:

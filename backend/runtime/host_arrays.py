@@ -158,10 +158,12 @@ def arrange(
             pass  # which ones are missing, and what else is wrong, is said below
     values: dict[str, Any] = dict(zip(names, args, strict=False))
     problems: list[Diagnostic] = []
-    if len(args) > len(names):
-        about = {"given": _count(len(args), "positional argument"), "most": len(names)}
-        surplus = len(args) - len(names)
-        problems.append(said("too many", signature=_signature(parameters), surplus=surplus, **about))
+    signature, most = _signature(parameters), len(names)
+    if len(args) > most:
+        given = _count(len(args), "positional argument")
+        problems.append(
+            said("too many", signature=signature, given=given, most=most, surplus=len(args) - most)
+        )
     for name, value in kwargs.items():
         if name not in names:
             problems.append(unknown_argument(parameters, name, sizes))
@@ -171,8 +173,9 @@ def arrange(
             values[name] = value
     missing = [p for p in parameters if p.name not in values]
     if missing or problems:
-        about = {"signature": _signature(parameters)}
-        absent = [said("missing", name=p.name, written=_by_name(p.name), **about) for p in missing]
+        absent = [
+            said("missing", name=p.name, written=_by_name(p.name), signature=signature) for p in missing
+        ]
         problems = absent + problems
         for parameter in parameters:
             if parameter.name in values:
