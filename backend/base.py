@@ -11,8 +11,8 @@ from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
-    from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
+    from tadc.backend.runtime.parameters import Parameter
     from tadc.frontend.source import Source
 
 

@@ -272,8 +272,8 @@ LIMITS = {
     "passes/schedule": 4_470,
     "passes/supports": 2_125,
     "passes/terms": 4_076,
-    "backend": 16_150,
-    "tadc": 28_425,
+    "backend": 16_163,
+    "tadc": 28_431,
     "tadc/apps": 10_238,
 }
 

@@ -8,8 +8,9 @@ from typing import Any
 from tadc.backend.cuda.device_arrays import View, is_on_gpu, view_of
 from tadc.backend.runtime.addresses import overlap
 from tadc.backend.runtime.call_messages import said
-from tadc.backend.runtime.host_arrays import Parameter, unreadable, wrong_shape
+from tadc.backend.runtime.host_arrays import unreadable, wrong_shape
 from tadc.backend.runtime.outputs import OUT, by_name, shared
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
 #: What libraries raise for an array that they do not hand over.

@@ -19,7 +19,7 @@ from tadc.backend.runtime.python_names import result_type
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.parameters import Parameter
 
 MANIFEST, PTX, CUBIN = "bundle.json", "kernels.ptx", "kernels.cubin"
 

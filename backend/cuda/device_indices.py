@@ -14,7 +14,7 @@ from tadc.frontend.extents import as_form
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
-    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.parameters import Parameter
     from tadc.frontend.program import Inspected
 
 #: What is made on the GPU, and of how many arrays at most.

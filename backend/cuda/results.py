@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tadc.backend.cuda.call import GpuCall
     from tadc.backend.cuda.device import Allocation
     from tadc.backend.cuda.prepared import Output
-    from tadc.backend.runtime.host_arrays import Array, Parameter
+    from tadc.backend.runtime.host_arrays import Array
+    from tadc.backend.runtime.parameters import Parameter
 
 
 @dataclass

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.parameters import Parameter
 
 MESSAGES = """
 Which arguments there are.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tadc.backend.runtime.call_messages import said
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import Numbers, Place, SizeList, lengths
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import LENGTH, Extent, SizeSource, extent_text, symbol_of, symbols_in

@@ -11,7 +11,7 @@ from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.inspector import Array
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.parameters import Parameter
     from tadc.frontend.diagnostics import Diagnostic
 
 #: Below this many bytes memory is not asked for.

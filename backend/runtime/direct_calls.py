@@ -19,7 +19,7 @@ from numpy import array, int64, ndarray
 from tadc.backend.runtime.addresses import LAYOUT_IS_KNOWN
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.parameters import Parameter
 
 #: NumPy's flags C_CONTIGUOUS, ALIGNED and WRITEABLE.
 READ, WRITTEN = 0x0101, 0x0501

@@ -13,10 +13,11 @@ from tadc.backend.runtime.cut_kernels import Cutting
 from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.fitting import Fitting
 from tadc.backend.runtime.free_memory import free_for
-from tadc.backend.runtime.host_arrays import Array, Parameter, bind
+from tadc.backend.runtime.host_arrays import Array, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.memory_errors import too_little
 from tadc.backend.runtime.outputs import given_outputs
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.reused_memory import KEPT
 from tadc.backend.runtime.workspace import ALIGNMENT, Temporary, new_array, new_memory, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic

@@ -16,7 +16,7 @@ import numpy as np
 from tadc.backend.runtime.call_messages import declared
 from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.free_memory import format_bytes, free_for
-from tadc.backend.runtime.host_arrays import Array, Parameter
+from tadc.backend.runtime.host_arrays import Array
 from tadc.backend.runtime.inspector import (
     INDEX,
     INDEX_LIMIT,
@@ -33,6 +33,7 @@ from tadc.backend.runtime.inspector import (
 )
 from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 from tadc.backend.runtime.known_arrays import index_array_of, known
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
 from tadc.lattice.affine import Affine, Floor

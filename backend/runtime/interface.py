@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import SizeList
 from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary

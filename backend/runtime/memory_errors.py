@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.free_memory import format_bytes
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic, Label
 from tadc.frontend.source import Place, Source
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tadc.backend.runtime.call_messages import said
-from tadc.backend.runtime.host_arrays import Array, Parameter, wrong_shape
+from tadc.backend.runtime.host_arrays import Array, wrong_shape
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.suggest import did_you_mean
 

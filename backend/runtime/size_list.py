@@ -11,7 +11,7 @@ from functools import cached_property
 from math import prod
 from typing import Generic, TypeVar
 
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.extents import Extent, Shape, SizeSource, shape_at, size_sources
 from tadc.frontend.terms import Domain
 

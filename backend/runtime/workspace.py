@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import empty, ndarray
 
 from tadc.backend.runtime.addresses import addresses
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.reused_memory import KEPT
 
 if TYPE_CHECKING:

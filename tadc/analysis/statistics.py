@@ -10,7 +10,7 @@ from math import prod
 from tadc.analysis.uneven_walks import uneven_walks
 from tadc.backend.base import CPU
 from tadc.backend.compile_steps import step
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.runtime.host_arrays import Parameter, converted
+from tadc.backend.runtime.host_arrays import converted
 from tadc.backend.runtime.index_arguments import out_of_range
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.parameters import Parameter
 from tadc.caller.boundary import public, usage
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.dtypes import INDEX_TYPE

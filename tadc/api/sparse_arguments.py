@@ -16,9 +16,10 @@ import numpy as np
 
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_messages import declared
-from tadc.backend.runtime.host_arrays import Parameter, unknown_argument
+from tadc.backend.runtime.host_arrays import unknown_argument
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, owners
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, told_sizes
 

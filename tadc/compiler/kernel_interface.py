@@ -13,13 +13,13 @@ from tadc.lattice.affine import Affine
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import SizeSymbols
-    from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
+    from tadc.backend.runtime.parameters import Parameter
 
 
 def parameters_of(program: Program) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
     """The inputs and the outputs, with types and shapes."""
-    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.parameters import Parameter
 
     return (
         tuple(
@@ -41,8 +41,8 @@ def size_symbols_of(program: Program) -> SizeSymbols:
 
 def interface_of(state: Compilation, program: Program) -> Interface:
     """What calls of the program's kernel need to know: of its own arguments, and of those that are added."""
-    from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
+    from tadc.backend.runtime.parameters import Parameter
     from tadc.backend.runtime.workspace import Temporary
 
     lowered = state.form or program

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.dtypes import DTYPES
 from tadc.native.entry import NO_MEMORY, refusals
 from tadc.native.ir_lines import Lines, text_constant

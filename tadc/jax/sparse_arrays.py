@@ -12,7 +12,7 @@ from jax.experimental import sparse
 from tadc.api.sparse_arguments import SparseCall, StoredArray
 from tadc.backend.runtime.call_messages import declared
 from tadc.backend.runtime.frameworks import is_traced
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import Diagnostic
 
 

@@ -14,7 +14,8 @@ from jax import dtypes
 
 from tadc.backend.runtime.call_messages import declared, type_problem
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_arrays import Parameter, shape_problem
+from tadc.backend.runtime.host_arrays import shape_problem
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import Numbers, lengths
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic

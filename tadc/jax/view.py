@@ -20,9 +20,10 @@ from tadc.api.function import Function
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_sizes import size_missing, told_by_relations
 from tadc.backend.runtime.frameworks import is_traced
-from tadc.backend.runtime.host_arrays import Parameter, arrange, converted
+from tadc.backend.runtime.host_arrays import arrange, converted
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving
 from tadc.caller.python_signatures import signature_of, typed_text

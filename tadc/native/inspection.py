@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from tadc.backend.runtime.cut_kernels import LONG
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.index_arguments import ranges
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import Extent, Shape, as_form, count_of, extent

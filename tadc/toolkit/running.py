@@ -8,7 +8,8 @@ from tadc.api.load import function_in_memory
 from tadc.api.recipes import Signature
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.free_memory import available_memory
-from tadc.backend.runtime.host_arrays import Array, Parameter, bind
+from tadc.backend.runtime.host_arrays import Array, bind
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.python_names import result_type
 from tadc.caller.python_signatures import typed_text
 from tadc.passes.terms.numpy_types import numpy_type

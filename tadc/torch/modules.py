@@ -7,9 +7,10 @@ from math import sqrt
 from typing import Any, Protocol, cast
 
 from tadc.backend.runtime.call_messages import declared
-from tadc.backend.runtime.host_arrays import Parameter, wrong_shape
+from tadc.backend.runtime.host_arrays import wrong_shape
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.parameters import Parameter
 from tadc.caller.boundary import usage
 from tadc.frontend.extents import is_static
 from tadc.frontend.suggest import did_you_mean

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tadc.backend.runtime.call_messages import said
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.interface import Interface
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import Numbers, Place, lengths
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.extents import Extent, SizeSource, shape_at

@@ -10,10 +10,11 @@ import numpy as np
 from tadc.api.function import Function
 from tadc.backend.runtime.call_messages import declared, said, type_problem
 from tadc.backend.runtime.copied_arrays import no_room
-from tadc.backend.runtime.host_arrays import Parameter, arrange, converted, shape_problem
+from tadc.backend.runtime.host_arrays import arrange, converted, shape_problem
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT, admitted
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.parameters import Parameter
 from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues

@@ -14,8 +14,8 @@ from tadc.backend.cpu.jit import load
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.backend.target import CPU, Target, backend_of
 from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect

@@ -11,8 +11,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.parameters import Parameter
 from tadc.passes.terms.numpy_types import numpy_type
 from tests.backend.kernels import Array, compiled
 from tests.backend.test_scalar_functions import error_in_ulp

@@ -10,8 +10,8 @@ from numpy.lib.stride_tricks import as_strided
 
 import tadc
 from tadc.backend.runtime.copied_arrays import inexact
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.outputs import overlaps_itself
+from tadc.backend.runtime.parameters import Parameter
 
 F = tadc.function("x: f64[N]; y[i] = 2*x[i]")
 SUM = tadc.function("x: f64[N, M]; s = sum{i, j} (x[i, j])")

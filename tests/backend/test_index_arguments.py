@@ -14,10 +14,10 @@ from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime import index_arguments, inspector, kept_indices, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError
 from tadc.frontend.program import Inspected
 from tadc.lattice.affine import Affine

@@ -10,8 +10,8 @@ import pytest
 from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import LinkError
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.parameters import Parameter
 from tests.backend.kernels import compiled, elementwise, llvm_text
 
 VECTOR = [Parameter("x", "f64", (4,))], [Parameter("y", "f64", (4,))]

@@ -14,7 +14,7 @@ from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import assembly, object_code, optimised
 from tadc.backend.pipelines import translate
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.target import parse_target
 from tadc.dialect.mlir import ir
 from tadc.frontend.diagnostics import CompileError

@@ -14,8 +14,9 @@ import tadc
 from tadc.backend.runtime import free_memory as memory
 from tadc.backend.runtime.addresses import _direct, addresses
 from tadc.backend.runtime.free_memory import available_memory, format_bytes
-from tadc.backend.runtime.host_arrays import Parameter, bind
+from tadc.backend.runtime.host_arrays import bind
 from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.frontend.diagnostics import ArgumentError, CompileError
 from tests.backend.kernels import Array, compiled

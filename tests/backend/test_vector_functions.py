@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tadc.backend.object_code import optimised
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.passes.terms.numpy_types import numpy_type
 from tests.backend.kernels import Array, apply, compiled, llvm_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import ALIGNMENT, Temporary, workspace
 
 

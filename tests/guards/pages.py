@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tadc
-from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.extents import as_form, shape_at
 
 _PAGE = mmap.PAGESIZE

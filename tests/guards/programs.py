@@ -106,7 +106,7 @@ def _conformance() -> Iterator[Guarded]:
 def _at_shapes(name: str, text: str, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Guarded]:
     """A program at the sizes that shapes of its arguments tell, if they tell all."""
     from tadc.backend.runtime.call_sizes import SizeSymbols
-    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.parameters import Parameter
 
     f = tadc.function(text)
     arguments = f.program.arguments

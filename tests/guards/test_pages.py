@@ -17,7 +17,7 @@ from tests.guards.run import run
 def test_an_access_outside_ends_a_process(root: Path) -> None:
     program = """
 import ctypes, sys
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tests.guards.pages import Fenced
 for at_end in (False, True):
     fenced = Fenced(Parameter("x", "f32", (1000,)), at_end=at_end)

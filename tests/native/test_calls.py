@@ -72,7 +72,7 @@ class Library:
             fenced.array[...] = arrays[parameter.name]
         numbers = [sizes[n] for n in interface.sizes]
         room = self.scratch(name, *numbers)
-        block = Fenced(tadc.backend.runtime.host_arrays.Parameter("b", "f64", (room // 8,)), at_end=at_end)
+        block = Fenced(tadc.backend.runtime.parameters.Parameter("b", "f64", (room // 8,)), at_end=at_end)
         assert self.status(name, [*(t.address for t in tensors), block.address], *numbers) == OK.number
         assert all(fenced.is_alone() for fenced in tensors)
         if room:

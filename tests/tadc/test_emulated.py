@@ -12,7 +12,7 @@ import pytest
 import tadc
 from tadc.backend.cuda.images import ProgramKernel
 from tadc.backend.emulator.emulated_device import emulated_device
-from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.cli import main
 from tadc.frontend.program import Argument
