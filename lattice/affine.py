@@ -125,7 +125,7 @@ def _order(atom: str | Floor | Lookup) -> tuple[int, str]:
 class Affine:
     """An integer-valued form `sum of coefficient*atom + constant`."""
 
-    __slots__ = ("_variables", "constant", "hashed", "terms")
+    __slots__ = ("_nodes", "_variables", "constant", "hashed", "terms")
 
     terms: tuple[tuple[str | Floor | Lookup, int], ...]
     constant: int
@@ -136,6 +136,7 @@ class Affine:
         self.constant = constant
         self.hashed = hash((terms, constant))
         self._variables: frozenset[str] | None = None
+        self._nodes: frozenset[str | Lookup] | None = None
 
     @staticmethod
     def of(coefficients: Mapping[str | Floor | Lookup, int], constant: int = 0) -> Affine:
@@ -285,6 +286,13 @@ class Affine:
                     names |= atom.variables
             self._variables = frozenset(names)
         return self._variables
+
+    @property
+    def nodes(self) -> frozenset[str | Lookup]:
+        """All variables and lookups, those inside other atoms included."""
+        if self._nodes is None:
+            self._nodes = self.variables if self.is_linear else self.variables.union(self.lookups())
+        return self._nodes
 
     def inner_atoms(self) -> Iterator[Floor | Lookup]:
         """All atoms that are no variables, inner ones after the ones that hold them."""

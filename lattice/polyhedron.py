@@ -9,13 +9,13 @@ down. What is proven here is true; what is not proven may still be true.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from math import gcd
 
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import Price, pay
+from tadc.lattice.row_groups import parted, reached, row_groups
 from tadc.lattice.simplex import Linear
 from tadc.lattice.system import System, atom_facts, outer_atoms
 
@@ -34,16 +34,13 @@ __all__ = [
 NEVER = Constraint(Affine.const(-1))
 """The row that no point satisfies."""
 
-MANY_FACTS = 16
-"""Of more facts, those that say nothing of what is asked are left out."""
-
 
 def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
     """Whether it is proven that `form >= 0` at every integer point where the facts hold."""
     if not form.terms and form.constant >= 0:
         return True
-    holds, price = _implied(form, tuple(facts))
-    if price is not None:
+    holds, prices = _implied(form, tuple(facts))
+    for price in prices:
         pay(price)
     return holds
 
@@ -75,27 +72,27 @@ def _cuts(floor: Floor, rows: Sequence[Constraint]) -> Iterator[Constraint]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _implied(form: Affine, facts: tuple[Constraint, ...]) -> tuple[bool, Price | None]:
-    return _with_atoms([form], _about(form, facts)).implies(form)
+def _implied(form: Affine, facts: tuple[Constraint, ...]) -> tuple[bool, tuple[Price, ...]]:
+    """Whether it is proven, and what to pay for the answer.
 
-
-def _about(form: Affine, facts: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
-    """The facts without bounds, if there are many, of variables that neither the form nor another fact has.
-
-    They say nothing of it: where the others hold, such a variable has a value. Few facts stay as they
-    are, for they are one system for all forms.
+    Rows that share nothing with the form, not even by others, say nothing of it if they have a point.
     """
-    if len(facts) <= MANY_FACTS:
-        return facts
-    times = Counter(name for row in facts for name in row.form.variables)
-    times.update(form.variables)
-    return tuple(row for row in facts if not _is_bound(row) or any(times[v] > 1 for v in row.form.variables))
+    near, far = parted(reached(form, facts), facts)
+    holds, price = _with_atoms([form], near).implies(form)
+    prices = [price]
+    for rows in () if holds or _has_origin(far) else row_groups(far):
+        if not (holds or _has_origin(rows)):
+            holds, price = _system(rows).no_point()
+            prices.append(price)
+    return holds, tuple(price for price in prices if price is not None)
 
 
-def _is_bound(row: Constraint) -> bool:
-    """Whether a row is a bound of one variable, which some integer meets."""
-    terms = row.form.terms
-    return not row.equality and len(terms) == 1 and isinstance(terms[0][0], str)
+def _has_origin(rows: Sequence[Constraint]) -> bool:
+    """Whether rows hold where all variables are 0; False where they are about elements of index arrays."""
+    return all(
+        row.form.constant >= 0 and not (row.equality and row.form.constant) and not row.form.has_lookups
+        for row in rows
+    )
 
 
 def negation(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> tuple[Constraint, ...]:
@@ -114,7 +111,9 @@ def negation(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> tuple[C
 
 def is_empty(rows: Sequence[Constraint]) -> bool:
     """Whether it is proven that no integer point satisfies all rows."""
-    return _system(_about(ZERO, tuple(rows))).empty
+    return not _has_origin(rows) and any(
+        not _has_origin(group) and _system(group).empty for group in row_groups(rows)
+    )
 
 
 def quotient(form: Affine, divisor: int, facts: Sequence[Constraint]) -> int | None:
@@ -122,7 +121,8 @@ def quotient(form: Affine, divisor: int, facts: Sequence[Constraint]) -> int | N
     if form.is_constant:
         return form.constant // divisor
     known = tuple(facts)
-    value = _with_atoms([form], known).value(form)
+    near, _ = parted(reached(form, known), known)
+    value = _with_atoms([form], near).value(form)
     if value is None:
         return None
     found = value // divisor
@@ -282,6 +282,22 @@ def _needed_equalities(rows: Sequence[Constraint], facts: Sequence[Constraint]) 
 
 def _needed_inequalities(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> set[Affine] | None:
     """The forms that do not follow from the others and the facts; None if they contradict them."""
+    if any(form.is_constant and form.constant < 0 for form in forms):
+        return None
+    left = tuple(Constraint(form) for form in forms if not form.is_constant)
+    needed: set[Affine] = set()
+    while left:
+        nodes = reached(left[0].form, (*facts, *left))
+        (own, left), (near, facts) = parted(nodes, left), parted(nodes, facts)
+        those = _needed_together([row.form for row in own], near)
+        if those is None:
+            return None
+        needed |= those
+    return None if is_empty(facts) else needed
+
+
+def _needed_together(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> set[Affine] | None:
+    """The same of one group of rows."""
     system = _with_atoms(forms, facts)
     loose: dict[str | Floor | Lookup, int] = {}
     sharpest: dict[tuple[tuple[int, int], ...], tuple[Affine, Linear]] = {}

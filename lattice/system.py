@@ -191,10 +191,16 @@ class System:
     @property
     def empty(self) -> bool:
         """Whether it is proven that no integer point satisfies all rows."""
+        found, price = self.no_point()
+        if price is not None:
+            pay(price)
+        return found
+
+    def no_point(self) -> tuple[bool, Price | None]:
+        """Whether it is empty, and what to pay for the answer."""
         if self.contradiction:
-            return True
-        pay(self.price)
-        return not self._made[0].feasible
+            return True, None
+        return not self._made[0].feasible, self.price
 
     def implies(self, form: Affine) -> tuple[bool, Price | None]:
         """Whether `form >= 0` is proven to follow, and what to pay for the answer; nothing for a plain one.

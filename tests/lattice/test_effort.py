@@ -3,10 +3,15 @@
 import random
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import tadc
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
+from tadc.frontend.source import Source
 from tadc.lattice import effort, polyhedron
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.effort import LIMIT, EliminationLimit, apart, limited
@@ -112,6 +117,22 @@ def test_a_program_costs_the_same_whatever_was_compiled_before() -> None:
     for other in others:
         compiled(other)
     assert price(lambda: compiled(text)) == cold > 0
+
+
+def test_rows_of_other_variables_cost_nothing() -> None:
+    """So loops of five indices with a dozen bounds each are no more than five with a dozen."""
+    others = [Constraint(s * Affine.var(f"{v}{k}") + k) for v in "pqr" for k in range(9) for s in (1, -1)]
+    others += [Constraint(Affine.var(f"{v}{k}") - Affine.var(f"{v}{k + 1}")) for v in "pqr" for k in range(8)]
+    forget()
+    alone = price(lambda: implied(i + j - k + 6, FACTS))
+    assert price(lambda: implied(i + j - k + 6, [*others, *FACTS])) == alone > 0
+
+
+def test_a_strided_convolution_whose_sizes_are_symbols_is_not_too_much_work(root: Path) -> None:
+    """Its loops have up to seventy facts around them, of indices that have nothing to do with each other."""
+    text = (root / "examples" / "strided_conv2d.tad").read_text()
+    state = Compilation(Options("value-and-vjp"), Source(text, "<text>"))
+    assert compile_until(state, "loops").name == "loops"
 
 
 def test_terms_loops_and_llvm_ir_are_work_too(monkeypatch: pytest.MonkeyPatch) -> None:

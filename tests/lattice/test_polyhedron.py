@@ -236,6 +236,14 @@ def test_bounds_of_other_variables_are_no_part_of_a_question() -> None:
         rows = [Constraint(form), Constraint(n - 2)]
         assert irredundant(rows, [*facts, *sizes]) == irredundant(rows, known)
         assert is_empty([*rows, Constraint(-n), *sizes]) == is_empty([*rows, Constraint(-n), sizes[3]])
+    # Nor do rows of others that are bound to each other; but where they have no point, all follows.
+    apart = [Constraint(n - k) for n, k in zip(map(Affine.var, "abcd"), map(Affine.var, "bcde"), strict=True)]
+    for form in (i, n - 1, n - i, i - 1, n - i - 2):
+        assert implied(form, [*apart, *facts]) == implied(form, facts), str(form)
+        assert implied(form, [*apart, *facts, Constraint(Affine.var("e") - Affine.var("a") - 1)])
+    assert irredundant([Constraint(n)], [*apart, Constraint(Affine.var("e") - Affine.var("a") - 1)]) == [
+        NEVER
+    ]
     system = System([*facts, *sizes])
     _, place = system.tableau([({system.atoms["i"]: 1}, -1)])
     assert len(place) == 2
