@@ -1,4 +1,4 @@
-"""What tadc is called where packages are installed from, and how a part that is missing is had.
+"""What tadc is called where packages are installed from, its version, and how a part that is missing is had.
 
 The command and the import are `tadc`; PyPI's `tadc` is somebody else's calculator of tides.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
 DISTRIBUTION = "tadc-compiler"
+VERSION = "0.1.0"
 
 
 def install_command(extra: str = "") -> str:

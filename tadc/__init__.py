@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if not path.isdir(path.join(__path__[0], "passes")):
     __path__.append(path.dirname(__path__[0]))  # in a checkout the layers stand beside this folder
 
+from tadc.api import framework_views
 from tadc.api.batches import batched
 from tadc.api.derivatives import (
     grad,
@@ -36,6 +37,7 @@ from tadc.api.load import compile, function, load
 from tadc.caller.boundary import UsageError
 from tadc.compiler.reversals import REVERSALS
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
+from tadc.frontend.packages import VERSION
 
 if TYPE_CHECKING:
     from tadc import dual
@@ -89,7 +91,10 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.native.export import export
 
-__version__ = "0.1.0"
+__version__ = VERSION
+
+framework_views.PACKAGES.update(jax="tadc.jax", torch="tadc.torch")
+framework_views.RELATION_TREES.update(jax="tadc.jax.relation_tree")
 
 #: Subpackages that are imported when they are named.
 _MODULES = ("dual", "jax", "torch")

@@ -1,6 +1,7 @@
-"""Which modules import which: at the top of a file, inside functions, and for type checkers."""
+"""Which modules import which: at the top of a file, inside functions, for type checkers, and by strings."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,11 @@ def import_graph(files: dict[str, Path]) -> Graph:
 
     `from a import b` is an import of the module `a.b` where there is one, else of `a`. That Python runs the
     `__init__` of each package on the way is left out: it would make of every package one circle.
+
+    A string that is the name of a module, `"a.b"`, is an import of it wherever it stands: it is handed to
+    `import_module`, or stands in a table of what is imported at its first use. `import_module(f"a.{name}")`
+    imports every module that fits. What needs something from above, as a function has a property for each
+    framework, has a table that `tadc/__init__.py` fills, which nobody imports.
     """
     return {name: set(_imported(name, path, files)) - {name} for name, path in files.items()}
 
@@ -34,6 +40,17 @@ def _imported(name: str, path: Path, files: dict[str, Path]) -> Iterator[str]:
                 found = next((m for m in (f"{source}.{alias.name}", source) if m in files), None)
                 if found is not None:
                     yield found
+        elif isinstance(node, ast.Constant) and node.value in files and "." in node.value:
+            yield node.value
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from _fitting(node.args[0], files)
+
+
+def _fitting(name: ast.expr, files: dict[str, Path]) -> list[str]:
+    """The modules that an argument of `import_module` can name: none where it begins with a variable."""
+    parts = name.values if isinstance(name, ast.JoinedStr) else [name]
+    texts = [re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+" for part in parts]
+    return [] if texts[0] == r"\w+" else [module for module in files if re.fullmatch("".join(texts), module)]
 
 
 def circles(graph: Graph) -> list[list[str]]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+#: The package of each framework, and the module by which one takes relations as trees. These stand above this
+#: module, so that it does not name them: `tadc/__init__.py` does.
+PACKAGES: dict[str, str] = {}
+RELATION_TREES: dict[str, str] = {}
+
 
 class FrameworkView:
-    """A property of a function, made at its first use by `made(f)` of a module, and kept with the function.
+    """A property of a function, made at its first use by `made(f)` of a package, and kept with the function.
 
     Where the framework is not installed it raises UsageError, which names the extra of tadc to install.
     """
 
-    def __init__(self, module: str, about: str) -> None:
-        self.module = module
+    def __init__(self, about: str) -> None:
         self.__doc__ = about
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -24,10 +30,16 @@ class FrameworkView:
             return self
         # Python looks here before it looks for this property the next time.
         kept: dict[str, Any] = f.__dict__
-        return kept.setdefault(self._name, import_module(self.module).made(f))
+        return kept.setdefault(self._name, import_module(PACKAGES[self._name]).made(f))
 
 
-JAX = FrameworkView("tadc.jax", "A function of JAX's arrays, with derivatives and batches (`tadc.jax.wrap`).")
-TORCH = FrameworkView(
-    "tadc.torch", "An operator of PyTorch, with derivatives and batches (`tadc.torch.wrap`)."
-)
+JAX = FrameworkView("A function of JAX's arrays, with derivatives and batches (`tadc.jax.wrap`).")
+TORCH = FrameworkView("An operator of PyTorch, with derivatives and batches (`tadc.torch.wrap`).")
+
+
+def admit_relations() -> None:
+    """Let the frameworks that are loaded take relations."""
+    for framework in RELATION_TREES.keys() & sys.modules.keys():
+        # One that is not whole, or too old, says so where `f.jax` is asked for.
+        with suppress(ImportError, AttributeError):
+            import_module(RELATION_TREES[framework])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import operator
-import sys
-from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from tadc.api.framework_views import admit_relations
 from tadc.backend.runtime.host_arrays import converted
 from tadc.backend.runtime.index_arguments import out_of_range
 from tadc.backend.runtime.inspector import INDEX_LIMIT
@@ -51,10 +49,7 @@ def relation(indices: Any, below: int) -> Relation:
     found = converted(parameter, array)
     if isinstance(found, Diagnostic):
         raise ArgumentError([replace(found, notes=[])])
-    if "jax" in sys.modules:
-        # JAX takes them; one that is not whole, or too old, says so where `f.jax` is asked for.
-        with suppress(ImportError, AttributeError):
-            import_module("tadc.jax.relation_tree")
+    admit_relations()
     made = Relation(found.copy(), bound)
     if made.kept.largest >= bound:
         wrong = out_of_range(parameter, found, bound)

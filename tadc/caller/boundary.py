@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic
@@ -59,7 +59,7 @@ def _unbound(function: Callable[..., Any], error: TypeError, given: Iterable[str
     parameters = inspect.signature(function).parameters
     names = list(parameters)
     unknown = [name for name in given if name not in names]
-    near = [help for name in unknown for help in did_you_mean(name, names) or _takers(name)]
+    near = [help for name in unknown for help in did_you_mean(name, names) or _takers(function, name)]
     by_name = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
     if not unknown and by_name and "positional" in str(error) and "given" in str(error):
         near = [f"what follows is given by name: `{by_name[0]}=…`"]
@@ -67,9 +67,9 @@ def _unbound(function: Callable[..., Any], error: TypeError, given: Iterable[str
     return usage(str(error), near[0] if near else "", takes)
 
 
-def _takers(name: str) -> list[str]:
+def _takers(asked: Callable[..., Any], name: str) -> list[str]:
     """What functions of tadc have an argument, for one that was given to another."""
-    tadc = import_module("tadc")
+    tadc = sys.modules[asked.__module__.partition(".")[0]]
     functions = {n: vars(tadc).get(n) or getattr(tadc, n) for n in tadc.__all__ if n.islower()}
     takers = [
         n for n, f in functions.items() if inspect.isfunction(f) and name in inspect.signature(f).parameters

@@ -31,9 +31,9 @@ def parse_arguments(argv: list[str]) -> Arguments | None:
     found, rest = _options_of(command, words)
     short, long, version = (found.pop(k, False) for k in ("short_help", "help", "version"))
     if version:
-        from tadc import __version__
+        from tadc.frontend.packages import VERSION
 
-        Sink("-").write(f"tadc {__version__}")
+        Sink("-").write(f"tadc {VERSION}")
         return None
     if long or short or not argv or (command.takes_program and not words):
         Sink("-").write(long_help(command) if long or command.name else short_help())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from tadc.backend.runtime.call_messages import WORDS
 from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import extent_text
+from tadc.frontend.packages import VERSION
 from tadc.native.archive import archive
 from tadc.native.checked import asked_sizes
 from tadc.native.header import header_text
@@ -19,7 +19,7 @@ from tadc.native.unit import NativeUnit
 
 
 def _header(unit: NativeUnit) -> str:
-    return header_text(unit, import_module("tadc").__version__)
+    return header_text(unit, VERSION)
 
 
 def _module(unit: NativeUnit) -> bytes:
