@@ -25,6 +25,12 @@ def allowed(excluded: Iterable[Domain], extents: Container[Extent]) -> Domain:
     return tuple(row for row in rows if row.form in extents)
 
 
+Made = Literal[
+    "ptr", "perm", "owner", "values", "taken", "whole", "rest", "start", "before", "until", "spread"
+]
+"""The kinds of index arrays that an inspector makes of others."""
+
+
 @dataclass(frozen=True)
 class Inspected:
     """How an index array follows from others, which the caller passes: an inspector makes it, once a call.
@@ -56,9 +62,7 @@ class Inspected:
       for each `axis`, fewer different ones than elements of b have one value.
     """
 
-    kind: Literal[
-        "ptr", "perm", "owner", "values", "taken", "whole", "rest", "start", "before", "until", "spread"
-    ]
+    kind: Made
     of: tuple[str, ...]
     axis: int = 0
     form: Affine | None = None

@@ -265,7 +265,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_131,
-    "frontend": 11_026,
+    "frontend": 11_030,
     "dialect": 3_430,
     "passes": 44_815,
     "passes/cpu": 1_536,
@@ -277,8 +277,8 @@ LIMITS = {
     "passes/schedule": 4_470,
     "passes/supports": 2_125,
     "passes/terms": 4_076,
-    "backend": 16_163,
-    "tadc": 28_443,
+    "backend": 16_294,
+    "tadc": 28_213,
     "tadc/apps": 10_238,
 }
 

@@ -522,3 +522,145 @@ loop:
 done:
   ret void
 }
+
+; `to[n] = value`, of 64 bits.
+define void @tadc_filled(ptr noalias %to, i64 %count, i64 %value) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %to.at = getelementptr i64, ptr %to, i64 %n
+  store i64 %value, ptr %to.at, align 8
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n] += n / stride % extent * factor`, of 64 bits: multiples of a subscript of each place.
+define void @tadc_counted(ptr noalias %to, i64 %count, i64 %stride, i64 %extent, i64 %factor) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %line = udiv i64 %n, %stride
+  %subscript = urem i64 %line, %extent
+  %to.at = getelementptr i64, ptr %to, i64 %n
+  %old = load i64, ptr %to.at, align 8
+  %scaled = mul i64 %subscript, %factor
+  %new = add i64 %old, %scaled
+  store i64 %new, ptr %to.at, align 8
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n] += from[n] / divisor * factor`, of 64 bits, quotients rounded down.
+define void @tadc_quotients(ptr noalias %to, i64 %count, ptr noalias %from, i64 %divisor, i64 %factor) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %from.at = getelementptr i64, ptr %from, i64 %n
+  %from.n = load i64, ptr %from.at, align 8
+  %quotient = sdiv i64 %from.n, %divisor
+  %rest = srem i64 %from.n, %divisor
+  %less = ashr i64 %rest, 63
+  %down = add i64 %quotient, %less
+  %to.at = getelementptr i64, ptr %to, i64 %n
+  %old = load i64, ptr %to.at, align 8
+  %scaled = mul i64 %down, %factor
+  %new = add i64 %old, %scaled
+  store i64 %new, ptr %to.at, align 8
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n] = to[n] * extent + other[n]`, of 64 bits, or -1 where one is not below `before`, or the other not below
+; `extent`: the place of an element by its subscripts.
+define void @tadc_crossed(ptr noalias %to, i64 %count, i64 %before, ptr noalias %other, i64 %extent) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %to.at = getelementptr i64, ptr %to, i64 %n
+  %place = load i64, ptr %to.at, align 8
+  %other.at = getelementptr i64, ptr %other, i64 %n
+  %subscript = load i64, ptr %other.at, align 8
+  %one.fits = icmp ult i64 %place, %before
+  %other.fits = icmp ult i64 %subscript, %extent
+  %fits = and i1 %one.fits, %other.fits
+  %row = mul i64 %place, %extent
+  %there = add i64 %row, %subscript
+  %made = select i1 %fits, i64 %there, i64 -1
+  store i64 %made, ptr %to.at, align 8
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n] += array[places[n]] * factor`, of 64 bits but for the array, which has `size` elements; others count as 0.
+define void @tadc_looked(ptr noalias %to, i64 %count, ptr noalias %places, ptr noalias %array, i64 %size, i64 %factor) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %next ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %place.at = getelementptr i64, ptr %places, i64 %n
+  %place = load i64, ptr %place.at, align 8
+  %fits = icmp ult i64 %place, %size
+  br i1 %fits, label %look, label %next
+look:
+  %value.at = getelementptr i32, ptr %array, i64 %place
+  %value = load i32, ptr %value.at, align 4
+  %wide = zext i32 %value to i64
+  %to.at = getelementptr i64, ptr %to, i64 %n
+  %old = load i64, ptr %to.at, align 8
+  %scaled = mul i64 %wide, %factor
+  %new = add i64 %old, %scaled
+  store i64 %new, ptr %to.at, align 8
+  br label %next
+next:
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}
+
+; `to[n] = from[n]`, of 32 bits and of 64.
+define void @tadc_narrowed(ptr noalias %from, i64 %count, ptr noalias %to) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %from.at = getelementptr i64, ptr %from, i64 %n
+  %wide = load i64, ptr %from.at, align 8
+  %narrow = trunc i64 %wide to i32
+  %to.at = getelementptr i32, ptr %to, i64 %n
+  store i32 %narrow, ptr %to.at, align 4
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}

@@ -6,12 +6,12 @@ its own, so a sort takes a table of digits by threads. Keys are sorted by 8 bits
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES
 from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
+from tadc.backend.runtime.inspector import INDEX_LIMIT, signatures
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ _INDEX = np.dtype(np.int32)
 
 #: Threads of a block, and digits of 8 bits.
 _BLOCK, _DIGIT, _DIGITS = 256, 8, 256
+
+#: Functions that a kernel does with a thread for each place.
+_EACH = frozenset(
+    "cells counted crossed filled looked narrowed quotients rests subscripts taken".split(),
+)
+
+#: How far apart the sequences of two seeds begin.
+_SEED = 2135587861
 
 #: A run has at least so many elements, and the table of a sort at most so many columns.
 _RUN, _COLUMNS = 64, 1 << 14
@@ -73,9 +82,9 @@ def _compiled(text: str) -> bytes:
 
 
 class DeviceInspector:
-    """The functions of `backend.runtime.inspector`, of arrays on a device, in the order of a stream.
+    """The functions of `backend/cpu/inspector.ll`, of arrays on a device, in the order of a stream.
 
-    Arrays are contiguous, of 32-bit integers.
+    Arrays are contiguous, of 32-bit integers; those of 64 bits are memory of twice as many.
     """
 
     def __init__(self, device: Device, stream: int) -> None:
@@ -91,13 +100,13 @@ class DeviceInspector:
         if pairs < 1:
             return False
         threads = -(-pairs // _RUN)
-        found = self._new(threads)
+        found = self.new((threads,))
         self._launch("falls", [array, found], [pairs, _RUN], threads)
         return bool(self._most(found))
 
     def differ(self, some: Sequence[Placed], others: Sequence[Placed]) -> bool:
         """Whether an element differs from that of the array at its place, of as many. Waits for it."""
-        found = self._new(1)
+        found = self.new((1,))
         self._fill(found)
         for one, other in zip(some, others, strict=True):
             count = prod(one.shape)
@@ -106,97 +115,91 @@ class DeviceInspector:
 
     def copy(self, array: Placed) -> DeviceArray:
         """An array with the same elements."""
-        made = self._new(*array.shape)
-        if made.nbytes:
-            with self.device.current() as driver:
-                driver.copy_within(made.start, _start(array), made.nbytes, self.stream)
+        made = self.new(array.shape)
+        self._copy(array, made, prod(array.shape))
         return made
 
-    def sorted_places(
-        self, arrays: Sequence[Placed], below: Sequence[int]
-    ) -> tuple[DeviceArray, DeviceArray]:
-        """As on the CPU: where the first array's values start, and the places in the order of all."""
-        count = prod(arrays[0].shape)
-        order = self._new(count)
-        self._launch("numbers", [order], [], count)
-        for array, bound in reversed(list(zip(arrays, below, strict=True))):
-            for shift in range(0, max(bound - 1, 0).bit_length() if count else 0, _DIGIT):
-                order = self._by_digit(array, order, count, shift)
-        starts = self._new(below[0] + 1)
-        self._launch("starts", [arrays[0], order, starts], [count], below[0] + 1)
-        return starts, order
+    def function(self, name: str) -> Callable[..., None]:
+        """What does a function of the inspector."""
+        return partial(self._each, name) if name in _EACH else getattr(self, f"_{name}")
 
-    def joint_starts(self, arrays: Sequence[Placed], below: Sequence[int], order: Placed) -> DeviceArray:
-        """As on the CPU, of two arrays in the order of both."""
-        (one, other), shape = arrays, (below[0], below[1] + 1)
-        made = self._new(*shape)
-        self._launch("joint_starts", [one, other, order, made], [prod(order.shape), shape[1]], prod(shape))
-        return made
+    def _each(self, name: str, *operands: Any) -> None:
+        """A kernel for as many places as the first number says."""
+        kinds = signatures()[name][1]
+        arrays = [operand for operand, kind in zip(operands, kinds, strict=True) if kind == "ptr"]
+        count, *numbers = [operand for operand, kind in zip(operands, kinds, strict=True) if kind != "ptr"]
+        self._launch(name, arrays, numbers, count)
 
-    def subscripts(self, places: DeviceArray, shape: Sequence[int], axis: int) -> DeviceArray:
-        """As on the CPU."""
-        if len(shape) == 1:
-            return places
-        count = prod(places.shape)
-        made = self._new(count)
-        self._launch("subscripts", [places, made], [prod(shape[axis + 1 :]), shape[axis]], count)
-        return made
+    def _sort(
+        self, keys: Placed, order: Placed | None, count: int, below: int, starts: Placed, places: Placed
+    ) -> None:
+        if order is None:
+            order = self.new((count,))
+            self._launch("numbers", [order], [], count)
+        for shift in range(0, max(below - 1, 0).bit_length() if count else 0, _DIGIT):
+            order = self._by_digit(keys, order, count, shift)
+        self._copy(order, places, count)
+        self._launch("starts", [keys, places, starts], [count], below + 1)
 
-    def taken(self, array: Placed, places: Placed) -> DeviceArray:
-        """As on the CPU."""
-        count = prod(places.shape)
-        made = self._new(count)
-        self._launch("taken", [array, places, made], [], count)
-        return made
+    def _starts(self, cells: Placed, count: int, starts: Placed, extent: int) -> None:
+        numbers, places = self.new((count,)), self.new((count,))
+        self._each("narrowed", cells, count, numbers)
+        self._sort(numbers, None, count, extent - 1, starts, places)
 
-    def owners(self, starts: Placed, count: int) -> DeviceArray:
-        """As on the CPU."""
-        made = self._new(count)
-        rows = prod(starts.shape)
-        self._launch("owners", [starts, made], [rows, rows - 1], count)
-        return made
+    def _owners(self, starts: Placed, ends: int, count: int, to: Placed) -> None:
+        self._launch("owners", [starts, to], [ends, ends - 1], count)
 
-    def wholes(self, starts: Placed, length: int) -> DeviceArray:
-        """As on the CPU, of ranges between neighbours."""
-        made = self._new(*starts.shape)
-        self._launch("counts", [starts, made], [length], prod(starts.shape))
-        if prod(starts.shape):
-            self._scan(made)
-        return made
+    def _wholes(
+        self, begins: Placed, ends: Placed | None, count: int, length: int, most: int, to: Placed
+    ) -> None:
+        behind = ends or _start(begins) + _INDEX.itemsize
+        self._launch("counts", [begins, behind, to], [length], count)
+        if count:
+            self._scan(to, count, most)
 
-    def rests(self, begins: Placed, before: Placed, length: int) -> DeviceArray:
-        """As on the CPU."""
-        made = self._new(*before.shape)
-        self._launch("rests", [begins, before, made], [length], prod(before.shape))
-        return made
+    def _parts(self, begins: Placed, before: Placed, count: int, length: int, to: Placed, most: int) -> None:
+        owners, rows = self.new((most,)), max(count - 1, 0)
+        self._launch("owners", [before, owners], [count, rows], most)
+        self._launch("parts", [begins, before, owners, to], [length, rows], most)
 
-    def parts(self, begins: Placed, before: Placed, length: int, count: int) -> DeviceArray:
-        """As on the CPU."""
-        made, owners = self._new(count), self.owners(before, count)
-        self._launch("parts", [begins, before, owners, made], [length, prod(before.shape) - 1], count)
-        return made
+    def _joined(self, one: Placed, count: int, other: Placed, more: int, to: Placed) -> None:
+        self._copy(one, to, count)
+        self._copy(other, _start(to) + count * _INDEX.itemsize, more)
 
-    def _by_digit(self, keys: Placed, order: DeviceArray, count: int, shift: int) -> DeviceArray:
+    def _ranks(self, order: Placed, count: int, first: int, asked: int, to: Placed) -> None:
+        others = self.new((count,))
+        self._launch("others", [order, others], [first, asked], count)
+        if count:
+            self._scan(others, count)
+        self._launch("ranks", [order, others, to], [first, asked], count)
+
+    def _spread(self, to: Placed, count: int, seed: int, starts: Placed, rows: int) -> None:
+        lengths = self.new((rows + 1,))
+        self._launch("counts", [starts, _start(starts) + _INDEX.itemsize, lengths], [1], rows + 1)
+        longest = max(self._most(lengths), 1)
+        self._launch("spread", [to], [seed * _SEED & 0xFFFFFFFF, longest], count)
+
+    def _by_digit(self, keys: Placed, order: Placed, count: int, shift: int) -> DeviceArray:
         """The places in the order of a digit of their keys, of equal ones in the order given."""
         run = max(_RUN, -(-count // _COLUMNS))
         threads = -(-count // run)
-        table, made = self._new(_DIGITS * threads), self._new(count)
+        table, made = self.new((_DIGITS * threads,)), self.new((count,))
         self._launch("tally", [keys, order, table], [count, run], threads, shift)
-        self._scan(table)
+        self._scan(table, _DIGITS * threads)
         self._launch("place", [keys, order, table, made], [count, run], threads, shift)
         return made
 
-    def _scan(self, cells: DeviceArray) -> None:
-        """Each cell becomes the sum of those before it: of runs, of runs of these, down to one."""
-        count = prod(cells.shape)
+    def _scan(self, cells: Placed, count: int, most: int = INDEX_LIMIT - 1) -> None:
+        """Each cell becomes the sum of those before it, at most so much: of runs, of runs of these, down to
+        one."""
         threads = -(-count // _RUN)
-        bases = self._new(threads)
+        bases = self.new((threads,))
         if threads > 1:
-            self._launch("sums", [cells, bases], [count, _RUN], threads)
-            self._scan(bases)
+            self._launch("sums", [cells, bases], [count, _RUN], threads, most)
+            self._scan(bases, threads, most)
         else:
             self._fill(bases)
-        self._launch("scan", [cells, bases], [count, _RUN], threads)
+        self._launch("scan", [cells, bases], [count, _RUN], threads, most)
 
     def _fill(self, one: DeviceArray) -> None:
         """The number of the only thread, 0, to the only element."""
@@ -206,18 +209,25 @@ class DeviceInspector:
         count = prod(array.shape)
         while True:
             threads = -(-count // _RUN)
-            made = self._new(threads)
+            made = self.new((threads,))
             self._launch("most", [array, made], [count, _RUN], threads)
             if threads == 1:
                 return int(np.asarray(made).view(np.uint32)[0])
             array, count = made, threads
 
-    def _new(self, *shape: int) -> DeviceArray:
+    def _copy(self, of: Placed, to: Placed | int, count: int) -> None:
+        """The first elements of an array to another, or to an address."""
+        if count:
+            with self.device.current() as driver:
+                driver.copy_within(_start(to), _start(of), count * _INDEX.itemsize, self.stream)
+
+    def new(self, shape: Sequence[int]) -> DeviceArray:
+        """An array of any content."""
         memory = self.device.allocate(prod(shape) * _INDEX.itemsize, self.stream)
         return DeviceArray(memory, shape, _INDEX)
 
     def _launch(
-        self, name: str, arrays: Sequence[Placed], sizes: Sequence[int], threads: int, *more: int
+        self, name: str, arrays: Sequence[Placed | int], sizes: Sequence[int], threads: int, *more: int
     ) -> None:
         """Run a kernel of so many threads. It takes arrays, sizes, the threads, and what is left."""
         if not threads:
@@ -229,5 +239,12 @@ class DeviceInspector:
             driver.launch(function, grid, (_BLOCK, 1, 1), arguments, self.stream)
 
 
-def _start(array: Placed) -> int:
+def _start(array: Placed | int) -> int:
+    if isinstance(array, int):
+        return array
     return array.start if isinstance(array, DeviceArray) else array.address
+
+
+for _name, (_result, _) in signatures().items():
+    if _result == "void" and "_" not in _name and _name not in _EACH:
+        getattr(DeviceInspector, f"_{_name}")  # what is missing shows before anything runs

@@ -132,12 +132,13 @@ gpu.module @inspector {
     gpu.return
   }
 
-  // `to[t]` becomes the sum of a run of cells.
+  // `to[t]` becomes the sum of a run of cells, but no more than `cap`.
   gpu.func @sums(%cells.at: memref<1xi32>,
       %to.at: memref<1xi32>,
       %count: index,
       %run: index,
-      %threads: index)
+      %threads: index,
+      %cap: index)
       kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -153,13 +154,15 @@ gpu.module @inspector {
     %t = arith.addi %first, %id : index
     %is.one = arith.cmpi ult, %t, %threads : index
     scf.if %is.one {
+      %cap.narrow = arith.index_castui %cap : index to i32
       %begin = arith.muli %t, %run : index
       %behind = arith.addi %begin, %run : index
       %end = arith.minui %behind, %count : index
       %zero = arith.constant 0 : i32
       %sum = scf.for %n = %begin to %end step %c1 iter_args(%before = %zero) -> (i32) {
         %x = memref.load %cells[%n] : memref<?xi32, strided<[1]>>
-        %after = arith.addi %before, %x : i32
+        %sum.all = arith.addi %before, %x : i32
+        %after = arith.minui %sum.all, %cap.narrow : i32
         scf.yield %after : i32
       }
       memref.store %sum, %to[%t] : memref<?xi32, strided<[1]>>
@@ -167,12 +170,14 @@ gpu.module @inspector {
     gpu.return
   }
 
-  // Each cell of a run becomes the sum of those before it: `bases[t]` is that of those before the run.
+  // Each cell of a run becomes the sum of those before it, but no more than `cap`: `bases[t]` is that of those
+  // before the run.
   gpu.func @scan(%cells.at: memref<1xi32>,
       %bases.at: memref<1xi32>,
       %count: index,
       %run: index,
-      %threads: index)
+      %threads: index,
+      %cap: index)
       kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -188,6 +193,7 @@ gpu.module @inspector {
     %t = arith.addi %first, %id : index
     %is.one = arith.cmpi ult, %t, %threads : index
     scf.if %is.one {
+      %cap.narrow = arith.index_castui %cap : index to i32
       %begin = arith.muli %t, %run : index
       %behind = arith.addi %begin, %run : index
       %end = arith.minui %behind, %count : index
@@ -195,7 +201,8 @@ gpu.module @inspector {
       %sum = scf.for %n = %begin to %end step %c1 iter_args(%before = %base) -> (i32) {
         %x = memref.load %cells[%n] : memref<?xi32, strided<[1]>>
         memref.store %before, %cells[%n] : memref<?xi32, strided<[1]>>
-        %after = arith.addi %before, %x : i32
+        %sum.all = arith.addi %before, %x : i32
+        %after = arith.minui %sum.all, %cap.narrow : i32
         scf.yield %after : i32
       }
     }
@@ -371,64 +378,6 @@ gpu.module @inspector {
     gpu.return
   }
 
-  // `to[u, v]`, v below `width`, becomes how many pairs of keys are less, which increase in the order given.
-  gpu.func @joint_starts(%keys.at: memref<1xi32>,
-      %others.at: memref<1xi32>,
-      %order.at: memref<1xi32>,
-      %to.at: memref<1xi32>,
-      %count: index,
-      %width: index,
-      %threads: index)
-      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %block = arith.constant 256 : index
-    %most = arith.constant 0x7fffffff : index
-    %keys = memref.reinterpret_cast %keys.at to offset: [0], sizes: [%most], strides: [1]
-      : memref<1xi32> to memref<?xi32, strided<[1]>>
-    %others = memref.reinterpret_cast %others.at to offset: [0], sizes: [%most], strides: [1]
-      : memref<1xi32> to memref<?xi32, strided<[1]>>
-    %order = memref.reinterpret_cast %order.at to offset: [0], sizes: [%most], strides: [1]
-      : memref<1xi32> to memref<?xi32, strided<[1]>>
-    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
-      : memref<1xi32> to memref<?xi32, strided<[1]>>
-    %id = gpu.thread_id x
-    %number = gpu.block_id x
-    %first = arith.muli %number, %block : index
-    %t = arith.addi %first, %id : index
-    %is.one = arith.cmpi ult, %t, %threads : index
-    scf.if %is.one {
-      %u = arith.divui %t, %width : index
-      %v = arith.remui %t, %width : index
-      %found:2 = scf.while (%low = %c0, %high = %count) : (index, index) -> (index, index) {
-        %open = arith.cmpi ult, %low, %high : index
-        scf.condition(%open) %low, %high : index, index
-      } do {
-      ^bb0(%low: index, %high: index):
-        %both = arith.addi %low, %high : index
-        %middle = arith.shrui %both, %c1 : index
-        %e.narrow = memref.load %order[%middle] : memref<?xi32, strided<[1]>>
-        %e = arith.index_castui %e.narrow : i32 to index
-        %keys.narrow = memref.load %keys[%e] : memref<?xi32, strided<[1]>>
-        %keys.key = arith.index_castui %keys.narrow : i32 to index
-        %others.narrow = memref.load %others[%e] : memref<?xi32, strided<[1]>>
-        %others.key = arith.index_castui %others.narrow : i32 to index
-        %is.less = arith.cmpi ult, %keys.key, %u : index
-        %is.same = arith.cmpi eq, %keys.key, %u : index
-        %other = arith.cmpi ult, %others.key, %v : index
-        %is.then = arith.andi %is.same, %other : i1
-        %before = arith.ori %is.less, %is.then : i1
-        %above = arith.addi %middle, %c1 : index
-        %low.next = arith.select %before, %above, %low : index
-        %high.next = arith.select %before, %high, %middle : index
-        scf.yield %low.next, %high.next : index, index
-      }
-      %n = arith.index_castui %found#0 : index to i32
-      memref.store %n, %to[%t] : memref<?xi32, strided<[1]>>
-    }
-    gpu.return
-  }
-
   // `to[e]` becomes the n below `rows` with `starts[n] <= e < starts[n + 1]`, or `rows` where there is none.
   // `count` is rows + 1.
   gpu.func @owners(%starts.at: memref<1xi32>,
@@ -475,41 +424,44 @@ gpu.module @inspector {
     gpu.return
   }
 
-  // `to[t]` becomes how many parts of `length` elements are from `starts[t]` to the next; the last one is 0.
-  gpu.func @counts(%starts.at: memref<1xi32>,
+  // `to[t]` becomes how many parts of `length` elements are from `begins[t]` up to `ends[t]`; the last one is 0.
+  gpu.func @counts(%begins.at: memref<1xi32>,
+      %ends.at: memref<1xi32>,
       %to.at: memref<1xi32>,
       %length: index,
       %threads: index)
       kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
-    %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %block = arith.constant 256 : index
     %most = arith.constant 0x7fffffff : index
-    %starts = memref.reinterpret_cast %starts.at to offset: [0], sizes: [%most], strides: [1]
+    %begins = memref.reinterpret_cast %begins.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %ends = memref.reinterpret_cast %ends.at to offset: [0], sizes: [%most], strides: [1]
       : memref<1xi32> to memref<?xi32, strided<[1]>>
     %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
       : memref<1xi32> to memref<?xi32, strided<[1]>>
     %id = gpu.thread_id x
     %number = gpu.block_id x
-    %first = arith.muli %number, %block : index
-    %t = arith.addi %first, %id : index
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
     %is.one = arith.cmpi ult, %t, %threads : index
     scf.if %is.one {
       %next = arith.addi %t, %c1 : index
       %is.range = arith.cmpi ult, %next, %threads : index
-      %found = scf.if %is.range -> index {
-        %begin.narrow = memref.load %starts[%t] : memref<?xi32, strided<[1]>>
-        %begin = arith.index_castui %begin.narrow : i32 to index
-        %end.narrow = memref.load %starts[%next] : memref<?xi32, strided<[1]>>
-        %end = arith.index_castui %end.narrow : i32 to index
-        %elements = arith.subi %end, %begin : index
-        %parts = arith.divui %elements, %length : index
-        scf.yield %parts : index
+      %zero = arith.constant 0 : i32
+      %found = scf.if %is.range -> i32 {
+        %begin = memref.load %begins[%t] : memref<?xi32, strided<[1]>>
+        %end = memref.load %ends[%t] : memref<?xi32, strided<[1]>>
+        %is.some = arith.cmpi ugt, %end, %begin : i32
+        %apart = arith.subi %end, %begin : i32
+        %elements = arith.select %is.some, %apart, %zero : i32
+        %length.narrow = arith.index_castui %length : index to i32
+        %parts = arith.divui %elements, %length.narrow : i32
+        scf.yield %parts : i32
       } else {
-        scf.yield %c0 : index
+        scf.yield %zero : i32
       }
-      %narrow = arith.index_castui %found : index to i32
-      memref.store %narrow, %to[%t] : memref<?xi32, strided<[1]>>
+      memref.store %found, %to[%t] : memref<?xi32, strided<[1]>>
     }
     gpu.return
   }
@@ -664,6 +616,323 @@ gpu.module @inspector {
       %place = arith.index_castui %place.narrow : i32 to index
       %x = memref.load %array[%place] : memref<?xi32, strided<[1]>>
       memref.store %x, %to[%t] : memref<?xi32, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t] = to[t] * factor + array[t]`, of 64 bits.
+  gpu.func @cells(%to.at: memref<1xi64>,
+      %array.at: memref<1xi32>,
+      %factor: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %array = memref.reinterpret_cast %array.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %factor.wide = arith.index_cast %factor : index to i64
+      %old = memref.load %to[%t] : memref<?xi64, strided<[1]>>
+      %value = memref.load %array[%t] : memref<?xi32, strided<[1]>>
+      %value.wide = arith.extui %value : i32 to i64
+      %scaled = arith.muli %old, %factor.wide : i64
+      %new = arith.addi %scaled, %value.wide : i64
+      memref.store %new, %to[%t] : memref<?xi64, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t] = value`, of 64 bits.
+  gpu.func @filled(%to.at: memref<1xi64>,
+      %value: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %value.wide = arith.index_cast %value : index to i64
+      memref.store %value.wide, %to[%t] : memref<?xi64, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t] += t / stride % extent * factor`, of 64 bits.
+  gpu.func @counted(%to.at: memref<1xi64>,
+      %stride: index,
+      %extent: index,
+      %factor: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %line = arith.divui %t, %stride : index
+      %subscript = arith.remui %line, %extent : index
+      %multiple = arith.muli %subscript, %factor : index
+      %scaled = arith.index_cast %multiple : index to i64
+      %old = memref.load %to[%t] : memref<?xi64, strided<[1]>>
+      %new = arith.addi %old, %scaled : i64
+      memref.store %new, %to[%t] : memref<?xi64, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t] += from[t] / divisor * factor`, of 64 bits, quotients rounded down.
+  gpu.func @quotients(%to.at: memref<1xi64>,
+      %from.at: memref<1xi64>,
+      %divisor: index,
+      %factor: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %from = memref.reinterpret_cast %from.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %divisor.wide = arith.index_cast %divisor : index to i64
+      %factor.wide = arith.index_cast %factor : index to i64
+      %whole = memref.load %from[%t] : memref<?xi64, strided<[1]>>
+      %quotient = arith.floordivsi %whole, %divisor.wide : i64
+      %scaled = arith.muli %quotient, %factor.wide : i64
+      %old = memref.load %to[%t] : memref<?xi64, strided<[1]>>
+      %new = arith.addi %old, %scaled : i64
+      memref.store %new, %to[%t] : memref<?xi64, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t] = to[t] * extent + other[t]`, of 64 bits, or -1 where one is not below `before`, or the other not below
+  // `extent`.
+  gpu.func @crossed(%to.at: memref<1xi64>,
+      %other.at: memref<1xi64>,
+      %before: index,
+      %extent: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %other = memref.reinterpret_cast %other.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %before.wide = arith.index_cast %before : index to i64
+      %extent.wide = arith.index_cast %extent : index to i64
+      %place = memref.load %to[%t] : memref<?xi64, strided<[1]>>
+      %subscript = memref.load %other[%t] : memref<?xi64, strided<[1]>>
+      %one.fits = arith.cmpi ult, %place, %before.wide : i64
+      %other.fits = arith.cmpi ult, %subscript, %extent.wide : i64
+      %fits = arith.andi %one.fits, %other.fits : i1
+      %row = arith.muli %place, %extent.wide : i64
+      %there = arith.addi %row, %subscript : i64
+      %none = arith.constant -1 : i64
+      %made = arith.select %fits, %there, %none : i64
+      memref.store %made, %to[%t] : memref<?xi64, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t] += array[places[t]] * factor`, of 64 bits but for the array, which has `size` elements; others count as 0.
+  gpu.func @looked(%to.at: memref<1xi64>,
+      %places.at: memref<1xi64>,
+      %array.at: memref<1xi32>,
+      %size: index,
+      %factor: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %places = memref.reinterpret_cast %places.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %array = memref.reinterpret_cast %array.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %size.wide = arith.index_cast %size : index to i64
+      %factor.wide = arith.index_cast %factor : index to i64
+      %place = memref.load %places[%t] : memref<?xi64, strided<[1]>>
+      %fits = arith.cmpi ult, %place, %size.wide : i64
+      scf.if %fits {
+        %at = arith.index_cast %place : i64 to index
+        %value = memref.load %array[%at] : memref<?xi32, strided<[1]>>
+        %value.wide = arith.extui %value : i32 to i64
+        %scaled = arith.muli %value.wide, %factor.wide : i64
+        %old = memref.load %to[%t] : memref<?xi64, strided<[1]>>
+        %new = arith.addi %old, %scaled : i64
+        memref.store %new, %to[%t] : memref<?xi64, strided<[1]>>
+      }
+    }
+    gpu.return
+  }
+
+  // `to[t] = from[t]`, of 32 bits and of 64.
+  gpu.func @narrowed(%from.at: memref<1xi64>,
+      %to.at: memref<1xi32>,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %from = memref.reinterpret_cast %from.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi64> to memref<?xi64, strided<[1]>>
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %value = memref.load %from[%t] : memref<?xi64, strided<[1]>>
+      %narrow = arith.trunci %value : i64 to i32
+      memref.store %narrow, %to[%t] : memref<?xi32, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[t]` becomes 1 where the place `order[t]` is none of those from `first` on, `asked` many, else 0.
+  gpu.func @others(%order.at: memref<1xi32>,
+      %to.at: memref<1xi32>,
+      %first: index,
+      %asked: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %order = memref.reinterpret_cast %order.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %place = memref.load %order[%t] : memref<?xi32, strided<[1]>>
+      %wide = arith.index_castui %place : i32 to index
+      %cell = arith.subi %wide, %first : index
+      %asks = arith.cmpi ult, %cell, %asked : index
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %bit = arith.select %asks, %zero, %one : i32
+      memref.store %bit, %to[%t] : memref<?xi32, strided<[1]>>
+    }
+    gpu.return
+  }
+
+  // `to[order[t] - first] = before[t]` for these places.
+  gpu.func @ranks(%order.at: memref<1xi32>,
+      %before.at: memref<1xi32>,
+      %to.at: memref<1xi32>,
+      %first: index,
+      %asked: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %order = memref.reinterpret_cast %order.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %before = memref.reinterpret_cast %before.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %place = memref.load %order[%t] : memref<?xi32, strided<[1]>>
+      %wide = arith.index_castui %place : i32 to index
+      %cell = arith.subi %wide, %first : index
+      %asks = arith.cmpi ult, %cell, %asked : index
+      scf.if %asks {
+        %found = memref.load %before[%t] : memref<?xi32, strided<[1]>>
+        memref.store %found, %to[%cell] : memref<?xi32, strided<[1]>>
+      }
+    }
+    gpu.return
+  }
+
+  // `to[t]` becomes a number that looks random, less than `range`: `seed` chooses the sequence.
+  gpu.func @spread(%to.at: memref<1xi32>,
+      %seed: index,
+      %range: index,
+      %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %most = arith.constant 0x7fffffff : index
+    %to = memref.reinterpret_cast %to.at to offset: [0], sizes: [%most], strides: [1]
+      : memref<1xi32> to memref<?xi32, strided<[1]>>
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %n = arith.index_castui %t : index to i32
+      %start = arith.index_castui %seed : index to i32
+      %golden = arith.constant -1640531535 : i32
+      %step = arith.muli %n, %golden : i32
+      %a = arith.addi %step, %start : i32
+      %shift0 = arith.constant 16 : i32
+      %a.high = arith.shrui %a, %shift0 : i32
+      %a.mixed = arith.xori %a, %a.high : i32
+      %factor0 = arith.constant -2048144789 : i32
+      %c = arith.muli %a.mixed, %factor0 : i32
+      %shift1 = arith.constant 13 : i32
+      %c.high = arith.shrui %c, %shift1 : i32
+      %c.mixed = arith.xori %c, %c.high : i32
+      %factor1 = arith.constant -1028477387 : i32
+      %e = arith.muli %c.mixed, %factor1 : i32
+      %e.high = arith.shrui %e, %shift0 : i32
+      %f = arith.xori %e, %e.high : i32
+      %f.wide = arith.extui %f : i32 to i64
+      %range.wide = arith.index_cast %range : index to i64
+      %scaled = arith.muli %f.wide, %range.wide : i64
+      %bits = arith.constant 32 : i64
+      %found = arith.shrui %scaled, %bits : i64
+      %narrow = arith.trunci %found : i64 to i32
+      memref.store %narrow, %to[%t] : memref<?xi32, strided<[1]>>
     }
     gpu.return
   }

@@ -6,8 +6,7 @@ TAD0511  an element that is no index, or less than the one before where they inc
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,24 +16,13 @@ from tadc.backend.runtime.call_messages import declared
 from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array
-from tadc.backend.runtime.inspector import (
-    INDEX,
-    INDEX_LIMIT,
-    joint_starts,
-    owners,
-    parts,
-    ranks,
-    rests,
-    sorted_places,
-    spread,
-    subscripts,
-    taken,
-    wholes,
-)
+from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, inspector_function
+from tadc.backend.runtime.inspector_calls import InspectorCalls, Rooms, ranges, run
 from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 from tadc.backend.runtime.known_arrays import index_array_of, known
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import as_form, extent_text
 from tadc.lattice.affine import Affine, Floor
 
@@ -62,6 +50,7 @@ class IndexArguments:
         self._made = tuple(p.at(sizes) for p in made)
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
+        self._inspections: dict[str, InspectorCalls] = {}
         #: What may have long ranges, and what says where these end if they do not where the next begins.
         self._long = tuple(ranges([p for p in bounded if self._below[p.name] > LONG], made))
 
@@ -113,14 +102,31 @@ class IndexArguments:
             raise ArgumentError(problems)
         for parameter in self._made:
             assert parameter.inspected is not None
-            of = [found[name] for name in parameter.inspected.of]
-            below = [self._below[name] for name in parameter.inspected.of]
-            found[parameter.name] = Inspection(parameter, tuple(of), tuple(below)).made()
+            found[parameter.name] = self._made_of(parameter, parameter.inspected, found)
         return found
+
+    def _made_of(
+        self, parameter: Parameter, about: Inspected, found: Mapping[str, KeptIndexArray]
+    ) -> KeptIndexArray:
+        """One array, made of others, and kept with the first of these."""
+        first, *others = (found[name] for name in about.of)
+        bounds = tuple(self._below[name] for name in about.of)
+        key = about.kind, about.axis, about.form, parameter.shape, bounds, *others
+        made = first.made.get(key)
+        if made is None:
+            _ask_for(parameter.bytes, about)
+            inspection = self._inspections.get(parameter.name)
+            if inspection is None:
+                given = [Parameter(n, INDEX_TYPE, found[n].array.shape, self._below[n]) for n in about.of]
+                inspection = self._inspections[parameter.name] = InspectorCalls(given, [parameter])
+            array = _computed(inspection, {name: found[name] for name in about.of})[parameter.name]
+            made = KeptIndexArray(array.reshape(parameter.shape), largest=self._below[parameter.name] - 1)
+            first.keep_with(tuple(others), key, made)
+        return made
 
     def again(self, inputs: Sequence[Any]) -> Looked | None:
         """What there is in a call whose index arrays were seen before and stay as they are; else None."""
-        found = [known(inputs[n]) for n in self.places]
+        found: list[Any] = [known(inputs[n]) for n in self.places]
         first, *others = found
         if first is None:
             return None
@@ -143,141 +149,36 @@ class IndexArguments:
         return None
 
 
-def ranges(long: Sequence[Parameter], made: Sequence[Parameter]) -> Iterator[tuple[str, str | None]]:
-    """Arrays between whose neighbours there may be a long range, and pairs of arrays between which there may.
-
-    Ranges of blocks of values are as long as asked.
-    """
-    blocks = {p.name for p in made if p.inspected and _is_of_blocks(p.inspected)}
-    ends = {p.inspected.of: p.name for p in made if p.inspected and p.inspected.kind == "until"}
-    for p in long:
-        about = p.inspected
-        if about is not None and about.kind == "before":
-            yield p.name, ends.get(about.of)
-        elif p.increasing or (about is not None and about.kind == "ptr"):
-            if about is None or blocks.isdisjoint(about.of):
-                yield p.name, None
+def _ask_for(needed: int, about: Inspected) -> None:
+    """Raise ArgumentError (TAD0506) where there is no memory of so many bytes."""
+    free = free_for(needed) if needed > _SMALL else None
+    if free is not None:
+        names = " and ".join(f"`{name}`" for name in about.of)
+        message = f"to look at {names} takes {format_bytes(needed)}, {format_bytes(free)} are available"
+        raise ArgumentError([Diagnostic("TAD0506", message)])
 
 
-def _is_of_blocks(about: Inspected) -> bool:
-    """Whether values are numbers of blocks, `src[e] // 1024`."""
-    terms = about.form.terms if about.form is not None else ()
-    return len(terms) == 1 and isinstance(terms[0][0], Floor)
-
-
-@dataclass(frozen=True)
-class Inspection:
-    """A static parameter that is made of some index arrays, whose elements are below some bounds."""
-
-    parameter: Parameter
-    of: tuple[KeptIndexArray, ...]
-    below: tuple[int, ...]
-
-    def made(self) -> KeptIndexArray:
-        """The index array: that of the first of these is kept, and so is it with that."""
-        about = self.about
-        key = about.kind, about.axis, about.form, self.parameter.shape, self._key
-        found = self.of[0].made.get(key)
+def _computed(inspection: InspectorCalls, kept: dict[str, KeptIndexArray]) -> Rooms:
+    """What calls make of arrays; how these are sorted is kept with them."""
+    arrays = Rooms(
+        inspection,
+        {name: array.array.reshape(-1) for name, array in kept.items()},
+        lambda shape: np.empty(prod(shape), INDEX),
+    )
+    for call in inspection.calls:
+        if call.function != "sort" or call.operands[0] not in kept:
+            run(call, arrays, inspector_function)
+            continue
+        keys, order, _, below, starts, places = map(str, call.operands)
+        by = (kept[order],) if order in kept else ()
+        found = kept[keys].made.get(("sorted", below, by))
         if found is None:
-            self._ask_for(prod(self._shape))
-            array = getattr(self, f"_{about.kind}")()
-            assert array.shape == self.parameter.shape, (array.shape, self.parameter.shape)
-            below = self.parameter.below
-            assert isinstance(below, int)
-            found = self.of[0].keep_with(self.of[1:], key, KeptIndexArray(array, largest=below - 1))
-        return found
-
-    @property
-    def about(self) -> Inspected:
-        """What is asked for."""
-        assert self.parameter.inspected is not None
-        return self.parameter.inspected
-
-    @property
-    def _key(self) -> Hashable:
-        return self.below, self.of[1:]
-
-    @property
-    def arrays(self) -> list[Array]:
-        """The elements, of each array in the order of places."""
-        return [index_array.array.reshape(-1) for index_array in self.of]
-
-    def _sorted(self, skipped: int = 0) -> tuple[Array, Array]:
-        """Where values start, and the places in their order; some of the arrays do not count."""
-        first = self.of[skipped]
-        key = "sorted", self.below[skipped:], self.of[skipped + 1 :]
-        found = first.made.get(key)
-        if found is None:
-            made = sorted_places(self.arrays[skipped:], self.below[skipped:])
-            found = first.keep_with(self.of[skipped + 1 :], key, made)
-        return found
-
-    def _ptr(self) -> Array:
-        return self._sorted()[0] if len(self.of) == 1 else joint_starts(self.arrays, self.below)
-
-    def _perm(self) -> Array:
-        return subscripts(self._sorted()[1], self.of[0].array.shape, self.about.axis)
-
-    def _taken(self) -> Array:
-        return taken(self.arrays[0], self._sorted(skipped=1)[1])
-
-    def _values(self) -> Array:
-        assert self.about.form is not None
-        shape = self._shape
-        places = {f"#{n}": place for n, place in enumerate(np.ogrid[tuple(map(slice, shape))])}
-        arrays = {name: index_array.array for name, index_array in zip(self.about.of, self.of, strict=True)}
-        values = np.broadcast_to(values_of(self.about.form, places, arrays), shape)
-        return np.ascontiguousarray(values, INDEX)
-
-    def _owner(self) -> Array:
-        found = owners(self.arrays[0], self.below[0] - 1)
-        return subscripts(found, self.of[0].array.shape, self.about.axis)
-
-    def _whole(self) -> Array:
-        begins, *ends = self.arrays
-        most = (self.below[-1] - 1) // self._length
-        return wholes(begins, ends[0] if ends else None, self._length, most).reshape(self._shape)
-
-    def _rest(self) -> Array:
-        begins, whole = self.arrays
-        return rests(begins, whole, self._length).reshape(self._shape)
-
-    def _start(self) -> Array:
-        begins, whole = self.arrays
-        return parts(begins, whole, self._length, prod(self._shape))
-
-    @property
-    def _shape(self) -> list[int]:
-        return [size for size in self.parameter.shape if isinstance(size, int)]
-
-    @property
-    def _length(self) -> int:
-        assert self.about.form is not None
-        return self.about.form.constant
-
-    def _before(self) -> Array:
-        half = len(self.of) // 2
-        found = ranks(
-            self.arrays[:half],
-            self.arrays[half:],
-            self.below[:half],
-            after_equal=self.about.kind == "until",
-        )
-        return found.reshape(self.of[half].array.shape)
-
-    _until = _before
-
-    def _spread(self) -> Array:
-        return spread(self.below[0], self.about.axis, self._sorted(skipped=1)[0])
-
-    def _ask_for(self, elements: int) -> None:
-        """Raise ArgumentError (TAD0506) where there is too little memory for so many."""
-        needed = elements * self.parameter.dtype.itemsize
-        free = free_for(needed) if needed > _SMALL else None
-        if free is not None:
-            names = " and ".join(f"`{name}`" for name in self.about.of)
-            message = f"to look at {names} takes {format_bytes(needed)}, {format_bytes(free)} are available"
-            raise ArgumentError([Diagnostic("TAD0506", message)])
+            run(call, arrays, inspector_function)
+            found = tuple(KeptIndexArray(arrays[name], largest=0) for name in (starts, places))
+            kept[keys].keep_with(by, ("sorted", below, by), found)
+        for name, array in zip((starts, places), found, strict=True):
+            kept[name], arrays[name] = array, array.array
+    return arrays
 
 
 def values_of(form: Affine, places: Mapping[str, Array], arrays: Mapping[str, Array]) -> Array:

@@ -39,17 +39,6 @@ _KINDS = {
     "int64": ("i64", "bitcast", 64), "uint64": ("i64", "bitcast", 64),
 }  # fmt: skip
 
-#: How many pointers and numbers each function takes, in its order.
-_FUNCTIONS = {
-    "falls": "pn", "long": "ppnn", "sort": "ppnnpp", "cells": "ppnn", "starts": "pnpn",
-    "subscripts": "pnnnp", "taken": "ppnp", "owners": "pnnp",
-    "wholes": "ppnnnp", "rests": "ppnnp", "parts": "ppnnpn",
-    "joined": "pnpnp", "ranks": "pnnnp", "spread": "pnnpn",
-}  # fmt: skip
-
-#: The functions that there is one of for each type of elements.
-_OF_KINDS = ("admit", "same", "compare")
-
 #: Arrays of fewer elements are compared sooner by one thread than others wake.
 _MANY = 1 << 16
 #: Ranges of threads begin at multiples of so many.
@@ -63,6 +52,13 @@ def inspector_text() -> str:
     admit = (folder / "admit.ll").read_text()
     declared = [f"declare i{bits} @llvm.umax.i{bits}(i{bits}, i{bits})" for bits in (32, 64)]
     return "\n".join([text, *declared, *(_admitting(admit, name) for name in _KINDS)])
+
+
+@cache
+def signatures() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """LLVM's types of what each function returns and takes, by its name without `tadc_`."""
+    heads = re.findall(r"^define (\w+) @tadc_(\w+)\((.*)\)", inspector_text(), re.M)
+    return {name: (kind, tuple(p.split()[0] for p in taken.split(", "))) for kind, name, taken in heads}
 
 
 def _admitting(text: str, name: str) -> str:
@@ -81,8 +77,7 @@ def _admitting(text: str, name: str) -> str:
 def _library() -> Library:
     from tadc.backend.cpu.kept_code import linked
 
-    names = [*_FUNCTIONS, *(f"{what}_{name}" for name in _KINDS for what in _OF_KINDS)]
-    return linked(inspector_text(), [f"tadc_{name}" for name in names], level=2)
+    return linked(inspector_text(), [f"tadc_{name}" for name in signatures()], level=2)
 
 
 def _at(array: Array) -> int | None:
@@ -103,16 +98,14 @@ class _Elements:
 
 
 @cache
-def _function(name: str) -> Callable[..., int]:
+def inspector_function(name: str) -> Callable[..., int]:
     """A function of arrays and numbers."""
     try:
         address = _library()[f"tadc_{name}"]
     except ImportError:
         return getattr(numpy_inspector, name.partition("_")[0])
-    kinds = {"p": _Elements, "n": ctypes.c_int64}
-    types = [kinds[kind] for kind in _FUNCTIONS.get(name, "ppn")]
     function: Any = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
-    function.argtypes = types
+    function.argtypes = [_Elements if kind == "ptr" else ctypes.c_int64 for kind in signatures()[name][1]]
     return function
 
 
@@ -123,17 +116,17 @@ def admitted(array: Array) -> tuple[Array, int]:
     `INDEX_LIMIT`, which a negative one is not either, the elements are not those of the array.
     """
     if array.dtype is INDEX:
-        made, found = array, _function("admit_int32")(array, None, array.size)
+        made, found = array, inspector_function("admit_int32")(array, None, array.size)
     else:
         made = np.empty(array.shape, INDEX)
-        found = _function(f"admit_{_kind(array)}")(array, made, array.size)
+        found = inspector_function(f"admit_{_kind(array)}")(array, made, array.size)
     return made, found if array.size else -1
 
 
 def is_same(array: Array, admitted: Array) -> bool:
     """Whether the elements of a contiguous array of integers are those of one that was admitted."""
     kind = "int32" if array.dtype is INDEX else _kind(array)
-    same = _function(f"same_{kind}")
+    same = inspector_function(f"same_{kind}")
     if array.size < _MANY or same is numpy_inspector.same:
         return bool(same(array, admitted, array.size))
     given = np.array([_at(array), _at(admitted), 0], np.uint64)
@@ -157,12 +150,12 @@ def _kind(array: Array) -> str:
 
 def falls(array: Array) -> bool:
     """Whether an element is less than the one before."""
-    return bool(_function("falls")(array, array.size))
+    return bool(inspector_function("falls")(array, array.size))
 
 
 def is_long(begins: Array, ends: Array | None, length: int) -> bool:
     """Whether a range has so many elements, from one up to the next or to that of `ends` at its place."""
-    return bool(_function("long")(begins, ends, begins.size, length))
+    return bool(inspector_function("long")(begins, ends, begins.size, length))
 
 
 def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array, Array]:
@@ -175,84 +168,13 @@ def sorted_places(arrays: Sequence[Array], below: Sequence[int]) -> tuple[Array,
     starts = places = np.empty(0, INDEX)
     for array, bound in reversed(list(zip(arrays, below, strict=True))):
         starts, places = np.empty(bound + 1, INDEX), np.empty(array.size, INDEX)
-        _function("sort")(array, order, array.size, bound, starts, places)
+        inspector_function("sort")(array, order, array.size, bound, starts, places)
         order = places
     return starts, places
-
-
-def joint_starts(arrays: Sequence[Array], below: Sequence[int]) -> Array:
-    """At (u, …, v), v up to its bound included, how many tuples of elements are less."""
-    shape = (*below[:-1], below[-1] + 1)
-    starts = np.empty(shape, INDEX)
-    cells = np.zeros(arrays[0].size, np.int64)
-    for array, extent in zip(arrays, shape, strict=True):
-        _function("cells")(cells, array, array.size, extent)
-    _function("starts")(cells, cells.size, starts, starts.size)
-    return starts
-
-
-def subscripts(places: Array, shape: Sequence[int], axis: int) -> Array:
-    """One subscript of each place in an array of a shape."""
-    if len(shape) == 1:
-        return places
-    made = np.empty(places.size, INDEX)
-    stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
-    if places.size:
-        _function("subscripts")(places, places.size, stride, shape[axis], made)
-    return made
-
-
-def taken(array: Array, places: Array) -> Array:
-    """The elements at places."""
-    made = np.empty(places.size, INDEX)
-    _function("taken")(array, places, places.size, made)
-    return made
 
 
 def owners(starts: Array, count: int) -> Array:
     """For each e below `count`, the n with `starts[n] <= e < starts[n + 1]`; the number of rows for none."""
     made = np.empty(count, INDEX)
-    _function("owners")(starts, starts.size, count, made)
-    return made
-
-
-def wholes(begins: Array, ends: Array | None, length: int, most: int) -> Array:
-    """How many parts of a length are in the ranges before each, and in all, but no more than `most`; ranges
-    end where the next begins if there are no `ends`."""
-    made = np.empty(begins.size + (ends is not None), INDEX)
-    _function("wholes")(begins, ends, made.size, length, most, made)
-    return made
-
-
-def rests(begins: Array, before: Array, length: int) -> Array:
-    """Where what is left of these ranges after their parts begins, which are counted `before` each."""
-    made = np.empty(before.size, INDEX)
-    _function("rests")(begins, before, before.size, length, made)
-    return made
-
-
-def parts(begins: Array, before: Array, length: int, count: int) -> Array:
-    """Where each of these parts begins; 0 where there are fewer."""
-    made = np.empty(count, INDEX)
-    _function("parts")(begins, before, before.size, length, made, count)
-    return made
-
-
-def ranks(
-    arrays: Sequence[Array], asked: Sequence[Array], below: Sequence[int], *, after_equal: bool
-) -> Array:
-    """For each tuple of elements of `asked`, how many tuples of elements of `arrays` are less; those that are
-    equal count where it comes after them. Both are merged: takes O(elements of both + all of `below`)."""
-    parts = (arrays, asked) if after_equal else (asked, arrays)
-    joined = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
-    order, made = sorted_places(joined, below)[1], np.empty(asked[0].size, INDEX)
-    first = arrays[0].size if after_equal else 0
-    _function("ranks")(order, order.size, first, made.size, made)
-    return made
-
-
-def spread(count: int, seed: int, starts: Array) -> Array:
-    """So many numbers that look random, below the length of the longest row, the same for each seed."""
-    made = np.empty(count, INDEX)
-    _function("spread")(made, count, seed, starts, starts.size - 1)
+    inspector_function("owners")(starts, starts.size, count, made)
     return made

@@ -1,6 +1,7 @@
 """The functions of `backend/cpu/inspector.ll` and `admit.ll` in NumPy, for a Python that has no LLVM.
 
-Each has their arguments, writes the same numbers, and takes O(n log n) where they sort in O(n).
+Each has their arguments, with arrays of one dimension, writes the same numbers, and takes O(n log n) where
+they sort in O(n).
 """
 
 from __future__ import annotations
@@ -44,18 +45,19 @@ def long(begins: Array, ends: Array | None, _count: int, length: int) -> bool:
 def sort(keys: Array, order: Array | None, count: int, below: int, starts: Array, places: Array) -> None:
     """How many keys are less than each, and the places in their order, of equal ones in the order given."""
     given = np.arange(count) if order is None else order
-    places[...] = given[np.argsort(keys.reshape(-1)[given], kind="stable")]
+    places[...] = given[np.argsort(keys[given], kind="stable")]
     starts[...] = _before(keys, below + 1)
 
 
 def cells(numbers: Array, array: Array, _count: int, factor: int) -> None:
     """The numbers of cells, by one more subscript."""
-    numbers[...] = numbers * factor + array.reshape(-1)
+    wide = _wide(numbers)
+    wide[...] = wide * factor + array
 
 
 def starts(numbers: Array, _count: int, made: Array, extent: int) -> None:
     """How many cells are less than each."""
-    made[...] = _before(numbers, extent).reshape(made.shape)
+    made[...] = _before(_wide(numbers), extent)
 
 
 def subscripts(places: Array, _count: int, stride: int, extent: int, made: Array) -> None:
@@ -65,7 +67,7 @@ def subscripts(places: Array, _count: int, stride: int, extent: int, made: Array
 
 def taken(array: Array, places: Array, _count: int, made: Array) -> None:
     """The elements at places."""
-    made[...] = array.reshape(-1)[places]
+    made[...] = array[places]
 
 
 def owners(starts: Array, ends: int, count: int, made: Array) -> None:
@@ -85,7 +87,7 @@ def wholes(begins: Array, ends: Array | None, count: int, length: int, most: int
 
 def rests(begins: Array, before: Array, _count: int, length: int, made: Array) -> None:
     """Where what is left of ranges after their parts begins."""
-    made[:-1] = begins.reshape(-1)[: max(made.size - 1, 0)] + np.diff(before.reshape(-1)) * length
+    made[:-1] = begins[: max(made.size - 1, 0)] + np.diff(before) * length
     made[-1:] = 0
 
 
@@ -103,6 +105,45 @@ def ranks(order: Array, _count: int, first: int, asked: int, made: Array) -> Non
     made[order[asks] - first] = np.cumsum(~asks)[asks]
 
 
+def joined(one: Array, _count: int, other: Array, _more: int, made: Array) -> None:
+    """The elements of one array, then those of the other."""
+    made[...] = np.concatenate([one, other])
+
+
+def filled(to: Array, _count: int, value: int) -> None:
+    """One number, everywhere."""
+    _wide(to)[...] = value
+
+
+def counted(to: Array, count: int, stride: int, extent: int, factor: int) -> None:
+    """And multiples of a subscript of each place."""
+    _wide(to)[...] += np.arange(count) // stride % extent * factor
+
+
+def quotients(to: Array, _count: int, of: Array, divisor: int, factor: int) -> None:
+    """And multiples of quotients, rounded down."""
+    _wide(to)[...] += _wide(of) // divisor * factor
+
+
+def crossed(to: Array, _count: int, before: int, other: Array, extent: int) -> None:
+    """The places of elements by one more subscript; -1 where one is out of range."""
+    row, column = _wide(to), _wide(other)
+    fits = (0 <= row) & (row < before) & (0 <= column) & (column < extent)
+    row[...] = np.where(fits, row * extent + column, -1)
+
+
+def looked(to: Array, _count: int, places: Array, array: Array, size: int, factor: int) -> None:
+    """And multiples of elements, of those that are there."""
+    at = _wide(places)
+    fits = (0 <= at) & (at < size)
+    _wide(to)[fits] += array[at[fits]].astype(np.int64) * factor
+
+
+def narrowed(of: Array, _count: int, made: Array) -> None:
+    """The same numbers, of 32 bits."""
+    made[...] = _wide(of)
+
+
 def spread(made: Array, count: int, seed: int, starts: Array, _rows: int) -> None:
     """Numbers that look random, below the length of the longest row."""
     with np.errstate(over="ignore"):
@@ -115,6 +156,11 @@ def spread(made: Array, count: int, seed: int, starts: Array, _rows: int) -> Non
     made[...] = mixed.astype(np.uint64) * longest >> np.uint64(32)
 
 
+def _wide(array: Array) -> Array:
+    """Memory of integers of 64 bits."""
+    return array.view(np.int64)
+
+
 def _ranges(begins: Array, ends: Array | None) -> tuple[Array, Array]:
     return (begins, ends) if ends is not None else (begins[:-1], begins[1:])
 
@@ -122,6 +168,6 @@ def _ranges(begins: Array, ends: Array | None) -> tuple[Array, Array]:
 def _before(numbers: Array, extent: int) -> Array:
     """How many numbers are less than 0, 1, …."""
     found = np.zeros(extent, np.int64)
-    counted = np.bincount(numbers.reshape(-1), minlength=extent)
+    counted = np.bincount(numbers, minlength=extent)
     found[1:] = np.cumsum(counted)[: extent - 1]
     return found

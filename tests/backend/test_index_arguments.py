@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime import index_arguments, inspector, kept_indices, known_arrays
+from tadc.backend.runtime import index_arguments, kept_indices, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.interface import Interface
@@ -175,79 +174,6 @@ def test_a_scalar_index() -> None:
 STARTS = np.array([3, 3, 12, 14, 18])
 
 
-def made_of(parameters: list[Parameter], made: list[Parameter], arrays: list[Array]) -> list[Array]:
-    arguments = index_arguments.IndexArguments(parameters, made, {})
-    return arguments.complete(arrays)[len(arrays) :]
-
-
-def test_what_is_made_of_pairs() -> None:
-    draw = np.random.default_rng(2)
-    row, col = draw.integers(0, 6, (4, 5)), draw.integers(0, 7, (4, 5))
-    of = ("row", "col")
-    parameters = [Parameter("row", "i32", (4, 5), 6), Parameter("col", "i32", (4, 5), 7)]
-    ptr = Parameter("ptr", "i32", (6, 8), 21, False, Inspected("ptr", of))
-    perms = [Parameter(f"p{n}", "i32", (20,), (4, 5)[n], False, Inspected("perm", of, n)) for n in range(2)]
-    taken = Parameter("t", "i32", (20,), 6, False, Inspected("taken", of))
-    found = made_of(parameters, [ptr, *perms, taken], [row, col])
-    places = np.lexsort((col.ravel(), row.ravel()))
-    cells = np.sort((row * 8 + col).ravel())
-    np.testing.assert_array_equal(found[0], np.searchsorted(cells, np.arange(48)).reshape(6, 8))
-    np.testing.assert_array_equal(found[1:3], np.unravel_index(places, (4, 5)))
-    np.testing.assert_array_equal(found[3], row.ravel()[np.argsort(col.ravel(), kind="stable")])
-
-
-def test_the_owner_of_an_element() -> None:
-    owner = Parameter("o", "i32", (9,), 4, False, Inspected("owner", ("ptr",)))
-    (found,) = made_of([Parameter("ptr", "i32", (4,), 10, True)], [owner], [np.array([1, 1, 3, 8])])
-    assert found.tolist() == [3, 1, 1, 2, 2, 2, 2, 2, 3]
-
-
-def parts_of(whole: Parameter, begin: str, most: int) -> list[Parameter]:
-    """All that says which parts of 4 elements there are."""
-    length = Affine.const(4)
-    whole = replace(whole, inspected=Inspected("whole", whole.inspected.of, form=length))  # type: ignore[union-attr]
-    of, shape = (begin, whole.name), whole.shape
-    rest = Parameter("r", "i32", shape, 4 * most + 1, False, Inspected("rest", of, form=length))
-    start = Parameter("s", "i32", (most,), 4 * most - 3, False, Inspected("start", of, form=length))
-    owners = [
-        Parameter(f"o{n}", "i32", (most,), extent, False, Inspected("owner", (whole.name,), n))
-        for n, extent in enumerate(shape)
-    ]
-    return [whole, rest, start, *owners]
-
-
-def test_the_parts_of_ranges() -> None:
-    """Ranges of 0, 9, 2 and 4 elements, in parts of 4; none of no range."""
-    ptr = Parameter("ptr", "i32", (5,), 21, True)
-    made = parts_of(Parameter("w", "i32", (5,), 6, True, Inspected("whole", ("ptr",))), "ptr", 5)
-    found = made_of([ptr], made, [STARTS])
-    expected = [0, 0, 2, 2, 3], [3, 11, 12, 18, 0], [3, 7, 14, 0, 0], [1, 1, 3, 4, 4]
-    assert [array.tolist() for array in found] == [*expected]
-    made = parts_of(Parameter("w", "i32", (0,), 6, True, Inspected("whole", ("ptr",))), "ptr", 5)
-    found = made_of([replace(ptr, shape=(0,))], made, [STARTS[:0]])
-    assert [len(array) for array in found] == [0, 0, 5, 5]
-
-
-def test_the_parts_of_the_ranges_of_pairs() -> None:
-    """Of 3 rows of 2 ranges: 5 and 4 elements, 1 and 0, 0 and 10."""
-    ptr = np.array([[0, 5, 9], [9, 10, 10], [10, 10, 20]])
-    made = parts_of(Parameter("w", "i32", (3, 3), 6, False, Inspected("whole", ("ptr",))), "ptr", 5)
-    found = made_of([Parameter("ptr", "i32", (3, 3), 21)], made, [ptr])
-    assert found[0].tolist() == [[0, 1, 2], [2, 2, 2], [2, 2, 4]]
-    assert found[1].tolist() == [[4, 9, 9], [9, 10, 10], [10, 18, 0]]
-    assert [array.tolist() for array in found[2:]] == [[0, 5, 10, 14, 0], [0, 0, 2, 2, 2], [0, 1, 1, 1, 2]]
-
-
-def test_the_parts_of_ranges_that_overlap() -> None:
-    """Of 20 elements there are five parts: of the first two ranges, and one of two of the last."""
-    begins, ends = np.array([0, 20, 3, 5]), np.array([12, 10, 8, 13])
-    given = [Parameter(name, "i32", (4,), 21) for name in ("b", "e")]
-    made = parts_of(Parameter("w", "i32", (5,), 6, True, Inspected("whole", ("b", "e"))), "b", 5)
-    found = made_of(given, made, [begins, ends])
-    expected = [0, 3, 3, 4, 5], [12, 20, 7, 9, 0], [0, 4, 8, 3, 5], [0, 0, 0, 2, 3]
-    assert [array.tolist() for array in found] == [*expected]
-
-
 def test_long_ranges_are_for_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_arguments, "LONG", 9)
     arguments = index_arguments.IndexArguments([Parameter("ptr", "i32", (5,), 21, True)], [], {})
@@ -275,13 +201,6 @@ def test_long_ranges_of_pairs(monkeypatch: pytest.MonkeyPatch, kinds: tuple[str,
     assert not arguments.anew([row, np.array([0, 1, 0, 2] + 8 * [1])])[-1]
 
 
-def test_what_is_made_of_what_was_made() -> None:
-    perm = Parameter("p", "i32", (4,), 4, False, Inspected("perm", ("i",)))
-    inverse = Parameter("q", "i32", (4,), 4, False, Inspected("perm", ("p",)))
-    found = made_of([Parameter("i", "i32", (4,), 9)], [perm, inverse], [np.array([7, 1, 7, 0])])
-    assert [array.tolist() for array in found] == [[3, 1, 0, 2], [2, 1, 3, 0]]
-
-
 def test_a_size_that_only_the_inspector_tells() -> None:
     count, rows = Affine.var("i.count"), Affine.var("R")
     i = Parameter("i", "i32", (rows, 3), 9)
@@ -293,13 +212,13 @@ def test_a_size_that_only_the_inspector_tells() -> None:
 
 def count_sorts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
-    sort = index_arguments.sorted_places
+    function = index_arguments.inspector_function
 
-    def counted(*args: Any) -> Any:
-        calls.append(1)
-        return sort(*args)
+    def counted(name: str) -> Any:
+        calls.extend([1] if name == "sort" else [])
+        return function(name)
 
-    monkeypatch.setattr(index_arguments, "sorted_places", counted)
+    monkeypatch.setattr(index_arguments, "inspector_function", counted)
     return calls
 
 
@@ -410,23 +329,3 @@ def test_a_call_with_a_relation_is_direct(kernel: HostKernel) -> None:
     assert found is not None
     np.testing.assert_array_equal(found[0], [1.0, 2.0])
     assert kernel.again((x, Relation(np.array([1, 0, 1]), 2)), {"N": 2}) is None
-
-
-def test_tuples_are_counted_that_are_less() -> None:
-    random = np.random.default_rng(0)
-    arrays, asked = (random.integers(0, 5, (2, n), np.int32) for n in (30, 40))
-    pairs = sorted(zip(*arrays.tolist(), strict=True))
-    for after_equal, side in ((False, "left"), (True, "right")):
-        found = inspector.ranks(list(arrays), list(asked), [5, 5], after_equal=after_equal)
-        keys = [5 * u + v for u, v in pairs]
-        np.testing.assert_array_equal(found, np.searchsorted(keys, 5 * asked[0] + asked[1], side))  # type: ignore[arg-type]
-
-
-def test_numbers_that_look_random_are_spread_over_the_longest_row() -> None:
-    starts = np.array([0, 2, 102, 103], np.int32)
-    found = inspector.spread(10_000, 1, starts)
-    assert (found.min(), found.max()) == (0, 99)
-    assert np.bincount(found).max() < 160
-    np.testing.assert_array_equal(inspector.spread(20, 1, starts), found[:20])
-    assert not inspector.spread(20, 0, np.zeros(4, np.int32)).any()
-    assert (inspector.spread(20, 0, starts) != found[:20]).any()
