@@ -17,7 +17,7 @@ from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
-from tadc.passes.map_pass import MapPass
+from tadc.passes.map_pass import map_pass_of
 from tadc.passes.maps.at_sums import with_maps_at_sums
 from tadc.passes.maps.block_chains import RowsInBlocks, with_gathered_rows
 from tadc.passes.maps.chains import InCaches
@@ -80,7 +80,7 @@ from tadc.passes.term_pass import (
 )
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
-from tadc.passes.where import InParts, Separated, Skewed
+from tadc.passes.where import InParts, Separated, Skewed, Where
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernels import KernelSteps
@@ -205,25 +205,21 @@ class Materialize(TermPass):
         return stored_for_derivative(program, active, self.mode, limit)
 
 
-@register("tad-element-values", "what several sums compute of elements of index arrays is a tensor")
-@dataclass
-class ElementValues(TermPass):
-    """Values of the elements of index arrays that are computed again become tensors, with one for each.
+def _with_element_values(program: Program, mode: str, limit: int) -> Program:
+    if not program.index_arrays() or mode == "never":
+        return program
+    seen = over_elements(program)
+    made = store_values(seen, most(limit), always=mode == "always", only=is_of_elements)
+    return program if made is seen else made
 
-    Where `dst[e] = n`, what depends on e and n is a value of e, which other sums may have too.
-    """
 
-    mode: str = word_option("auto", "auto, always or never")
-    limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
-
-    def rewrite(self, program: Program) -> Program:
-        """Look for such values."""
-        if not program.index_arrays() or self.mode == "never":
-            return program
-        seen, limit = over_elements(program), most(self.limit)
-        made = store_values(seen, limit, always=self.mode == "always", only=is_of_elements)
-        return program if made is seen else made
-
+ElementValues = pass_of(
+    "tad-element-values",
+    "what several sums compute of elements of index arrays is a tensor",
+    _with_element_values,
+    mode=word_option("auto", "auto, always or never"),
+    limit=number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)"),
+)
 
 Factor = pass_of(
     "tad-factor",
@@ -333,31 +329,17 @@ ScatterSums = pass_of(
 )
 
 
-@register("tad-simplify", "no guard, row or factor is left that says nothing")
-@dataclass
-class Simplify(TermPass):
-    """Guards, domains and trivial arithmetic to fewer of them, exactly.
+Simplify = pass_of(
+    "tad-simplify",
+    "no guard, row or factor is left that says nothing",
+    lambda program: simplify_program(program),
+)
 
-    A guard that its context implies goes, one that never holds leaves its other branch; a row of a domain
-    that others imply goes; 0, 1 and empty sums are folded.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Simplify a program."""
-        return simplify_program(program)
-
-
-@register("tad-fold", "no arithmetic on literals is left, and no two tensors are equal")
-@dataclass
-class FoldLiterals(TermPass):
-    """Functions of literals to literals, equal tensors to one.
-
-    What reads the later one of two reads the first; a result is a copy of it.
-    """
-
-    def rewrite(self, program: Program) -> Program:
-        """Fold the literals of a program, and merge its tensors."""
-        return merge_equal_tensors(renewed(program, folds=True))
+FoldLiterals = pass_of(
+    "tad-fold",
+    "no arithmetic on literals is left, and no two tensors are equal",
+    lambda program: merge_equal_tensors(renewed(program, folds=True)),
+)
 
 
 @register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
@@ -448,123 +430,89 @@ Separate = pass_of(
 )
 
 
-@register("tad-keep", "maps are marked whose tensors are the same in all calls")
-@dataclass
-class Keep(MapPass):
-    """Maps that read no argument get the mark `tad.kept`, and come first.
+Keep = map_pass_of(
+    "tad-keep",
+    "maps are marked whose tensors are the same in all calls",
+    lambda function, where, fused: keep(function, fused, where),
+    fused=flag_option("what could be computed where it is read is so already"),
+)
 
-    `tad-to-loops` computes them in the first call of a kernel alone. Before maps are fused, what is cheap or
-    large gets none.
-    """
-
-    fused: bool = flag_option("what could be computed where it is read is so already")
-
-    def rewrite(self, function: MapFunction) -> MapFunction:
-        """Mark in a function."""
-        return keep(function, self.fused, self.where(function))
+Fill = map_pass_of(
+    "tad-fill",
+    "what is 0 but on thin sets is filled with zeros, and stored at the points of these",
+    lambda function, where: filled(function, where),
+)
 
 
-@register("tad-fill", "what is 0 but on thin sets is filled with zeros, and stored at the points of these")
-@dataclass
-class Fill(MapPass):
-    """Maps of guards on sets with an equation, as of a Jacobian of a stencil, to a map of zeros and maps that
-    are marked `tad.in_place`, one for each set.
-
-    `tad-to-loops` then tests no condition for each element.
-    """
-
-    def rewrite(self, function: MapFunction) -> MapFunction:
-        """Fill in a function."""
-        return filled(function, self.where(function))
+def _machine_options() -> dict[str, Any]:
+    return {
+        "vector_bytes": number_option(64, "bytes of a vector, 0 for code without vectors"),
+        "registers": number_option(28, "vectors that a loop may hold in registers"),
+        "least_work": number_option(0, "operations of a map that is worth vectors"),
+    }
 
 
-@register("tad-fuse", "maps over the same elements are one where that has no higher cost")
-@dataclass
-class Fuse(MapPass):
-    """`tad.map`s and `tad.sum`s over the same points to one that has several results.
+def _fused(function: MapFunction, where: Where, gpu: str, **machine: Any) -> MapFunction:
+    cost: MapCost = VectorCost(CpuMachine(**machine))
+    if gpu:
+        from tadc.passes.gpu.thread_fusion import FusedCost
 
-    What they share is computed once. It looks at the machine: what is fused has to stay in registers.
-    """
-
-    gpu: str = word_option("", "for the threads of a GPU of this architecture", gpu_of)
-
-    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
-    registers: int = number_option(28, "vectors that a loop may hold in registers")
-    least_work: int = number_option(0, "operations of a map that is worth vectors")
-
-    def rewrite(self, function: MapFunction) -> MapFunction:
-        """Fuse in a function."""
-        cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
-        if self.gpu:
-            from tadc.passes.gpu.thread_fusion import FusedCost
-
-            cost = FusedCost(gpu_of(self.gpu))
-        return fused(function, cost, self.where(function))
+        cost = FusedCost(gpu_of(gpu))
+    return fused(function, cost, where)
 
 
-@register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
-@dataclass
-class ChainMaps(MapPass):
-    """Maps that read each other row by row get the mark `tad.chain`, what they gather a tensor of its own.
-
-    `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache. On a
-    GPU they are one launch, and tensors in between are in shared memory. A map over the entries of all rows
-    that reads what a sum over each row does is computed in the loop of that, and is in a chain of no rows.
-    """
-
-    gpu: str = word_option("", "for blocks of threads of a GPU of this architecture", gpu_of)
-
-    def rewrite(self, function: MapFunction) -> MapFunction:
-        """Mark in a function."""
-        where = self.where(function)
-        if self.gpu:
-            return with_rows_together(with_gathered_rows(function), RowsInBlocks(gpu=gpu_of(self.gpu)), where)
-        if where.given is not None:
-            function = with_maps_at_sums(function, where)
-            return with_rows_together(function, InCaches(ranges=RANGES, given=True), where)
-        return with_maps_at_sums(with_rows_together(function, InCaches(ranges=RANGES), where), where)
+Fuse = map_pass_of(
+    "tad-fuse",
+    "maps over the same elements are one where that has no higher cost",
+    _fused,
+    gpu=word_option("", "for the threads of a GPU of this architecture", gpu_of),
+    **_machine_options(),
+)
 
 
-@register("tad-lay-out", "tensors have another order of indices where their rows fill no vector")
-@dataclass
-class LayOut(MapPass):
-    """What a chain alone has in rows of a few elements gets the rows last, and its maps the mark `tad.row`.
-
-    It looks at the schedules that maps get, and runs where sizes are known.
-    """
-
-    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
-    registers: int = number_option(28, "vectors that a loop may hold in registers")
-    least_work: int = number_option(0, "operations of a map that is worth vectors")
-
-    def rewrite(self, function: MapFunction) -> MapFunction:
-        """Lay out in a function."""
-        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
-        return with_rows_last(function, machine, self.where(function))
+def _chained(function: MapFunction, where: Where, gpu: str) -> MapFunction:
+    if gpu:
+        return with_rows_together(with_gathered_rows(function), RowsInBlocks(gpu=gpu_of(gpu)), where)
+    if where.given is not None:
+        function = with_maps_at_sums(function, where)
+        return with_rows_together(function, InCaches(ranges=RANGES, given=True), where)
+    return with_maps_at_sums(with_rows_together(function, InCaches(ranges=RANGES), where), where)
 
 
-@register("tad-window", "recurrences are marked of which the last steps alone are kept")
-@dataclass
-class Windows(MapPass):
-    """Recurrences whose elements are read few steps later, or at the last steps, get the mark `tad.window`.
+ChainMaps = map_pass_of(
+    "tad-chain",
+    "maps are marked that run one after the other over a few rows at a time",
+    _chained,
+    gpu=word_option("", "for blocks of threads of a GPU of this architecture", gpu_of),
+)
 
-    `tad-to-loops` then has memory for so many steps, which it takes by turns. Maps that read their steps run
-    along with them, but on a GPU, where each is a launch of its own. Recurrences that another goes back over
-    get the mark `tad.tape`, if many steps take less time to take again than to keep: they save a few states.
-    With a limit they save as many as there may be memory for, and there are windows however little memory
-    that saves.
-    """
 
-    gpu: str = word_option("", "for kernels of a GPU of this architecture", gpu_of)
-    limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
+def _laid_out(function: MapFunction, where: Where, **machine: Any) -> MapFunction:
+    return with_rows_last(function, CpuMachine(**machine), where)
 
-    def rewrite(self, function: MapFunction) -> MapFunction:
-        """Mark in a function."""
-        is_limited, where = self.limit >= 0, self.where(function)
-        if not self.gpu:
-            limit = self.limit if is_limited else None
-            function = with_tapes(function, limit, lambda m: operations_of(m).count, where)
-        return with_windows(function, where, along=not self.gpu, any_size=is_limited)
+
+LayOut = map_pass_of(
+    "tad-lay-out",
+    "tensors have another order of indices where their rows fill no vector",
+    _laid_out,
+    **_machine_options(),
+)
+
+
+def _windowed(function: MapFunction, where: Where, gpu: str, limit: int) -> MapFunction:
+    """Without a limit, windows are where they save much; with one, however little they save."""
+    if not gpu:
+        function = with_tapes(function, most(limit), lambda m: operations_of(m).count, where)
+    return with_windows(function, where, along=not gpu, any_size=limit >= 0)
+
+
+Windows = map_pass_of(
+    "tad-window",
+    "recurrences are marked of which the last steps alone are kept",
+    _windowed,
+    gpu=word_option("", "for kernels of a GPU of this architecture", gpu_of),
+    limit=number_option(-1, "bytes that tensors in between may take (-1: any number)"),
+)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

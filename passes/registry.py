@@ -152,6 +152,19 @@ def register(argument: str, description: str) -> Callable[[type[P]], type[P]]:
     return enter
 
 
+def made_pass(
+    base: type[P], argument: str, rewrite: Callable[..., object], options: dict[str, Any]
+) -> type[P]:
+    """A pass of such a kind with these options, to be registered."""
+    name = "".join(word.capitalize() for word in argument.split("-")[1:])
+    fields: list[tuple[str, type, object]] = [
+        (name, list[str] if option.default is dataclasses.MISSING else type(option.default), option)
+        for name, option in options.items()
+    ]
+    members = {"rewrite": rewrite, "__module__": __name__}
+    return dataclasses.make_dataclass(name, fields, bases=(base,), namespace=members)  # pyright: ignore[reportReturnType]
+
+
 @dataclass(frozen=True)
 class PassOption:
     """An option of a pass as a pipeline writes it, `name=default`; `kind` says what its values are."""

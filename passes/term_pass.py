@@ -7,7 +7,7 @@ The stages of the compiler hand a program from pass to pass. Under MLIR's pass m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, make_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Never
 
@@ -16,7 +16,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
 from tadc.dialect.writer import write_program
 from tadc.frontend.program import Program
-from tadc.passes.registry import Pass, register
+from tadc.passes.registry import Pass, made_pass, register
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.where import Decisions, InTerms, Takes
@@ -31,7 +31,6 @@ class TermPass(Pass):
     """A pass on terms: subclasses give `rewrite`; their `suffix` goes behind names of functions."""
 
     suffix: ClassVar[str] = ""
-    made_of: ClassVar[Callable[..., Program] | None] = None
 
     @cached_property
     def decisions(self) -> Decisions:
@@ -92,14 +91,7 @@ def pass_of(
             return by_name(program, **own)
         return self.deciding(program, *decides, lambda takes: by_name(program, takes=takes, **own))
 
-    name = "".join(word.capitalize() for word in argument.split("-")[1:])
-    fields: list[tuple[str, type, object]] = [
-        (name, list[str] if option.default is MISSING else type(option.default), option)
-        for name, option in options.items()
-    ]
-    members = {"rewrite": rewrite, "made_of": steps, "__module__": __name__}
-    made: type[TermPass] = make_dataclass(name, fields, bases=(TermPass,), namespace=members)
-    return register(argument, description)(made)
+    return register(argument, description)(made_pass(TermPass, argument, rewrite, options))
 
 
 def most(limit: int) -> int | None:

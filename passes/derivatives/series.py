@@ -22,6 +22,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from tadc.frontend.dtypes import DEFAULT
+from tadc.frontend.float_functions import float_function
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -44,7 +45,6 @@ from tadc.passes.derivatives.coefficients import (
     number,
 )
 from tadc.passes.derivatives.derivative_table import partials
-from tadc.passes.derivatives.literal_values import literal_value
 from tadc.passes.derivatives.series_rewrites import WITH_STEPS, Near, rewritten
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import NODES, WRITTEN_OUT
@@ -136,7 +136,7 @@ class Expansion:
 
     def constant(self, term: Term) -> Series:
         """A term that does not depend on t; a number where it is one."""
-        value = bottom_up(term, self.numbers, literal_value)
+        value = bottom_up(term, self.numbers, _literal_value)
         return self.made(0, [term if value is None else self._number(value)])
 
     def made(self, lead: int, coefficients: Sequence[Term]) -> Series:
@@ -368,7 +368,7 @@ class Expansion:
     def _at_center(self, term: Term, place: Read, center: Term) -> Term | None:
         if isinstance(center, Const):
             known: dict[int, float | None] = {place.number: float(center.value)}
-            value = bottom_up(term, known, literal_value)
+            value = bottom_up(term, known, _literal_value)
             return None if value is None or not math.isfinite(value) else self._number(value)
         rebuild = self.algebra.terms.rebuild
         return bottom_up(term, {place.number: center}, lambda node, below: rebuild(node, below))
@@ -443,3 +443,14 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+def _literal_value(node: Term, below: list[float | None]) -> float | None:
+    """The value of a term by those of its operands; None where it has none."""
+    if isinstance(node, Const):
+        return float(node.value)
+    known = [x for x in below if x is not None]
+    if not isinstance(node, Apply) or len(known) < len(below):
+        return None
+    found = float_function(node.function)(*known)
+    return found if math.isfinite(found) else None

@@ -22,6 +22,7 @@ from tadc.passes.maps.map import (
     Load,
     Map,
     Value,
+    blocks_of,
 )
 
 
@@ -152,16 +153,10 @@ def _variable(form: Affine) -> str:
 
 def used_by(value: Value) -> Iterator[str]:
     """The names that a value uses, those that its own blocks make included."""
-    match value:
-        case Applied(operands=operands):
-            yield from operands
-        case Choice(then=then, otherwise=otherwise):
-            yield from uses(then)
-            yield from uses(otherwise)
-        case Fold(body=body, first=first):
-            yield from (*first, *uses(body))
-        case _:
-            pass
+    if isinstance(value, Applied | Fold):
+        yield from value.operands if isinstance(value, Applied) else value.first
+    for block in blocks_of(value):
+        yield from uses(block)
 
 
 def uses(block: Block) -> Iterator[str]:
@@ -227,17 +222,6 @@ def with_blocks(value: Value, blocks: Sequence[Block]) -> Value:
             return value
 
 
-def blocks_of(value: Value) -> tuple[Block, ...]:
-    """The blocks of a value, in order."""
-    match value:
-        case Choice(then=then, otherwise=otherwise):
-            return then, otherwise
-        case Fold(body=body):
-            return (body,)
-        case _:
-            return ()
-
-
 def shared(block: Block) -> Block:
     """Each value once that a block, or what is around it, computes already."""
     return _shared(block, ChainMap(), {})
@@ -281,14 +265,10 @@ class _Normal(Renaming):
         super().__init__(dict(given.values), dict(given.forms), given.tensors)
         self.numbers = itertools.count()
 
-    def block(self, block: Block) -> Block:
-        """A block."""
-        lets: list[Let] = []
-        for let in block.lets:
-            value = self.value(let.value)
-            self.values.update((name, f"${next(self.numbers)}") for name in let.names)
-            lets.append(Let(tuple(self.values[name] for name in let.names), value))
-        return Block(tuple(lets), tuple(map(self.name, block.gives)))
+    def let(self, let: Let) -> Let:
+        value = self.value(let.value)
+        self.values.update((name, f"${next(self.numbers)}") for name in let.names)
+        return Let(tuple(self.values[name] for name in let.names), value)
 
     def value(self, value: Value) -> Value:
         if isinstance(value, Fold):

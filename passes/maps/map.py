@@ -192,28 +192,25 @@ class Block:
 
     def inner(self) -> Iterator[tuple[Let, Block]]:
         """The blocks directly in this one, with what they are in."""
-        for let in self.lets:
-            match let.value:
-                case Choice(then=then, otherwise=otherwise):
-                    yield let, then
-                    yield let, otherwise
-                case Fold(body=body):
-                    yield let, body
-                case _:
-                    pass
+        return ((let, block) for let in self.lets for block in blocks_of(let.value))
 
     def all_lets(self) -> Iterator[Let]:
         """Those of the block and of all in it, what is inside after what holds it."""
         for let in self.lets:
             yield let
-            match let.value:
-                case Choice(then=then, otherwise=otherwise):
-                    yield from then.all_lets()
-                    yield from otherwise.all_lets()
-                case Fold(body=body):
-                    yield from body.all_lets()
-                case _:
-                    pass
+            for block in blocks_of(let.value):
+                yield from block.all_lets()
+
+
+def blocks_of(value: Value) -> tuple[Block, ...]:
+    """The blocks of a value, in order."""
+    match value:
+        case Choice(then=then, otherwise=otherwise):
+            return then, otherwise
+        case Fold(body=body):
+            return (body,)
+        case _:
+            return ()
 
 
 @dataclass(frozen=True)

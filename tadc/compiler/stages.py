@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
     from tadc.lattice.amounts import Counted
-    from tadc.passes.catalogue import CutSums, LayOut
+    from tadc.passes.catalogue import CutSums
     from tadc.passes.cpu.loop_functions import Scheduled
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
@@ -212,7 +212,7 @@ def _steps_limit(state: Compilation) -> int:
     return limit if limit is not None else -1 if options.reverse == "store" else 1 << 62
 
 
-def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
+def _laid_out(state: Compilation, lay_out: MapPass) -> list[MapPass]:
     """The pass that copies tensors, where there may be tensors in between."""
     no_memory = state.options.materialize == "never" or state.options.memory_limit == 0
     return [] if no_memory else [lay_out]
