@@ -221,7 +221,7 @@ class IrFunction:
     def define(self, result: IrValue) -> str:
         """The text of the function: it returns `result`."""
         arguments = ", ".join(f"{a.type} {a.name}" for a in self.arguments)
-        head = f"define internal {self.type} @{self.name}({arguments}) {self.attributes} {{"
+        head = f"define internal {result.type} @{self.name}({arguments}) {self.attributes} {{"
         return "\n".join([head, *self.lines, f"  ret {result.type} {result.name}", "}", ""])
 
 

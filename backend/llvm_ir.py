@@ -42,7 +42,8 @@ _SMALL = re.compile(r"^attributes (#\d+) = \{[^\n]*\boptsize\b", re.M)
 def functions_for(processor: Processor) -> Find:
     """The scalar functions as a processor computes them best."""
     has_fma = processor.has_fma or processor.has_libm
-    return partial(scalar_function, has_ldexp=processor.has_ldexp, has_fma=has_fma)
+    has_half = processor.has_half
+    return partial(scalar_function, has_ldexp=processor.has_ldexp, has_fma=has_fma, has_half=has_half)
 
 
 def complete(text: str, find: Find | None = None) -> str:

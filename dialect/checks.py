@@ -8,7 +8,7 @@ from typing import Any
 
 from tadc.dialect.index_maps import NotAffine, box_extents, parse
 from tadc.dialect.mlir import ir
-from tadc.frontend.dtypes import INDEX_TYPE
+from tadc.frontend.dtypes import FLOATS, INDEX_TYPE, types_listed
 
 Rule = Callable[[Any], str]
 
@@ -41,8 +41,8 @@ def some(what: str) -> Rule:
 
 def floats(op: Any) -> str:
     """Results are floats, or tensors of them."""
-    wrong = [type for type in _elements(op) if not isinstance(type, ir.F32Type | ir.F64Type)]
-    return f"result must be f32 or f64, got {wrong[0]}" if wrong else ""
+    wrong = [type for type in _elements(op) if str(type) not in FLOATS]
+    return f"result must be {types_listed('or', '')}, got {wrong[0]}" if wrong else ""
 
 
 def word(key: str, allowed: Collection[str], what: str) -> Rule:

@@ -20,6 +20,7 @@ from tadc.frontend.terms import (
     integer_exponent,
     join_types,
     operands,
+    type_in,
 )
 
 Wanted = tuple[Term, str]
@@ -48,7 +49,7 @@ def schedule(root: Term, type: str, scope: RegionScope) -> list[Wanted]:
     stack = [(root, type)]
     while stack:
         term, wanted = stack.pop()
-        wanted = term.type or wanted
+        wanted = type_in(term, wanted)
         if (term.number, wanted) in strict or scope.value(term, wanted):
             continue
         strict[term.number, wanted] = (term, wanted)

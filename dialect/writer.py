@@ -30,6 +30,7 @@ from tadc.frontend.terms import (
     Term,
     integer_exponent,
     is_bound,
+    type_in,
 )
 
 
@@ -126,7 +127,7 @@ class _ProgramWriter(OpWriter):
             return found
         if term.span is not None:
             self.location = self.at(term.span)
-        natural = term.type or type
+        natural = type_in(term, type)
         if natural != type:
             made = self.apply("convert", [self.emit(term, natural, scope)], self.types[type])
         else:
@@ -144,7 +145,9 @@ class _ProgramWriter(OpWriter):
             case IndexValue():
                 return self.number(term.form, result)
             case Read():
-                return self.element("tad.read", result, term.tensor, term.indices)
+                stored = self.tensors[term.tensor].type.element_type
+                made = self.element("tad.read", stored, term.tensor, term.indices)
+                return made if stored == result else self.apply("convert", made.results, result)
             case Apply():
                 exponent = integer_exponent(term)
                 function = term.function if exponent is None else "powi"

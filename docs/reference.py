@@ -21,6 +21,7 @@ from tadc.compiler.run_passes import REGISTRY
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
 from tadc.dialect.mlir import ext, ir
+from tadc.frontend.dtypes import types_listed
 from tadc.passes import catalogue
 from tadc.passes.registry import Pass, is_ours, options_of
 from tadc.passes.term_pass import TermPass
@@ -180,13 +181,13 @@ def fenced(block: re.Match[str]) -> str:
 def type_name(field: Any) -> str:
     """The constraint of a field, as the dialect calls it."""
     names = {
-        ir.RankedTensorType: "tensor of f32 or f64",
+        ir.RankedTensorType: f"tensor of {types_listed('or', '')}",
         ir.IndexType: "index",
         ir.IntegerSetAttr: "integer set",
         ir.AffineMapAttr: "affine map",
         ir.StringAttr: "string",
     }
-    return names.get(field.constraint, "f32 or f64")
+    return names.get(field.constraint, types_listed("or", ""))
 
 
 def link(name: str) -> str:

@@ -30,7 +30,8 @@ from tadc.frontend.sizes import SizeReader, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
 from tadc.frontend.sparse_lets import stored_let
 from tadc.frontend.stored_places import check_index_array, own_indices, sparse_tensor
-from tadc.frontend.terms import Domain, Terms, natural_type
+from tadc.frontend.stored_types import type_of_output
+from tadc.frontend.terms import Domain, ElementType, Terms, natural_type
 from tadc.frontend.tree import names_in
 from tadc.frontend.values import ValueReader
 from tadc.frontend.wording import counted
@@ -104,6 +105,8 @@ class _Checker:
         self.excluded: list[Domain] = []
         #: What the declarations of outputs say; None if that was rejected.
         self.declared: dict[str, ScopedTensor | None] = {}
+        #: What tensors are stored as, one that states no type as if it were an output.
+        self.types: dict[str, ElementType] = {}
         self.arguments: list[Argument] = []
         self.definitions: list[Definition] = []
 
@@ -122,6 +125,7 @@ class _Checker:
                 continue
             self.names.known[name] = meaning
             if isinstance(statement, syntax.Declare) and isinstance(meaning, ScopedTensor):
+                self.types[name] = meaning.type
                 self.arguments.append(
                     Argument(
                         name,
@@ -245,7 +249,9 @@ class _Checker:
         self.excluded += reader.reads.excluded
         if body is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
             return None
-        element = element or natural_type(body)
+        stored_type = element or type_of_output(body, self.types)
+        element = element or (natural_type(body) if statement.is_let else stored_type)
+        self.types[statement.name] = stored_type
         made = ScopedTensor(statement.name, element, shape, head, dims, is_argument=False)
         if stored is not None:
             made = replace(stored, type=element, span=head, is_argument=False)

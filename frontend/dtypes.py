@@ -29,6 +29,13 @@ class DType:
     packed: str = ""
     #: What other languages call it.
     elsewhere: str = ""
+    #: The package that NumPy has it of, which an extra of ours installs.
+    package: str = ""
+
+    @property
+    def numpy(self) -> str:
+        """As Python calls NumPy's type."""
+        return f"{self.package or 'numpy'}.{self.library}"
 
     @property
     def bytes(self) -> int:
@@ -37,6 +44,14 @@ class DType:
 
 
 _RECORDS = (
+    DType(
+        "f16", "float", 16, "f32", "float16", "half", "uint16_t", 10, 65504.0, "e",
+        "float16 Float16 half fp16 F16",
+    ),
+    DType(
+        "bf16", "float", 16, "f32", "bfloat16", "bfloat", "uint16_t", 16, 3.3895313892515355e38, "",
+        "bfloat16 BFloat16 bfloat BF16", "ml_dtypes",
+    ),
     DType(
         "f32", "float", 32, "f32", "float32", "float", "float", 11, 3.4028234663852886e38, "f",
         "float32 single Float32 fp32 F32 real32",
@@ -61,6 +76,12 @@ def types_listed(word: str, quote: str = "`") -> str:
     """The types that a program states, as messages list them: "`f32` or `f64`" with the word `or`."""
     *before, last = (f"{quote}{name}{quote}" for name in FLOATS)
     return f"{', '.join(before)} {word} {last}"
+
+
+#: The types of arithmetic.
+COMPUTED = tuple(name for name in FLOATS if DTYPES[name].computing == name)
+#: The types of arithmetic, by those of what is stored.
+COMPUTING = {record.name: record.computing for record in _RECORDS}
 
 
 def bytes_of_type(name: str) -> int:

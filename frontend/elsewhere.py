@@ -38,7 +38,7 @@ COMPLEX = "there are no complex numbers: an index `c: 2` can tell the real part 
 
 _INTEGERS = "int integer uint size_t long short char i8 i16 i32 i64 u8 u16 u32 u64 int8 int16 int32 int64 nat"
 _COMPLEX = "complex complex64 complex128 c32 c64 c128 cfloat cdouble ComplexF64"
-_SMALL = "f16 float16 half bf16 bfloat16 f8 fp16 fp8"
+_SMALL = "f8 fp8 float8"
 _OTHERS = "bool boolean str string object"
 
 #: Element types of other languages.
@@ -51,7 +51,7 @@ TYPES: dict[str, Hint] = {
         for name in _INTEGERS.split()
     },
     **{name: Hint(COMPLEX) for name in _COMPLEX.split()},
-    **{name: Hint("the smallest element type is `f32`") for name in _SMALL.split()},
+    **{name: Hint("the smallest element types are `f16` and `bf16`") for name in _SMALL.split()},
     **{
         name: Hint(f"the element types are {types_listed('and')}; 0 and 1 stand for false and true")
         for name in _OTHERS.split()

@@ -7,7 +7,7 @@ import operator
 import struct
 from collections.abc import Callable, Sequence
 
-from tadc.frontend.dtypes import DTYPES
+from tadc.frontend.dtypes import COMPUTING, DTYPES
 
 Number = int | float
 
@@ -34,7 +34,7 @@ def literal(value: Number, type: str) -> Number:
         return int(value)
     for digits in range(1, 10):
         short = float(f"{value:.{digits}g}")
-        if abs(short) < DTYPES[type].greatest and _rounded(short, type) == _rounded(value, type):
+        if abs(short) < DTYPES[COMPUTING[type]].greatest and _rounded(short, type) == _rounded(value, type):
             return short
     return value
 
@@ -53,5 +53,5 @@ def computed(function: str, operands: Sequence[Number], type: str) -> Number | N
 
 def _rounded(value: float, type: str) -> float:
     """Raises OverflowError for what is too large."""
-    packed = DTYPES[type].packed
+    packed = DTYPES[COMPUTING[type]].packed
     return struct.unpack(packed, struct.pack(packed, value))[0]

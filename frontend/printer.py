@@ -30,8 +30,8 @@ from tadc.frontend.print_index import (
 )
 from tadc.frontend.printable import printable
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.recurrences import type_of_others
 from tadc.frontend.said_domains import is_told, over_box, told_apart
+from tadc.frontend.stored_types import type_of_others
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import level_of

@@ -19,13 +19,12 @@ from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.out_of_range import index_set, point_text, spoken_names
 from tadc.frontend.print_index import form_text
-from tadc.frontend.program import Definition
 from tadc.frontend.proof import TooManyCases, violation
 from tadc.frontend.report import error
 from tadc.frontend.scope import Scope, ScopedTensor
 from tadc.frontend.size_conditions import excluded_sizes
 from tadc.frontend.source import Span
-from tadc.frontend.terms import Domain, ElementType, Read, Select, Term, join_types, reachable
+from tadc.frontend.terms import Domain, ElementType, join_types
 from tadc.lattice.affine import Affine
 
 
@@ -153,16 +152,6 @@ def type_without(name: str, body: syntax.Expr, types: Mapping[str, ElementType])
             case _:
                 pass
     return join_types(found) or DEFAULT
-
-
-def type_of_others(definition: Definition) -> ElementType:
-    """The type of a checked definition, by what it reads besides itself."""
-
-    def below(term: Term) -> tuple[Term, ...]:
-        return (term.then, term.otherwise) if isinstance(term, Select) else term.below
-
-    nodes = reachable([definition.body], below)
-    return join_types(t.type for t in nodes if isinstance(t, Read) and t.tensor != definition.name) or DEFAULT
 
 
 def types_of(known: Mapping[str, object]) -> dict[str, ElementType]:

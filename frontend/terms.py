@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tadc.frontend.dtypes import DEFAULT, bytes_of_type
+from tadc.frontend.dtypes import COMPUTING, DEFAULT, bytes_of_type
 from tadc.frontend.limits import MAX_TERMS, TERM_WORK, too_large
 from tadc.frontend.source import Place, Span
 from tadc.lattice.affine import Affine, Constraint
@@ -223,8 +223,13 @@ def index_forms(term: Term) -> tuple[Affine, ...]:
 
 def join_types(types: Iterable[ElementType | None]) -> ElementType | None:
     """The type of an operation on operands of these types."""
-    found = {t for t in types if t}
-    return max(found, key=bytes_of_type) if found else None
+    found = {COMPUTING[t] for t in types if t}
+    return max(found, key=bytes_of_type, default=None)
+
+
+def type_in(term: Term, wanted: ElementType) -> ElementType:
+    """The type that a term is computed in where one of this type is wanted."""
+    return term.type or COMPUTING[wanted]
 
 
 def natural_type(body: Term) -> ElementType:
@@ -309,8 +314,8 @@ class Terms:
     def read(
         self, tensor: str, indices: Sequence[Affine], type: ElementType, span: Where | None = None
     ) -> Read:
-        """An element of a tensor whose elements have this type."""
-        forms = tuple(indices)
+        """An element of a tensor whose elements have this type, or are computed with in this one."""
+        forms, type = tuple(indices), COMPUTING[type]
         return self._make(("read", tensor, forms, type), lambda: Read(tensor, forms), span, type)
 
     def apply(self, function: str, below: Sequence[Term], span: Where | None = None) -> Apply:

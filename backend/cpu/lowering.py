@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tadc.backend.cpu.math_calls import replace_math_ops
+from tadc.backend.cpu.narrow_elements import as_bits
 from tadc.backend.pipelines import run
 from tadc.dialect.mlir import ir
 
@@ -25,4 +26,5 @@ def lower(module: ir.Module, fast_math: bool) -> None:
     """Lower a module in place."""
     run(CLEAN_UP, module)
     replace_math_ops(module, fast_math)
+    as_bits(module)
     run(PIPELINE, module)

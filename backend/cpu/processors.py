@@ -39,6 +39,11 @@ class Processor:
         return self.features.get("fma", not self.triple.startswith(("x86", "wasm")))
 
     @property
+    def has_half(self) -> bool:
+        """Whether it converts f16, vectors of them too, in one instruction."""
+        return self.has("f16c") or self.triple.startswith("aarch64")
+
+    @property
     def has_libm(self) -> bool:
         """Whether code may call functions of the system's libm."""
         return not self.triple.startswith("wasm")

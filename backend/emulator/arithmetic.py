@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from tadc.backend.emulator.global_memory import Array
-from tadc.frontend.dtypes import FLOATS
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.terms.numpy_types import numpy_floats
 
 #: The NumPy type of each type of PTX.
 DTYPES: dict[str, np.dtype[Any]] = {
     **{f"{kind}{bits}": np.dtype(f"u{bits // 8}") for kind in "bu" for bits in (8, 16, 32, 64)},
     **{f"s{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
-    **{name: numpy_type(name) for name in FLOATS},
+    **numpy_floats(),
     "pred": np.dtype(np.bool_),
 }
 

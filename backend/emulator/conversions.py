@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -22,9 +23,13 @@ _WORDS = {*_WHOLE, "rn", "rz", "rm", "rp", "ftz", "sat"}
 
 def conversion(name: str, rest: list[str]) -> Operation | None:
     """The operation of a conversion, or None."""
+    if name == "cvt" and rest in (["rn", "f16x2", "f32"], ["rn", "bf16x2", "f32"]):
+        return Operation(("f32", "f32"), "b32", partial(_pair, DTYPES[rest[1].removesuffix("x2")]))
     if name != "cvt" or len(rest) < 2 or not {*rest[-2:]} <= DTYPES.keys() or not {*rest[:-2]} <= _WORDS:
         return None
     to, from_ = rest[-2:]
+    if (from_, to) == ("f64", "bf16"):
+        return None
     words = set(rest[:-2])
     whole = next((f for word, f in _WHOLE.items() if word in words), None)
     direction = next((word for word in ("rn", "rz", "rm", "rp") if word in words), "rn")
@@ -44,14 +49,20 @@ def conversion(name: str, rest: list[str]) -> Operation | None:
     return Operation((from_,), to, apply)
 
 
+def _pair(type: np.dtype[np.generic], high: Array, low: Array) -> Array:
+    """Two numbers in one register."""
+    high, low = (values.astype(type).view(np.uint16).astype(np.uint32) for values in (high, low))
+    return high << 16 | low
+
+
 def _converted(values: Array, to: str, direction: str, clamp: bool) -> Array:
     target = DTYPES[to]
-    if target.kind == "f":
+    if target.kind in "fV":  # V: a type that is not one of NumPy itself
         if values.dtype == np.float64 and target == np.float32:
             return narrowed(values, direction)
         return values.astype(target)
     limits = np.iinfo(target)
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fV":
         return _to_integer(values, target, limits)
     if clamp:
         own = np.iinfo(values.dtype)

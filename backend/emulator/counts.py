@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from tadc.backend.emulator.global_memory import Array
-from tadc.frontend.dtypes import FLOATS
+from tadc.frontend.dtypes import COMPUTED
 
 if TYPE_CHECKING:
     from tadc.backend.emulator.ptx_reader import Instruction
@@ -54,9 +54,9 @@ def kind_of(one: Instruction) -> str:
     name, type = one.parts[0], one.parts[-1]
     if name in _BY_NAME:
         return _BY_NAME[name]
-    if name in _SPECIAL or (name == "div" and type in FLOATS):
+    if name in _SPECIAL or (name == "div" and type in COMPUTED):
         return "special"
-    if type in FLOATS:
+    if type in COMPUTED:
         return type
     return "divide" if name in ("div", "rem") else "integer"
 
@@ -222,7 +222,7 @@ _COLUMNS: dict[str, Callable[[LaunchCounts], str]] = {
     "sect/st": lambda c: f"{c.stores.each:.1f}",
     "wavef": lambda c: f"{c.shared.each:.1f}",
     "issued": lambda c: str(sum(c.issued.values())),
-    **{name: lambda c, name=name: str(c.issued[name]) for name in FLOATS},
+    **{name: lambda c, name=name: str(c.issued[name]) for name in COMPUTED},
     "special": lambda c: str(c.issued["special"]),
     "divide": lambda c: str(c.issued["divide"]),
     "local": lambda c: str(c.issued["load local"] + c.issued["store local"]),

@@ -15,7 +15,7 @@ import numpy as np
 from tadc.backend.emulator.arithmetic import DTYPES, Operation, same
 from tadc.backend.emulator.global_memory import Array
 from tadc.backend.emulator.rounding import fma
-from tadc.frontend.dtypes import FLOATS
+from tadc.frontend.dtypes import COMPUTED, COMPUTING, FLOATS
 
 _DIRECTIONS = ("rn", "rz", "rm", "rp")
 
@@ -82,9 +82,11 @@ _PLAIN: dict[str, Callable[[Array], Array]] = {"neg": np.negative, "abs": np.abs
 
 def float_operation(name: str, rest: list[str]) -> Operation | None:
     """The operation of an instruction on floating-point numbers, or None."""
-    if not rest or rest[-1] not in FLOATS:
+    if not rest or rest[-1] not in DTYPES or rest[-1] not in FLOATS:
         return None
     type, words = rest[-1], set(rest[:-1])
+    if type not in COMPUTED:
+        return _narrow(name, type, words)
     found = _rounded(name, type, words)
     if found is None:
         return None
@@ -93,6 +95,15 @@ def float_operation(name: str, rest: list[str]) -> Operation | None:
     if "sat" in words:
         found = _with(found, after=saturated)
     return found
+
+
+def _narrow(name: str, type: str, words: set[str]) -> Operation | None:
+    """In f32, whose numbers are long enough for one more rounding to change no sum, product or quotient."""
+    wide = _rounded(name, COMPUTING[type], words)
+    if wide is None or name not in (*_TWO, *_PLAIN, "fma"):
+        return None
+    apply, own, single = wide.apply, DTYPES[type], DTYPES[COMPUTING[type]]
+    return same(type, len(wide.reads), lambda *values: apply(*(v.astype(single) for v in values)).astype(own))
 
 
 def _rounded(name: str, type: str, words: set[str]) -> Operation | None:

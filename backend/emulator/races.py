@@ -18,7 +18,7 @@ from tadc.backend.emulator.errors import Fault
 
 Array = NDArray[Any]
 
-#: Accesses are noted by words of so many bytes.
+#: Accesses are noted by words of so many bytes, or by smaller ones where elements are smaller.
 _WORD = 4
 _NONE, _SEVERAL = -1, -2
 
@@ -35,6 +35,10 @@ class _Last:
     @staticmethod
     def of(words: int) -> _Last:
         return _Last(*(np.full(words, _NONE, np.int64) for _ in range(3)))
+
+    def finer(self, parts: int) -> _Last:
+        """The same of words that are parts of these."""
+        return _Last(*(np.repeat(each, parts) for each in (self.lane, self.block, self.met)))
 
     def apart(self, words: Array, lanes: Array, blocks: Array, met: Array) -> Array:
         """Which of these lanes access words that others accessed, without a barrier between."""
@@ -59,7 +63,7 @@ class Races:
     def __init__(self, threads: int) -> None:
         self._threads, self._first = threads, 0
         self._met: Array = np.zeros(0, np.int64)
-        self._writes: dict[int, tuple[_Last, _Last]] = {}
+        self._writes: dict[int, tuple[_Last, _Last, int]] = {}
 
     def wave(self, first: int, blocks: int) -> None:
         """From now on so many blocks from the first one on run."""
@@ -71,27 +75,33 @@ class Races:
 
     def load(self, buffer: int, offsets: Array, size: int, lanes: Array) -> None:
         """Lanes of the wave read elements of so many bytes of a buffer, from these on. Raises Fault."""
-        found = self._writes.get(buffer)
-        if found is None:
+        if buffer not in self._writes:
             return
-        writes, reads = found
+        writes, reads, word = self._noted(buffer, 0, size)
         who = self._who(lanes)
-        for words in _words(offsets, size):
+        for words in _words(offsets, size, word):
             _refuse(writes.apart(words, *who), lanes, "read of memory that another lane writes")
             reads.put(words, *who)
 
     def store(self, buffer: int, room: int, offsets: Array, size: int, lanes: Array, is_same: Array) -> None:
         """Lanes of the wave write to a buffer of so much room, some of them what is there. Raises Fault."""
-        found = self._writes.get(buffer)
-        if found is None:
-            count = -(-room // _WORD)
-            found = self._writes[buffer] = _Last.of(count), _Last.of(count)
-        writes, reads = found
+        writes, reads, word = self._noted(buffer, room, size)
         who = self._who(lanes)
-        for words in _words(offsets, size):
+        for words in _words(offsets, size, word):
             _refuse(writes.apart(words, *who) & ~is_same, lanes, "write to memory that another lane writes")
             _refuse(reads.apart(words, *who) & ~is_same, lanes, "write to memory that another lane reads")
             writes.put(words, *who)
+
+    def _noted(self, buffer: int, room: int, size: int) -> tuple[_Last, _Last, int]:
+        """The last writes and reads of a buffer, by words of so many bytes, which hold no two elements."""
+        if buffer not in self._writes:
+            count = -(-room // _WORD)
+            self._writes[buffer] = _Last.of(count), _Last.of(count), _WORD
+        writes, reads, word = self._writes[buffer]
+        if size < word:
+            writes, reads, word = writes.finer(word // size), reads.finer(word // size), size
+            self._writes[buffer] = writes, reads, word
+        return writes, reads, word
 
     def _who(self, lanes: Array) -> tuple[Array, Array, Array]:
         """The lanes by their numbers in the grid, their blocks, and the barriers that these have met."""
@@ -99,8 +109,8 @@ class Races:
         return lanes + self._first * self._threads, block + self._first, self._met[block]
 
 
-def _words(offsets: Array, size: int) -> list[Array]:
-    return [(offsets + byte) // _WORD for byte in range(0, size, _WORD)]
+def _words(offsets: Array, size: int, word: int) -> list[Array]:
+    return [(offsets + byte) // word for byte in range(0, size, word)]
 
 
 def _refuse(wrong: Array, lanes: Array, message: str) -> None:

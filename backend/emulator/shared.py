@@ -27,6 +27,7 @@ class SharedMemory:
         self._row = room
         self._bytes: Array = np.zeros(blocks * room, np.uint8)
         words = blocks * room // _WORD
+        self._word = _WORD
         self._written: Array = np.zeros(words, np.bool_)
         #: The lane that wrote a word since the last barrier, and the one that read it.
         self._writer: Array = np.full(words, _NONE, np.int64)
@@ -36,6 +37,7 @@ class SharedMemory:
     def load(self, offsets: Array, size: int, lanes: Array, blocks: Array) -> Array:
         """Unsigned integers of `size` bytes, one for each lane. Raises Fault."""
         at = self._places(offsets, size, lanes, blocks)
+        self._refine(size)
         for words in self._words(at, size):
             self._refuse(~self._written[words], lanes, "read of shared memory that nothing has written")
             writer = self._writer[words]
@@ -57,6 +59,7 @@ class SharedMemory:
         """Write unsigned integers, one from each lane. Raises Fault."""
         size = values.dtype.itemsize
         at = self._places(offsets, size, lanes, blocks)
+        self._refine(size)
         for words in self._words(at, size):
             writer, reader = self._writer[words], self._reader[words]
             conflict = "write to shared memory that another lane {}, without a barrier between"
@@ -70,11 +73,19 @@ class SharedMemory:
 
     def barrier(self, blocks: Array) -> None:
         """All lanes of these blocks have met."""
-        per_block = self._row // _WORD
+        per_block = self._row // self._word
         for block in blocks[self._touched[blocks]]:
             at: Any = slice(int(block) * per_block, (int(block) + 1) * per_block)
             self._writer[at] = self._reader[at] = _NONE
         self._touched[blocks] = False
+
+    def _refine(self, size: int) -> None:
+        """Note accesses by words that hold no two elements of so many bytes."""
+        if size < self._word:
+            parts, self._word = self._word // size, size
+            self._written, self._writer, self._reader = (
+                np.repeat(each, parts) for each in (self._written, self._writer, self._reader)
+            )
 
     def _places(self, offsets: Array, size: int, lanes: Array, blocks: Array) -> Array:
         self._refuse(
@@ -87,7 +98,7 @@ class SharedMemory:
         return blocks * self._row + offsets
 
     def _words(self, at: Array, size: int) -> list[Array]:
-        return [(at + byte) // _WORD for byte in range(0, size, _WORD)]
+        return [(at + byte) // self._word for byte in range(0, size, self._word)]
 
     def _refuse(self, wrong: Array, lanes: Array, message: str, note: str = "") -> None:
         if wrong.any():

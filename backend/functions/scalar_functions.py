@@ -24,6 +24,7 @@ from tadc.backend.functions import (
     hyperbolic,
     inverse_trigonometry,
     logarithm,
+    narrow_floats,
     power,
     remainder,
     trigonometry,
@@ -91,11 +92,14 @@ def symbol(function: str, type: Type, fast: bool = False) -> str:
 
 
 @cache
-def scalar_function(name: str, has_ldexp: bool = False, has_fma: bool = True) -> str | None:
+def scalar_function(
+    name: str, has_ldexp: bool = False, has_fma: bool = True, has_half: bool = False
+) -> str | None:
     """The text that defines a function `tadc_*`; None for any other name.
 
     `has_ldexp` is whether vectors are multiplied by powers of two in one instruction, `has_fma` whether
-    there is something to call for a product and a sum that are rounded once: else there is `tadc_fma_f64`.
+    there is something to call for a product and a sum that are rounded once: else there is `tadc_fma_f64`;
+    `has_half` is whether there are instructions that convert f16.
     """
     match = _HOST_NAME.fullmatch(name)
     if not match:
@@ -104,6 +108,8 @@ def scalar_function(name: str, has_ldexp: bool = False, has_fma: bool = True) ->
     if function == "fma" and not has_fma:
         f = IrFunction(name, type, 3)
         return f.define(fused.fma(f))
+    if function in narrow_floats.CONVERSIONS:
+        return narrow_floats.define_conversion(name, function, type, has_half)
     if function not in (FAST if match[1] else DEFINED):
         return None
     if match[5]:

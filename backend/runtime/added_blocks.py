@@ -18,7 +18,7 @@ import numpy as np
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.workspace import ALIGNMENT, new_memory, workspace
 from tadc.backend.splitting import PARALLEL
-from tadc.frontend.dtypes import DTYPES, FLOATS
+from tadc.frontend.dtypes import COMPUTED, DTYPES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_TYPES = {DTYPES[name].library: DTYPES[name].llvm for name in FLOATS}
+_TYPES = {DTYPES[name].library: DTYPES[name].llvm for name in COMPUTED}
 
 #: What the code takes besides the arguments of the kernel, in this order; those that are no addresses.
 _ABOUT = ("starts", "count", "kernel", "slots", "sums", "rooms", "room.bytes")

@@ -14,14 +14,14 @@ import numpy as np
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.inspector import INDEX
 from tadc.backend.runtime.workspace import new_array
-from tadc.frontend.dtypes import DTYPES, FLOATS
+from tadc.frontend.dtypes import COMPUTED, DTYPES
 
 if TYPE_CHECKING:
     from tadc.backend.cpu.linking import Library
     from tadc.backend.runtime.host_arrays import Array
 
 #: LLVM's types of numbers.
-_TYPES = {DTYPES[name].library: DTYPES[name].llvm for name in FLOATS}
+_TYPES = {DTYPES[name].library: DTYPES[name].llvm for name in COMPUTED}
 
 
 @cache

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.parameters import Parameter
@@ -139,7 +140,7 @@ WORDS = _read(MESSAGES)
 """Code, text, notes and helps by what is wrong; JavaScript has them too."""
 
 CONVERTED = {
-    "numpy": "{name}.astype(numpy.{dtype})",
+    "numpy": "{name}.astype({numpy})",
     "jax": "{name}.astype(jax.numpy.{dtype})",
     "torch": "{name}.to(torch.{dtype})",
 }
@@ -184,7 +185,8 @@ def type_problem(
 
     `is_lossy` is whether the program's type does not hold all of its values: else nothing is converted.
     """
-    converted = CONVERTED[library].format(name=parameter.name, dtype=parameter.dtype.name)
+    of_numpy = DTYPES[parameter.type].numpy
+    converted = CONVERTED[library].format(name=parameter.name, dtype=parameter.dtype.name, numpy=of_numpy)
     if parameter.below is not None:
         helps = {
             "b": [f"the places that are True, says `{PLACES[library].format(name=parameter.name)}`"],

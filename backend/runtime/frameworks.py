@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from tadc.passes.terms.numpy_types import numpy_type
+
 
 class Framework:
     """What differs between libraries; `module` is the one that the arrays belong to."""
@@ -168,10 +170,15 @@ class Torch(Framework):
 
     def on_host(self, value: Any) -> Any:
         """See Framework; this is quicker than DLPack."""
-        return self.plain(value).numpy()
+        plain = self.plain(value)
+        if plain.dtype == self.library.bfloat16:  # which NumPy knows by another package
+            return plain.view(self.library.int16).numpy().view(numpy_type("bf16"))
+        return plain.numpy()
 
     def from_host(self, array: Any, like: Any) -> Any:
         """See Framework; there is one device of the host."""
+        if array.dtype.kind == "V":
+            return self.library.from_numpy(array.view(np.int16)).view(getattr(self.library, array.dtype.name))
         return self.library.from_numpy(array)
 
 
@@ -251,6 +258,8 @@ class Jax(Framework):
         """See Framework. Without 64 bits an f64 is an f32, as in all else that JAX is given."""
         if array.dtype.itemsize == 8 and not self.library.config.jax_enable_x64:
             made = self.library.numpy.asarray(array.astype(np.float32))
+        elif array.dtype.kind == "V":  # of which NumPy's DLPack knows nothing
+            made = self.library.numpy.asarray(array)
         else:
             made = self.library.dlpack.from_dlpack(array)
         place = like.device

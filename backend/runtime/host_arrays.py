@@ -199,7 +199,7 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
     name = array.dtype.name if typed else _kind_of(value, array)
     problem = type_problem(parameter, array.dtype.kind, name, "numpy")
     if array.dtype.kind == "O" and isinstance(value, np.ndarray | list | tuple):
-        made = f"numpy.array({parameter.name}, dtype=numpy.{parameter.dtype.name})"
+        made = f"numpy.array({parameter.name}, dtype={DTYPES[parameter.type].numpy})"
         problem.helps.append(f"make it an array of numbers: `{made}`")
     return problem
 

@@ -12,6 +12,7 @@ from tadc.backend.runtime.call_messages import said
 from tadc.backend.runtime.host_arrays import Array, wrong_shape
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.suggest import did_you_mean
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
         and value.flags.carray
     ):
         return None
-    made = f"make one with `numpy.empty({parameter.shape!s}, dtype=numpy.{parameter.dtype.name})`"
+    made = f"make one with `numpy.empty({parameter.shape!s}, dtype={DTYPES[parameter.type].numpy})`"
     if not isinstance(value, np.ndarray):
         return said("out kind", parameter, found=type(value).__name__, made=made)
     array: Array = value  # pyright: ignore[reportUnknownVariableType]

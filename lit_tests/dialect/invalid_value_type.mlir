@@ -12,4 +12,4 @@ func.func @f(%a: tensor<4xf64>, %b: tensor<4x4xf32>) -> tensor<4xf64> {
 
 // CHECK:      error[TAD0602]: the IR is not valid
 // CHECK-NEXT: invalid_value_type.mlir:7:10
-// CHECK:      ^^^^^^^^^^^^ 'tad.value_of' op result must be f32 or f64, got i64
+// CHECK:      ^^^^^^^^^^^^ 'tad.value_of' op result must be f16, bf16, f32 or f64, got i64

@@ -19,7 +19,7 @@ from itertools import zip_longest
 
 from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable
+from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable, type_in
 from tadc.lattice.affine import Affine
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.terms.algebra import Algebra
@@ -159,5 +159,5 @@ class _RecurrenceSteps:
     def defined(self, layer: _Layer, names: Names) -> Definition:
         """A tensor of values; the cotangent of the table has the indices `r_0`, `r_1`, …"""
         d = self.definition
-        name, kind = names.free(f"{d.name}_{len(d.indices)}"), layer.term.type or d.type
+        name, kind = names.free(f"{d.name}_{len(d.indices)}"), type_in(layer.term, d.type)
         return Definition(name, kind, d.shape, d.indices, layer.term, False, d.span)

@@ -27,6 +27,7 @@ from tadc.frontend.terms import (
     bottom_up,
     operands,
     reachable,
+    type_in,
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.derivatives.activity import Activity, active_tensors
@@ -234,7 +235,7 @@ class _Opened:
     def _tensor(self, definition: Definition, leaf: Term) -> Definition:
         return Definition(
             self.names.free(f"{definition.name}_0"),
-            leaf.type or definition.type,
+            type_in(leaf, definition.type),
             definition.shape,
             definition.indices,
             leaf,

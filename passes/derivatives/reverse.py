@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import (
@@ -212,7 +213,7 @@ class ReverseMode:
             return terms.substitute(total, dict(zip(self.indices[name], at, strict=True)))
         adjoint = self.names.free("d" + name)
         # A cotangent on its way stays as wide as what it is made of.
-        kind = join_types((total.type, definition.type)) or definition.type
+        kind = join_types((total.type, definition.type)) or DEFAULT
         front = self.front()
         shape, indices = (*front.values(), *definition.shape), (*front, *self.indices[name])
         made = Definition(
@@ -255,7 +256,7 @@ class ReverseMode:
         fresh = [terms.fresh("i") for _ in indices]
         mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
         types = (definition.type, definition.body.type, *(t.type for t in self.contributions.get(name, ())))
-        kind = join_types(types) or definition.type
+        kind = join_types(types) or DEFAULT
         adjoint, front = self.names.free("d" + name), self.front()
         place = len(self.adjoints)
         cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)

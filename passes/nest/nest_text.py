@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterable
 from typing import get_args
 
-from tadc.frontend.dtypes import DEFAULT, DTYPES
+from tadc.frontend.dtypes import COMPUTING, DEFAULT, DTYPES
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import (
@@ -149,7 +149,7 @@ def nest_text(nest: Nest) -> str:
 
 def number_type(tensors: Iterable[TensorDecl]) -> Type:
     """The type of numbers where none is stated: that of the first tensor that is no index array."""
-    return next((tensor.type for tensor in tensors if tensor.below is None), DEFAULT)
+    return next((COMPUTING[tensor.type] for tensor in tensors if tensor.below is None), DEFAULT)
 
 
 class _NestWriter(Writer):

@@ -31,6 +31,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, ElementType, Reduce, Term, join_types, reachable
@@ -133,7 +134,11 @@ class _FibreWalk(FactsWalk):
         shape = (count, *(sizes[name] for name in others))
         known = [size for size in shape if isinstance(size, int)]
         # Of literals and indices alone it has the type of what is around.
-        type = value.type or join_types(t.type for t in reachable([definition.body])) or definition.type
+        type = (
+            value.type
+            or join_types(t.type for t in reachable([definition.body]))
+            or COMPUTING[definition.type]
+        )
         elements = math.prod(known) if len(known) == len(shape) else 0
         if len(others) < len(free) or (self.limit is not None and elements * ELEMENT[type] > self.limit):
             return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
 from tadc.frontend import source
-from tadc.frontend.dtypes import DEFAULT
+from tadc.frontend.dtypes import COMPUTING, DEFAULT
 from tadc.frontend.extents import Shape, is_static
 from tadc.frontend.program import Definition
 from tadc.frontend.source import Span
@@ -92,7 +92,7 @@ class Mover(Boxes):
         body = definition.body
         if body.number not in self.literals:
             self.literals[body.number] = join_types(t.type for t in reachable([body]))
-        self.literal = self.literals[body.number] or definition.type
+        self.literal = self.literals[body.number] or COMPUTING[definition.type]
 
     def move(
         self,

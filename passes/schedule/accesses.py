@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
@@ -140,7 +141,7 @@ class Accesses:
             self.forms[name] = Affine.var(name) * factor
             self.deps[name] = frozenset([name])
             self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
-        self.widest = max(ELEMENT[tensor.type] for tensor in item.tensors)
+        self.widest = max(ELEMENT[COMPUTING[tensor.type]] for tensor in item.tensors)
         self.lets = {name: let for let in item.body.all_lets() for name in let.names}
         self.body = Loop()
         self.guards = 0
@@ -206,7 +207,7 @@ class Accesses:
                 read = self.read(let.names[0], load)
                 loop.reads.append(read)
                 names = read.names
-                self.widest = max(self.widest, ELEMENT[load.type])
+                self.widest = max(self.widest, ELEMENT[COMPUTING[load.type]])
             case Fold() as fold:
                 names = self.fold(let.names, fold, loop)
             case Choice(rows=rows, then=then, otherwise=otherwise):

@@ -29,6 +29,7 @@ from tadc.frontend.terms import (
     Term,
     Terms,
     integer_exponent,
+    type_in,
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
@@ -86,7 +87,7 @@ class _Renewal:
     def term(self, old: Term, type: str, scope: RegionScope) -> Term:
         found = scope.value(old, type)
         if found is None:
-            natural = old.type or type
+            natural = type_in(old, type)
             found = self.made(old, type, scope) if natural == type else self.term(old, natural, scope)
             scope.values[old.number, type] = found
             self.count += 1

@@ -8,9 +8,9 @@
 // of the same object gives is memory of the module, and not copied. Such arrays are empty once memory has grown, also
 // in a call, which returns new ones then: `load("f.wasm", 1 << 26)` begins with so many bytes of memory.
 
-const TYPES = { f32: Float32Array, f64: Float64Array, i32: Int32Array };
+const TYPES = { f16: Uint16Array, bf16: Uint16Array, f32: Float32Array, f64: Float64Array, i32: Int32Array };
 const NAMES = { BigInt64Array: "int64", BigUint64Array: "uint64", Uint8ClampedArray: "uint8" };
-const HELD = { f64: /^(float32|u?int(8|16|32))$/, f32: /^u?int(8|16)$/, i32: /int/ };
+const HELD = { f64: /^(float32|u?int(8|16|32))$/, f32: /^u?int(8|16)$/, i32: /int/, f16: /^$/, bf16: /^$/ };
 const MESSAGES = {}; // of all that calls say: code, text, notes, helps
 
 // A form is [constant, [symbol or [form, divisor], factor], …], an extent a number or a form.

@@ -167,7 +167,7 @@ LOOKUP = '%t = "tad.lookup"(%p, %e) {at = affine_map<(d0) -> (d0)>} : (tensor<4x
         ('%t = "tad.lookup"(%p) {at = affine_map<(d0) -> (d0)>} : (tensor<4xi32>) -> index',
          "'tad.lookup' op map must take the 0 indices given as its dimensions"),
         ('%t = "tad.read"(%p, %i) {at = affine_map<(d0) -> (d0)>} : (tensor<4xi32>, index) -> i32',
-         "'tad.read' op result must be f32 or f64, got i32"),
+         "'tad.read' op result must be f16, bf16, f32 or f64, got i32"),
         (SUM.format("", "(d0, d1) : (d0 - d1 == 0)"),
          "'tad.sum' op region must have 2 index arguments, got 1"),
         (SUM.format(LOOKUP, "(d0, d1, d2) : (d0 - d1 == 0)"),

@@ -51,8 +51,8 @@ def test_rounding_inside_an_expression_has_no_word():
 
 
 def test_half_precision_is_not_read():
-    lines = "%s = arith.truncf %a : f64 to f16\n%y = arith.extf %s : f16 to f64"
-    with pytest.raises(UnsupportedIR, match="only f32 and f64"):
+    lines = "%s = arith.truncf %a : f64 to f8E5M2\n%y = arith.extf %s : f8E5M2 to f64"
+    with pytest.raises(UnsupportedIR, match="only f16, bf16, f32 and f64"):
         read(body(lines))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tadc.backend.emulator.errors import UnknownPtx
+from tadc.passes.terms.numpy_types import numpy_type
 from tests.emulator.ptx_text import Array, kernel_text, launch
 
 COUNT = 256
@@ -302,3 +303,14 @@ def test_an_unknown_instruction_is_named(text: str) -> None:
     with pytest.raises(UnknownPtx, match="does not know") as error:
         launch(kernel_text(text), [np.zeros(4), np.zeros(4)])
     assert error.value.diagnostics[0].code == "TAD0709"
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_pairs_of_floats_of_16_bits(name: str) -> None:
+    """Two numbers rounded into one register, the first above."""
+    kind = numpy_type(name)
+    (high, low), found = evaluate(f"cvt.rn.{name}x2.f32", ["f32", "f32"], "u32")
+    for values, bits in ((high, found >> 16), (low, found & 0xFFFF)):
+        made = bits.astype(np.uint16).view(kind).astype(np.float32)
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(made, values.astype(kind).astype(np.float32))

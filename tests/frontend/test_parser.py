@@ -144,7 +144,7 @@ def test_statements() -> None:
 def test_an_intermediate_may_state_its_type() -> None:
     found = program("let h[i: 3]: f32 = i\nlet s: f64 = 1\nlet t = 1")
     assert [d.element_type for d in found if isinstance(d, syntax.Define)] == ["f32", "f64", None]
-    assert [e.code for e in errors("let h: f16 = 1")] == ["TAD0109"]
+    assert [e.code for e in errors("let h: f8 = 1")] == ["TAD0109"]
     assert [e.code for e in errors("f[i: 3]: f32 = 1")] == ["TAD0102"]
 
 

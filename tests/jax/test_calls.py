@@ -258,3 +258,24 @@ def test_calls_leak_nothing(calls: int) -> None:
         f(x)
     # A result alone takes 2 KB: one leaked in ten would be more.
     assert resident() - before < max(2 << 20, calls * 200)
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_floats_of_16_bits(name: str) -> None:
+    """In `jit`, `grad` and `vmap`, and handed over by a call of the function itself."""
+    kind = {"f16": jnp.float16, "bf16": jnp.bfloat16}[name]
+    f = tadc.function(f"x: {name}[N]; w: {name}[N]; y[i] = exp(x[i]) * w[i]; s = sum{{i}} (x[i] * w[i])")
+    x, w = (jax.random.normal(jax.random.key(n), (33,)).astype(kind) for n in (0, 1))
+    y, s = jax.jit(f.jax)(x, w)
+    wide = [a.astype(jnp.float32) for a in (x, w)]
+    expected = jnp.exp(wide[0]) * wide[1]
+    unit = float(jnp.finfo(kind).eps)
+    np.testing.assert_allclose(y.astype(jnp.float32), expected, rtol=unit)
+    np.testing.assert_allclose(s.astype(jnp.float32), jnp.vdot(*wide), rtol=unit)
+    found = jax.grad(lambda x, w: f.jax(x, w)[0].astype(jnp.float32).sum(), (0, 1))(x, w)
+    for gradient, reference in zip(found, (expected, jnp.exp(wide[0])), strict=True):
+        assert gradient.dtype == kind
+        np.testing.assert_allclose(gradient.astype(jnp.float32), reference, rtol=2 * unit)
+    batched = jax.vmap(f.jax, (0, None))(jnp.stack([x, x]), w)[0]
+    np.testing.assert_array_equal(batched.astype(jnp.float32), jnp.stack([y, y]).astype(jnp.float32))
+    np.testing.assert_array_equal(f(x, w)[0].astype(jnp.float32), y.astype(jnp.float32))

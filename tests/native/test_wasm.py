@@ -16,6 +16,7 @@ import tadc.cli
 from bench import wasm as workloads
 from tadc.backend.functions.scalar_functions import DEFINED
 from tadc.backend.wasm.object_file import Malformed, Reader, read_object
+from tadc.passes.terms.numpy_types import numpy_type
 from tests.native.programs import CONV, K, N, arrays, run, wanted
 
 LOADER = Path(tadc.__file__).parent / "native" / "loader.mjs"
@@ -35,7 +36,7 @@ MAIN = """
 import { load } from "./f.mjs";
 const [name, given, sizes] = JSON.parse(process.argv[2]);
 const k = await load("f.wasm");
-const types = { f32: Float32Array, f64: Float64Array, i32: Int32Array };
+const types = { u16: Uint16Array, f32: Float32Array, f64: Float64Array, i32: Int32Array };
 const inputs = Object.fromEntries(Object.entries(given).map(([n, [type, a]]) => [n, types[type].from(a)]));
 const found = k[name](inputs, sizes);
 console.log(JSON.stringify(Object.entries(found).map(([n, a]) => [n, [...a].map(String)])));
@@ -68,6 +69,18 @@ def test_index_arrays(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, np.bincount(t.ravel(), each, 9))
     with pytest.raises(AssertionError, match=r"`d\[[0-9]+\]` is -1, but must be at least 0"):
         called(tmp_path, f, "f", {**given, "d": d - 1}, sizes)
+
+
+@pytest.mark.parametrize("type", ["f16", "bf16"])
+def test_floats_of_16_bits(type: str, tmp_path: Path) -> None:
+    """Their bits, as they are in Python: all that there are, and numbers that are rounded."""
+    f = tadc.function(f"x: {type}[N]\nz: f64[M]\ny: {type}[N]\nv: {type}[M]\ny[i] = 1.5*x[i]\nv[i] = z[i]")
+    x = np.arange(0, 1 << 16, 7, dtype=np.uint16)
+    z = np.random.default_rng(0).normal(size=999) * 2.0 ** np.random.default_rng(1).integers(-30, 30, 999)
+    found = called(tmp_path, f, "f", {"x": x, "z": z}, {"N": x.size, "M": z.size})
+    for array, expected in zip(found.values(), f(x.view(numpy_type(type)), z), strict=True):
+        floats = array.astype(np.uint16).view(numpy_type(type)).astype(np.float32)
+        np.testing.assert_array_equal(floats, expected.astype(np.float32))
 
 
 def test_value_and_gradients(tmp_path: Path) -> None:

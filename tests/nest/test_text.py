@@ -132,7 +132,7 @@ WRONG = {
     "": ("expected one nest", "docs/nest.md"),
     "net f(out y: f64[4]) {}": ("expected `nest`", "a nest begins"),
     "nest f(out y: f64[4]) {} nest g(out y: f64[4]) {}": ("expected one nest", "docs/nest.md"),
-    "nest f(out y: f16[4]) {}": ("`f16` is no element type", "it is one of f32, f64"),
+    "nest f(out y: f8[4]) {}": ("`f8` is no element type", "it is one of f16, bf16, f32, f64"),
     "nest f(x: f64[4], x: f64[4]) {}": ("a second tensor `x`", "another name"),
     "nest f(out y: f64[4]) { for i = 0 to 4 lanes { } }": ("`lanes` is no kind of loop", "`lane`?"),
     "nest f(out y: f64[4]) { for i = 0 { } }": ("expected `to`", "for i = 0 to N"),

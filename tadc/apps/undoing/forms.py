@@ -27,6 +27,7 @@ from tadc.toolkit.language import (
     operands,
     shape_at,
     tensors_read,
+    type_in,
 )
 from tadc.toolkit.transforms import needed, with_arrays
 
@@ -241,7 +242,7 @@ def hoisted(
                 continue
             if isinstance(term, Reduce) and term.free < set(extents) and not reads_itself:
                 indices = tuple(i for i in extents if i in term.free)
-                name, type = f"h{count}", term.type or definition.type
+                name, type = f"h{count}", type_in(term, definition.type)
                 count += 1
                 shape = tuple(extents[i] for i in indices)
                 found.append(Definition(name, type, shape, indices, term, is_output=False))
