@@ -75,7 +75,8 @@ def _compiled(text: str) -> bytes:
     from tadc.dialect import mlir
 
     with mlir.LOCK, mlir.new_context():
-        module = mlir.ir.Module.parse(f"module attributes {{gpu.container_module}} {{ {text} }}")
+        module = mlir.ir.Module.parse(text)
+        module.operation.attributes["gpu.container_module"] = mlir.ir.UnitAttr.get()
         lower(module, with_lines=False)
         llvm = translate(module, "nvvm")
     return emit_ptx(llvm, CUDA_ARCHITECTURES[0], use_libdevice=False).encode()
