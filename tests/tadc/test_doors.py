@@ -20,6 +20,10 @@ SCALED = tadc.function("x: f64[N]; w: f64[3]; a: f64; y[i: N] = a*x[i]*w[0] + w[
 SINGLE = tadc.function("x: f32[N]; z: f32[N]; y[i] = x[i]*z[i]")
 DOUBLED = tadc.function("x: f64[N]; p: f64[2*N]; y[i] = x[i] + p[2*i]")
 LOOKED_UP = tadc.function("x: f64[N]; src: index[E] in N; y[e] = x[src[e]]")
+CORNERS = tadc.function("x: f64[N]; t: index[E, 2] in N; y[e] = x[t[e, 0]] + x[t[e, 1]]")
+ROWS = tadc.function(
+    "x: f64[E]; ptr: index[R + 1] in E + 1 increasing; y[r: R] = sum{e}_(ptr[r])^(ptr[r + 1] - 1) (x[e])"
+)
 COUNTED = tadc.function("size M; x: f64[M]; y[i: M] = x[i]")
 SHORTER = tadc.function("x: f64[N]; y[i: N - 3] = x[i]")
 
@@ -162,6 +166,21 @@ MISTAKES = {
         LOOKED_UP,
         {"x": X, "src": np.array([0, -1], np.int32)},
         "error[TAD0511]: `src[1]` is -1, but must be at least 0",
+    ),
+    "wrong indices": Mistake(
+        CORNERS,
+        {"x": X, "t": np.array([[0, 1], [9, 2], [-3, 9]], np.int32)},
+        "error[TAD0511]: `t[1, 0]` is 9, but must be below N = 4\n"
+        "  = note: so are 2 more of its 6 elements\n"
+        "  = note: the program declares `t: index[E, 2] in N`",
+        doors=IN_SHAPES,
+    ),
+    "falling": Mistake(
+        ROWS,
+        {"x": X, "ptr": np.array([0, 3, 2, 4], np.int32)},
+        "error[TAD0511]: `ptr[2]` is 2, less than `ptr[1]`, which is 3\n"
+        "  = note: the program declares `ptr: index[R + 1] in E + 1 increasing`",
+        doors=IN_SHAPES,
     ),
     "other size": Mistake(
         SCALED,
