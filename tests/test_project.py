@@ -277,7 +277,7 @@ LIMITS = {
     "passes/schedule": 4_458,
     "passes/supports": 2_115,
     "passes/terms": 4_070,
-    "backend": 16_542,
+    "backend": 16_543,
     "tadc": 28_214,
     "tadc/apps": 10_238,
 }
