@@ -277,8 +277,8 @@ LIMITS = {
     "passes/schedule": 4_458,
     "passes/supports": 2_115,
     "passes/terms": 4_070,
-    "backend": 16_543,
-    "tadc": 28_214,
+    "backend": 16_706,
+    "tadc": 28_037,
     "tadc/apps": 10_238,
 }
 

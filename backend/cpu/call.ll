@@ -3,17 +3,18 @@
 ;
 ; Its `self` is an array of i64, the plan: the kernel, what passes it its arguments, how many objects a call
 ; gives, how many of them are inputs, how many temporaries and sizes there are, the types of arrays and of
-; Python's floats; then where each temporary starts, then the sizes, then of each array the kernel takes: its
-; element type, the type of NumPy's numbers that can stand for it or 0, the flags it must have, its bytes, its
-; rank, its extents.
+; Python's floats; then how many bytes temporaries take, where each starts, the sizes, then of each array the
+; kernel takes: its element type, the type of NumPy's numbers that can stand for it or 0, the flags it must
+; have, its bytes, its rank, its extents.
 ;
-; A call gives memory for temporaries, the inputs, the outputs. Returns True if the kernel has run; False, and
-; nothing is done, where an object is not as the plan says or an output shares memory with another array.
+; A call gives the inputs, the outputs. Returns True if the kernel has run; False, and nothing is done, where an object is not as the plan says or an output shares memory with another array.
 
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyBool_FromLong(i64)
 declare double @llvm.fabs.f64(double)
+declare ptr @"tadc.scratch.take"(i64)
+declare void @"tadc.scratch.give"(ptr)
 
 define ptr @tadc_call(ptr %self, ptr %objects, i64 %given) {
 entry:
@@ -26,7 +27,7 @@ entry:
   %pass.at = getelementptr i64, ptr %plan, i64 1
   %pass = load ptr, ptr %pass.at
   %objects.at = getelementptr i64, ptr %plan, i64 2
-  %all = load i64, ptr %objects.at
+  %arrays = load i64, ptr %objects.at
   %inputs.at = getelementptr i64, ptr %plan, i64 3
   %inputs = load i64, ptr %inputs.at
   %temporaries.at = getelementptr i64, ptr %plan, i64 4
@@ -37,11 +38,12 @@ entry:
   %array.type = load ptr, ptr %array.type.at
   %float.type.at = getelementptr i64, ptr %plan, i64 7
   %float.type = load ptr, ptr %float.type.at
-  %offsets = getelementptr i64, ptr %plan, i64 8
+  %room.at = getelementptr i64, ptr %plan, i64 8
+  %room = load i64, ptr %room.at
+  %offsets = getelementptr i64, ptr %plan, i64 9
   %values = getelementptr i64, ptr %offsets, i64 %temporaries
   %first = getelementptr i64, ptr %values, i64 %sizes
-  %arrays = sub i64 %all, 1
-  %as.many = icmp eq i64 %given, %all
+  %as.many = icmp eq i64 %given, %arrays
   br i1 %as.many, label %objects.head, label %no
 
 objects.head:
@@ -50,8 +52,7 @@ objects.head:
   %more = icmp slt i64 %n, %arrays
   br i1 %more, label %object.look, label %outputs.head
 object.look:
-  %position = add i64 %n, 1
-  %object.at = getelementptr ptr, ptr %objects, i64 %position
+  %object.at = getelementptr ptr, ptr %objects, i64 %n
   %object = load ptr, ptr %object.at
   %type.at = getelementptr i8, ptr %object, i64 8
   %type = load ptr, ptr %type.at
@@ -141,7 +142,7 @@ fits:
 outputs.head:
   %o = phi i64 [ %inputs, %objects.head ], [ %o.next, %outputs.next ]
   %outputs.left = icmp slt i64 %o, %arrays
-  br i1 %outputs.left, label %output, label %temporaries.head
+  br i1 %outputs.left, label %output, label %memory
 output:
   %o.place.at = getelementptr ptr, ptr %places, i64 %o
   %o.place = load ptr, ptr %o.place.at
@@ -172,23 +173,26 @@ outputs.next:
   %o.next = add i64 %o, 1
   br label %outputs.head
 
+memory:
+  %needs = icmp ne i64 %temporaries, 0
+  br i1 %needs, label %take, label %temporaries.head
+take:
+  %taken = call ptr @"tadc.scratch.take"(i64 %room)
+  %is.none = icmp eq ptr %taken, null
+  br i1 %is.none, label %no, label %temporaries.head
+
 temporaries.head:
-  %t = phi i64 [ 0, %outputs.head ], [ %t.next, %temporary ]
+  %t = phi i64 [ 0, %memory ], [ 0, %take ], [ %t.next, %temporary ]
+  %block = phi ptr [ null, %memory ], [ %taken, %take ], [ %block, %temporary ]
   %temporaries.left = icmp slt i64 %t, %temporaries
   br i1 %temporaries.left, label %temporary, label %sizes.head
 temporary:
-  %memory = load ptr, ptr %objects
-  %memory.at = getelementptr i8, ptr %memory, i64 16
-  %start = load i64, ptr %memory.at
-  ; They start with a line of the cache.
-  %start.up = add i64 %start, 63
-  %line = and i64 %start.up, -64
   %offset.at = getelementptr i64, ptr %offsets, i64 %t
   %offset = load i64, ptr %offset.at
-  %there = add i64 %line, %offset
+  %there = getelementptr i8, ptr %block, i64 %offset
   %t.position = add i64 %arrays, %t
   %there.at = getelementptr i64, ptr %places, i64 %t.position
-  store i64 %there, ptr %there.at
+  store ptr %there, ptr %there.at
   %t.next = add i64 %t, 1
   br label %temporaries.head
 
@@ -210,6 +214,11 @@ run:
   %thread = call ptr @PyEval_SaveThread()
   call void %pass(ptr %kernel, ptr %places)
   call void @PyEval_RestoreThread(ptr %thread)
+  br i1 %needs, label %give, label %done
+give:
+  call void @"tadc.scratch.give"(ptr %block)
+  br label %done
+done:
   %yes = call ptr @PyBool_FromLong(i64 1)
   ret ptr %yes
 no:

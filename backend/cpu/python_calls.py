@@ -6,6 +6,7 @@ import ctypes
 from functools import cache
 from pathlib import Path
 
+from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import passing
 from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library
@@ -34,7 +35,7 @@ def passing_code(count: int) -> int | None:
 def _library() -> Library:
     text = Path(__file__).with_name("call.ll").read_text()
     parts = [text, *(passing(count, _name(count)) for count in COUNTS)]
-    externals = {name: _address_of(name) for name in _PYTHON}
+    externals = {name: _address_of(name) for name in _PYTHON} | scratch_memory.addresses()
     return linked("\n".join(parts), [_CALL, *map(_name, COUNTS)], externals, level=1)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tadc.backend.runtime.addresses import addresses
-from tadc.backend.runtime.workspace import ALIGNMENT, new_memory, workspace
+from tadc.backend.runtime.workspace import ALIGNMENT, workspace
 from tadc.backend.splitting import PARALLEL
 from tadc.frontend.dtypes import COMPUTED, DTYPES
 
@@ -85,21 +85,22 @@ class BlockKernel:
 
     def add(self, inputs: Mapping[str, Array], runs: Runs, sums: Array, work: int) -> None:
         """Compute all rows of the inputs, and add them to sums, which are 0 before. Arrays are contiguous."""
+        from tadc.backend.cpu.scratch_memory import scratch
+
         parts = len(runs.starts) - 1
-        memory, room = new_memory(self.bytes * parts)
         given = [inputs[p.name] for p in self.kernel.inputs]
         starts, slots, to, *at = (
             address or 0 for address in addresses((runs.starts, runs.slots, sums, *given))
         )
-        about = [starts, int(runs.starts[-1]), self.kernel.address, slots, to, room, self.bytes]
-        for array, address, parameter in zip(given, at, self.kernel.inputs, strict=True):
-            about += [address, array.strides[0] if parameter.name in self.with_rows else 0]
-        words = np.array([*about, *self.places, *self.sizes], np.int64)
         known = self._added
         if known is None or known[0] is not runs:
             known = self._added = runs, *_code(self._text(runs))
-        known[1](addresses((words,))[0], parts, work)
-        del memory
+        with scratch(self.bytes * parts) as room:
+            about = [starts, int(runs.starts[-1]), self.kernel.address, slots, to, room, self.bytes]
+            for array, address, parameter in zip(given, at, self.kernel.inputs, strict=True):
+                about += [address, array.strides[0] if parameter.name in self.with_rows else 0]
+            words = np.array([*about, *self.places, *self.sizes], np.int64)
+            known[1](addresses((words,))[0], parts, work)
 
     def _text(self, runs: Runs) -> str:
         """LLVM IR for runs at these places."""

@@ -20,6 +20,7 @@ from tadc.backend.runtime.addresses import LAYOUT_IS_KNOWN
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.parameters import Parameter
+    from tadc.backend.runtime.workspace import Workspace
 
 #: NumPy's flags C_CONTIGUOUS, ALIGNED and WRITEABLE.
 READ, WRITTEN = 0x0101, 0x0501
@@ -29,7 +30,7 @@ _FASTCALL = 0x0080
 
 _MACHINES = ("x86_64", "AMD64", "aarch64", "arm64", "riscv64")
 
-#: Takes memory for temporaries, the inputs, the outputs; True if the kernel has run.
+#: Takes the inputs, the outputs; True if the kernel has run.
 DirectCall = Callable[..., bool]
 
 
@@ -63,18 +64,15 @@ def direct_call(
     kernel: int,
     inputs: Sequence[Parameter],
     outputs: Sequence[Parameter],
-    offsets: Sequence[int],
+    between: Workspace,
     sizes: Sequence[int],
 ) -> DirectCall | None:
-    """Calls of the kernel at an address whose tensors have these static shapes; None where there are none.
-
-    `offsets` say where temporaries are in the memory that a call gives.
-    """
+    """Calls of the kernel at an address whose tensors have these static shapes; None where there are none."""
     if not is_supported():
         return None
     from tadc.backend.cpu.python_calls import call_code, passing_code
 
-    count = len(inputs) + len(outputs)
+    count, offsets = len(inputs) + len(outputs), between.offsets
     passing = passing_code(count + len(offsets) + len(sizes))
     if passing is None:
         return None
@@ -82,8 +80,8 @@ def direct_call(
         _methods.append(_Method(b"call", call_code(), _FASTCALL, None))
         # At the end of the process modules may go before the functions that were made of this.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_methods[0]))
-    plan = [kernel, passing, count + 1, len(inputs), len(offsets), len(sizes), id(ndarray), id(float)]
-    plan += [*offsets, *sizes]
+    plan = [kernel, passing, count, len(inputs), len(offsets), len(sizes), id(ndarray), id(float)]
+    plan += [between.bytes, *offsets, *sizes]
     for parameter in inputs:
         plan += _about(parameter, READ, _number(parameter))
     for parameter in outputs:

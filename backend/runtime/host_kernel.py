@@ -18,8 +18,7 @@ from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.memory_errors import too_little
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.parameters import Parameter
-from tadc.backend.runtime.reused_memory import KEPT
-from tadc.backend.runtime.workspace import ALIGNMENT, Temporary, new_array, new_memory, workspace
+from tadc.backend.runtime.workspace import Temporary, new_array, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
 
@@ -92,17 +91,21 @@ class _Plan:
         self.direct: DirectCall | None = None
         if self.bytes <= _SMALL:
             read = [*inputs, *made]
-            self.direct = direct_call(kernel.address, read, outputs, self.between.offsets, self.sizes)
+            self.direct = direct_call(kernel.address, read, outputs, self.between, self.sizes)
 
     def new_arrays(self) -> list[Array]:
         return [new_array(*about) for about in self.new]
 
-    def room(self) -> tuple[Array | None, list[int]]:
-        """Memory for the temporaries, and where they are in it."""
+    def run(self, read: Sequence[int | None], written: Sequence[int | None]) -> None:
+        """Run on inputs and outputs at these addresses."""
         if not self.between.offsets:
-            return None, []
-        memory, start = new_memory(self.between.bytes)
-        return memory, [start + offset for offset in self.between.offsets]
+            self.function(*read, *written, *self.sizes)
+            return
+        from tadc.backend.cpu.scratch_memory import scratch
+
+        with scratch(self.between.bytes) as start:
+            between = [start + offset for offset in self.between.offsets]
+            self.function(*read, *written, *between, *self.sizes)
 
 
 class HostKernel:
@@ -193,8 +196,7 @@ class HostKernel:
         given = None if out is None else given_outputs(plan.outputs, out)
         if given is None:
             made = plan.new_arrays()
-            _room, between = plan.room()
-            plan.function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
+            plan.run(addresses(inputs), addresses(made))
             return made
         return self._run_into(plan, inputs, given)
 
@@ -255,8 +257,7 @@ class HostKernel:
             written: Sequence[Any] = plan.new_arrays()
         else:
             written = self._in_order(out)
-        memory = KEPT.take(plan.between.bytes + ALIGNMENT) if plan.temporaries else None
-        return list(written) if plan.direct(memory, *args, *written) else None
+        return list(written) if plan.direct(*args, *written) else None
 
     def _arranged(self, plan: _Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
         """The inputs in order; None where sizes are not those of the plan, or a name is unknown."""
@@ -342,8 +343,7 @@ class HostKernel:
             if array is None or not array.flags.carray or _meets(array, taken):
                 array = new_array(*about)
             written.append(array)
-        _room, between = plan.room()
-        plan.function(*read, *addresses(written), *between, *plan.sizes)
+        plan.run(read, addresses(written))
         results: list[Array] = []
         for array, result in zip(given, written, strict=False):
             if array is not None and array is not result:

@@ -2,20 +2,22 @@
 
 The maps of a kernel run one after the other, each done before the next begins on any thread. So a tensor
 needs its memory from the map that computes it to the last that reads it. When that is, is known when the
-kernel is compiled; how large tensors are, when it is called.
+kernel is compiled; how large tensors are, when it is called. Where code has to lay them out that does not
+know it, those that are in use at different times share a slot, which is as large as the largest of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from numpy import empty, ndarray
 
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.reused_memory import KEPT
+from tadc.backend.runtime.size_list import Number
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.host_arrays import Array
@@ -26,13 +28,6 @@ still where several tensors are written by turns."""
 
 _SMALL = 1 << 14
 """Arrays of fewer bytes stay where NumPy puts them: to move one takes as long as to write it."""
-
-
-def new_memory(size: int) -> tuple[Array, int]:
-    """So many bytes, and the address where they start; they live as long as the array does."""
-    made = KEPT.take(size + ALIGNMENT)
-    (begin,) = addresses((made,))
-    return made, -(-(begin or 0) // ALIGNMENT) * ALIGNMENT
 
 
 def new_array(shape: tuple[int, ...], dtype: Any, size: int) -> Array:
@@ -66,14 +61,14 @@ class Temporary:
 
 
 @dataclass(frozen=True)
-class Workspace:
+class Workspace(Generic[Number]):
     """Where each tensor starts, in bytes, and how many bytes there are."""
 
-    offsets: tuple[int, ...]
-    bytes: int
+    offsets: tuple[Number, ...]
+    bytes: Number
 
 
-def workspace(temporaries: Sequence[Temporary]) -> Workspace:
+def workspace(temporaries: Sequence[Temporary]) -> Workspace[int]:
     """Room for tensors whose sizes are known.
 
     The largest first, each stands in the smallest gap that it fits into between those that it meets in time,
@@ -99,3 +94,16 @@ def _best(used: Sequence[tuple[int, int]], size: int) -> int:
             gaps.append((first - begin, begin))
         begin = max(begin, end)
     return min(gaps)[1] if gaps else begin
+
+
+def slots_of(temporaries: Sequence[Temporary]) -> list[list[Temporary]]:
+    """The tensors of each slot, no two in use at a time; those of one shape together if they can."""
+    slots: list[list[Temporary]] = []
+    for here in sorted(temporaries, key=lambda t: (t.first, t.last)):
+        free = [slot for slot in slots if all(t.last < here.first or here.last < t.first for t in slot)]
+        alike = [slot for slot in free if slot[0].tensor.shape == here.tensor.shape]
+        if alike or free:
+            (alike or free)[0].append(here)
+        else:
+            slots.append([here])
+    return slots

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 
 from tadc.backend.runtime.inspector import inspector_text
 from tadc.backend.runtime.interface import Interface
-from tadc.backend.runtime.workspace import ALIGNMENT
+from tadc.backend.runtime.workspace import ALIGNMENT, Workspace
 from tadc.native.inspection import NativeInspection, with_memory
 from tadc.native.ir_lines import SATURATED, TOO_MANY, Lines, Value
-from tadc.native.registers import Registers
-from tadc.native.scratch import Scratch, lay_out
+from tadc.native.registers import Registers, lay_out
 
 
 @dataclass(frozen=True)
@@ -136,9 +135,9 @@ def asked_sizes(interface: Interface) -> tuple[str, ...]:
     return tuple(name for name in interface.sizes if name not in counts)
 
 
-def _scratch(lines: Lines, interface: Interface, sizes: Mapping[str, Value]) -> Scratch:
+def _scratch(lines: Lines, interface: Interface, sizes: Mapping[str, Value]) -> Workspace[Value]:
     """Where tensors in between stand in scratch."""
-    scratch = lay_out(lines, interface, sizes)
+    scratch = lay_out(lines, interface.temporaries, sizes)
     lines.require(lines.put(f"icmp ult i64 {scratch.bytes}, {TOO_MANY}"), "bad.size")
     return scratch
 

@@ -25,14 +25,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.backend.cpu.processors import host
+from tadc.backend.cpu.scratch_memory import GIVE, TAKE
 from tadc.backend.runtime.call_messages import said
 from tadc.backend.runtime.interface import Interface
 from tadc.frontend.render import render
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.kept_inspection import KeptInspection, has_indices
-from tadc.native.registers import Registers
-from tadc.native.scratch import lay_out
-from tadc.native.scratch_memory import GIVE, TAKE
+from tadc.native.registers import Registers, lay_out
 
 _DECLARED = re.compile(r'declare [^@\n]*@("[^"]*"|[\w.$]+)\(')
 _DEFINED = re.compile(r'^define [^@\n]*@("[^"]*"|[\w.$]+)\(', re.M)
@@ -124,7 +123,7 @@ class _Functions:
             made = self.kept.made(lines, kept, sizes)
             if self.find_cutting:
                 self.cut(lines, self.kept, kept)
-        scratch = lay_out(lines, self.interface, sizes)
+        scratch = lay_out(lines, self.interface.temporaries, sizes)
         block, between = "", list[Value]()
         if self.interface.temporaries:
             block = lines.put(f'call ptr @"{TAKE}"(i64 {scratch.bytes})')

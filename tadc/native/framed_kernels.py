@@ -13,6 +13,7 @@ from typing import Any
 from tadc.api.execute import unit_of
 from tadc.api.function import Function
 from tadc.api.recipes import Recipe
+from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import Library
 from tadc.backend.disk_cache import configured
@@ -23,7 +24,6 @@ from tadc.compiler.compile_options import Options
 from tadc.frontend.forks import new_lock
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
-from tadc.native import scratch_memory
 from tadc.native.entry import Entry, entry_of, joined
 from tadc.native.kept_inspection import forget_symbol, has_indices
 

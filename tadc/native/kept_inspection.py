@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from tadc.backend.cpu.scratch_memory import DROP, KEEP, NEW
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT, Temporary
 from tadc.native.inspection import FIRST, LAST, NativeInspection
 from tadc.native.ir_lines import Lines, Value
-from tadc.native.scratch import lay_out
-from tadc.native.scratch_memory import DROP, KEEP, NEW
+from tadc.native.registers import lay_out
 
 _COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
@@ -132,7 +132,7 @@ class KeptInspection:
 
     def _layout(self, lines: Lines, sizes: Mapping[str, Value]) -> tuple[tuple[Value, ...], Value]:
         """Where arrays begin in a block, and how many bytes that has."""
-        found = lay_out(lines, replace(self.interface, temporaries=self.buffers), sizes)
+        found = lay_out(lines, self.buffers, sizes)
         offsets = tuple(lines.binary("add", offset, str(self._header)) for offset in found.offsets)
         return offsets, lines.binary("add", found.bytes, str(self._header))
 

@@ -1,10 +1,11 @@
-"""Registers of LLVM IR as the numbers that sizes are told by."""
+"""Registers of LLVM IR as the numbers that sizes are told by, and tensors laid out by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tadc.backend.runtime.size_list import Numbers, Place
+from tadc.backend.runtime.workspace import ALIGNMENT, Temporary, Workspace, slots_of, workspace
 from tadc.frontend.extents import SIZE_LIMIT, Extent, Shape, SizeSource, symbol_of
 from tadc.frontend.terms import Domain
 from tadc.native.ir_lines import Lines, Value
@@ -49,3 +50,21 @@ class Registers(Numbers[Value]):
 
     def _in_range(self, value: Value, end: str) -> None:
         self.lines.require(self.lines.put(f"icmp ult i64 {value}, {SIZE_LIMIT}"), end)
+
+
+def lay_out(lines: Lines, between: Sequence[Temporary], sizes: Mapping[str, Value]) -> Workspace[Value]:
+    """The layout of tensors where the sizes have these values, computed in the body of a function."""
+    if all(t.tensor.is_static for t in between):
+        known = workspace(between)
+        return Workspace(tuple(map(str, known.offsets)), str(known.bytes))
+    slots, total = slots_of(between), "0"
+    starts: list[Value] = []
+    for slot in slots:
+        starts.append(total)
+        largest = "0"
+        for shape in dict.fromkeys((t.tensor.dtype.itemsize, t.tensor.shape) for t in slot):
+            size = lines.product(shape[0], shape[1], sizes)
+            largest = size if largest == "0" else lines.larger(largest, size)
+        total = lines.binary("add", total, lines.up_to(largest, ALIGNMENT))
+    place = {id(t): start for slot, start in zip(slots, starts, strict=True) for t in slot}
+    return Workspace(tuple(place[id(t)] for t in between), total)

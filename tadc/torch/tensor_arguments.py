@@ -32,22 +32,8 @@ def in_order(
     names = [p.name for p in parameters]
     if len(args) + len(kwargs) == len(names) and set(kwargs) == set(names[len(args) :]):
         return [*args, *[kwargs[name] for name in names[len(args) :]]]
-    given = {p.name: p for p in parameters}
-    # What is wrong with tensors is not said at the same time: arrays of their shapes stand for them.
-    arrange(
-        parameters,
-        [_stand_in(value, p) for value, p in zip(args, parameters, strict=False)] + list(args[len(names) :]),
-        {name: _stand_in(value, given.get(name)) for name, value in kwargs.items()},
-        sizes,
-        sparse="a sparse tensor, as `{}.to_sparse_csr()`",
-    )
+    arrange(parameters, args, kwargs, sizes, _problem, "a sparse tensor, as `{}.to_sparse_csr()`")
     raise AssertionError("arguments that fit, and do not")
-
-
-def _stand_in(value: Any, parameter: Parameter | None) -> Any:
-    if parameter is None or not isinstance(value, torch.Tensor):
-        return value
-    return np.broadcast_to(np.zeros((), parameter.dtype), tuple(value.shape))
 
 
 def fitting(parameters: Sequence[Parameter], values: Sequence[Any]) -> list[Any]:
@@ -58,19 +44,25 @@ def fitting(parameters: Sequence[Parameter], values: Sequence[Any]) -> list[Any]
     problems: list[Diagnostic] = []
     found: list[Any] = []
     for parameter, value in zip(parameters, values, strict=True):
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape
-        number = converted(parameter, value) if is_number else None
-        problem = number if isinstance(number, Diagnostic) else None
-        if number is None:
-            problem = _problem(parameter, value)
+        problem = _problem(parameter, value)
         problems += [problem] if problem else []
-        found.append(value if number is None or problem else index_tensor(torch.from_numpy(number)))
+        found.append(value if problem else _as_tensor(parameter, value))
     if problems:
         raise ArgumentError(problems)
     return found
 
 
+def _as_tensor(parameter: Parameter, value: Any) -> Any:
+    """A number as a tensor, or what is wrong with it; anything else stays."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape:
+        number = converted(parameter, value)
+        return number if isinstance(number, Diagnostic) else index_tensor(torch.from_numpy(number))
+    return value
+
+
 def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
+    value = _as_tensor(parameter, value)
+    value = value if parameter.below is None else index_tensor(value)
     if not isinstance(value, torch.Tensor):
         # What no library takes is said in the same words as by NumPy's.
         found = converted(parameter, value)

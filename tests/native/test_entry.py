@@ -12,12 +12,12 @@ import pytest
 
 import tadc
 from tadc.api.execute import unit_of
+from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
+from tadc.backend.runtime.workspace import slots_of
 from tadc.compiler.compile_options import Options
-from tadc.native import scratch_memory
 from tadc.native.entry import EXCLUDED, entry_of, joined
-from tadc.native.scratch import slots_of
 
 Code = tuple[Any, Any, Any]
 KEPT: list[Any] = []

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 import tadc
 from tadc.api.execute import unit_of
+from tadc.backend.cpu import scratch_memory
 from tadc.backend.disk_cache import DiskCache
 from tadc.backend.runtime import inspector
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.compiler.compile_options import Options
 from tadc.frontend.program import Program
-from tadc.native import framed_kernels, scratch_memory
+from tadc.native import framed_kernels
 from tadc.native.entry import NO_INDEX, Entry
 from tadc.native.framed_kernels import framed_kernel
 

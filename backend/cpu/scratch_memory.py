@@ -1,4 +1,4 @@
-"""Memory for what is in between in calls of a framework's operators, and for what such calls keep.
+"""Memory for what is in between in all calls on the host, and for what calls of operators keep.
 
 Large blocks come from the system a page at a time, filled with zeros, which takes longer than many kernels.
 So one is kept from call to call for all kernels of the process; whoever finds it in use, or too small, makes
@@ -7,6 +7,9 @@ another. What a kernel keeps of its own stays until it is put in the place of it
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
 from tadc.backend.cpu.kept_code import linked
@@ -20,7 +23,7 @@ NEW, DROP, KEEP = "tadc.block.new", "tadc.block.drop", "tadc.block.keep"
 """`ptr NEW(i64 bytes)`, null where there is no memory, `void DROP(ptr block)`, which may be null, and `void
 KEEP(ptr place, ptr block)`, which puts one in a place, and drops what was there."""
 
-LEAST, MOST = 1 << 18, 64 << 20
+LEAST, MOST = 1 << 18, 128 << 20
 """Blocks of fewer bytes the allocator of the process keeps itself; one of more is not kept."""
 
 MOST_KEPT = 1 << 28
@@ -35,6 +38,26 @@ def _library() -> Library:
 def addresses() -> dict[str, int]:
     """Where the functions are; a process has one of each."""
     return dict(_library().addresses)
+
+
+@cache
+def _functions() -> tuple[Callable[[int], int | None], Callable[[int], None]]:
+    found = addresses()
+    take = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(found[TAKE])
+    return take, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(found[GIVE])
+
+
+@contextmanager
+def scratch(size: int) -> Iterator[int]:
+    """The address of so many bytes, which begin with a line of the cache. Raises MemoryError."""
+    take, give = _functions()
+    block = take(size)
+    if block is None:
+        raise MemoryError(f"no room for {size} bytes")
+    try:
+        yield block
+    finally:
+        give(block)
 
 
 TEXT = f"""
