@@ -13,18 +13,7 @@ from tadc.apps.undoing.factors import Array, Factored
 from tadc.apps.undoing.forms import positions
 from tadc.apps.undoing.inverse_plan import Plan
 from tadc.apps.undoing.inversion_errors import near_singular, singular_step, too_large
-from tadc.apps.undoing.kinds import (
-    Blocks,
-    Class,
-    Dense,
-    LowRank,
-    Permutation,
-    Recurrent,
-    Steps,
-    Triangles,
-    Triangular,
-    is_interleaved,
-)
+from tadc.apps.undoing.kinds import MatrixClass, Steps
 from tadc.apps.undoing.matrices import joined, parted
 from tadc.apps.undoing.planned import Planned
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, TOTAL, Role, RoleKind, value_of
@@ -102,10 +91,10 @@ class BoundComponent:
 
     def undo(self, arrays: Arrays) -> None:
         """The tangents of what died from those of what is new, of a component that is solved as a system."""
-        form, base = self.form, _base(self.kind)
+        form, base = self.form, self.kind.base
         factors = self.factors(arrays)
         right = {role.name: array for role, array in self.run(self.kernels.right_side, arrays).items()}
-        vector = factors.solve(joined(form, base, form.new, right))
+        vector = factors.solve(joined(base, form.new, right)[0], False)
         drop(arrays, TANGENT, self.planned.component.new)
         solved = parted(form, base, form.dying, vector)
         self.put(arrays, {Role(TANGENT, name): array for name, array in solved.items()})
@@ -122,9 +111,9 @@ class BoundComponent:
             self.put(arrays, found)
             return least is None or is_good(least)
         self.compute(arrays)
-        factors, base = self.factors(arrays), _base(self.kind)
+        factors, base = self.factors(arrays), self.kind.base
         given = {name: arrays[Role(COTANGENT, self.own(name))] for name in form.dying}
-        vector = factors.solve_transposed(joined(form, base, form.dying, given))
+        vector = factors.solve(joined(base, form.dying, given)[0], True)
         drop(arrays, COTANGENT, dying)
         solved = parted(form, base, form.new, vector)
         self.put(arrays, {Role(COTANGENT, name): array for name, array in solved.items()})
@@ -137,7 +126,7 @@ class BoundComponent:
         """log |det A|."""
         if self.kernels.is_closed:
             return float(self.run(self.kernels.log_determinant, arrays)[Role(TOTAL)])
-        return self._factored(arrays).logabsdet
+        return self._factored(arrays).logabsdet()
 
     # -- pivots ------------------------------------------------------------------------------------
 
@@ -156,19 +145,13 @@ class BoundComponent:
 
     def _check_memory(self) -> None:
         """Refuse a matrix that does not fit. Raises ArgumentError (TAD0914)."""
-        if not isinstance(self.kind, Dense | Triangular):
+        kind, graph = self.kind, self.plan.graph
+        if not isinstance(kind, MatrixClass) or kind.method != "lapack" or kind.is_band or kind.cyclic:
             return
         item = max(bytes_of_type(self.form.types[name]) for name in self.form.dying)
-        needed, free = 2 * item * self.kind.size**2, available_memory()
+        needed, free = 2 * item * kind.size**2, available_memory()
         if free is not None and needed > free:
-            raise too_large(
-                self.plan.graph.program.source,
-                self._statements(),
-                self.kind.name,
-                self.kind.size,
-                needed,
-                free,
-            )
+            raise too_large(graph.program.source, self._statements(), kind.name, kind.size, needed, free)
 
     def _statements(self) -> list[Definition]:
         names = set(self.planned.component.new)
@@ -177,28 +160,24 @@ class BoundComponent:
     def _report(self, pivots: Array, sizes: Array) -> None:
         bad = ~(sizes > 0)
         place = int(np.argmax(bad)) if bad.any() else int(np.argmin(sizes))
-        graph, statements = self.plan.graph, self._statements()
-        what, element = self._where(place)
-        value = float(pivots.reshape(-1)[place])
-        source = graph.program.source
+        value, source = float(pivots.reshape(-1)[place]), self.plan.graph.program.source
+        found = source, self._statements(), *self._where(place), value
         if bad.any():
-            raise singular_step(source, statements, what, element, value)
-        warning = near_singular(source, statements, what, element, value)
-        warn_of([warning])
+            raise singular_step(*found)
+        warn_of([near_singular(*found)])
 
     def _where(self, place: int) -> tuple[str, str]:
         """What a pivot is, and of which element."""
         kind, form = self.kind, self.form
-        if isinstance(kind, Blocks):
+        if isinstance(kind, MatrixClass) and kind.method in ("formula", "blocks"):
             shape = form.shapes[form.new[0]][: kind.batch]
             names = ", ".join(f"`{self.own(name)}`" for name in form.dying)
             what = f"the derivative by {names}" if kind.size == 1 else f"the determinant by {names}"
             return what, _element(np.unravel_index(place, shape) if shape else ())
         if isinstance(kind, Steps):
             return self._where_in_steps(place)
-        is_scaled = isinstance(kind, Permutation | Recurrent | Triangles)
-        names, title = (form.new, "derivative") if is_scaled else (form.dying, "pivot")
-        for name, (start, step, count) in positions(form, names, is_interleaved(_base(kind))).items():
+        names, title = (form.new, "derivative") if kind.base.is_scaled else (form.dying, "pivot")
+        for name, (start, step, count) in positions(form, names, kind.base.interleaved).items():
             number, other = divmod(place - start, step)
             if not other and 0 <= number < count:
                 element = _element(np.unravel_index(number, form.shapes[name]) if form.shapes[name] else ())
@@ -222,11 +201,6 @@ class BoundComponent:
                 return f"the derivative of `{self.own(name)}`", _element(element)
             place -= count
         return "a pivot", ""
-
-
-def _base(kind: Class) -> Class:
-    """The class in whose order vectors are."""
-    return kind.base if isinstance(kind, LowRank) else kind
 
 
 def _element(index: Sequence[Any]) -> str:

@@ -10,10 +10,10 @@ from math import prod
 import numpy as np
 
 from tadc.apps.inversion.wraps import unwrapped
-from tadc.apps.undoing.factors import Array, DenseFactors, DiagonalFactors, Factored, LowRankFactors
+from tadc.apps.undoing.factors import Array, Factored, of_dense, of_diagonal, of_low_rank
 from tadc.apps.undoing.forms import Form, program_of
-from tadc.apps.undoing.kinds import Class, LowRank, Recurrent, Steps
-from tadc.apps.undoing.matrices import assembled, joined, of_diagonals, stacked, type_of, whole_matrix
+from tadc.apps.undoing.kinds import Class, LowRank, Steps
+from tadc.apps.undoing.matrices import assembled, columns_of, joined, of_diagonals, whole_matrix
 from tadc.apps.undoing.pieces import log_sum
 from tadc.apps.undoing.programs import one_band
 from tadc.apps.undoing.roles import COTANGENT, TOTAL, Role, RoledProgram
@@ -21,7 +21,7 @@ from tadc.apps.undoing.step_programs import programs_of
 from tadc.apps.undoing.step_systems import StepSystems
 from tadc.toolkit.language import Definition
 from tadc.toolkit.reporting import new_rlock
-from tadc.toolkit.running import Parameter, function_in_memory
+from tadc.toolkit.running import Parameter, function_in_memory, numpy_type
 
 LOCK = new_rlock()
 
@@ -106,7 +106,7 @@ class Kernels:
     @cached_property
     def transposed(self) -> Kernel:
         """New values and the whole transposed solution, of a form that is closed."""
-        return self._compiled(self.programs.transposed(), fused=isinstance(self.kind, Recurrent))
+        return self._compiled(self.programs.transposed(), fused=self.kind.base.method == "recurrence")
 
     @cached_property
     def right_side(self) -> Kernel:
@@ -167,24 +167,25 @@ class Kernels:
             (columns,) = found.values()
             return self.programs.factored(columns, self._compiled)
         if isinstance(kind, Steps):
-            return DiagonalFactors(np.concatenate([array.ravel() for array in found.values()]))
+            return of_diagonal(np.concatenate([array.ravel() for array in found.values()]))
         band = one_band(form, kind)
         if band is not None:
             return of_diagonals(band, list(found.values()))
-        columns = {name: array for (name, _), array in found.items()}
+        base = kind.base
+        columns = columns_of(form, base, {name: array for (name, _), array in found.items()})
         if not isinstance(kind, LowRank):
-            return assembled(form, kind, columns)
-        base = assembled(form, kind.base, columns)
-        outer = stacked(form, kind.base, {role.name: array for role, array in run(self.outer, {}).items()})
-        if _is_far_from_singular(base):
-            return LowRankFactors(base, np.ascontiguousarray(outer.T), self._inner(kind, run))
+            return assembled(base, columns)
+        factors = assembled(base, columns)
+        outer = columns_of(form, base, {role.name: array for role, array in run(self.outer, {}).items()})
+        if _is_far_from_singular(factors):
+            return of_low_rank(factors, np.ascontiguousarray(outer.T), self._inner(kind, run))
         # The base alone hardly has an inverse; the sum may have one.
-        return DenseFactors(whole_matrix(form, kind.base, columns) + outer.T @ self._inner(kind, run))
+        return of_dense(whole_matrix(base, columns) + outer.T @ self._inner(kind, run))
 
     def _inner(self, kind: LowRank, run: Runner) -> Array:
         """A row for each number that goes through."""
         form = self.form
-        units = {n: np.zeros(form.shapes[n], type_of(form, n)) for n in kind.through}
+        units = {n: np.zeros(form.shapes[n], numpy_type(form.types[n])) for n in kind.through}
         rows: list[Array] = []
         for name in kind.through:
             for place in range(prod(form.shapes[name])):
@@ -193,7 +194,7 @@ class Kernels:
                 given = {Role(COTANGENT, n): array for n, array in (units | {name: unit}).items()}
                 found = run(self.inner, given)
                 row = {n: found[Role(COTANGENT, n)] for n in form.dying}
-                rows.append(joined(form, kind.base, form.dying, row))
+                rows.append(joined(kind.base, form.dying, row)[0])
         return np.stack(rows)
 
 

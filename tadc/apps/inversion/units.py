@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from tadc.apps.inversion.bound import Arrays, BoundComponent, drop, is_good
 from tadc.apps.inversion.compiled_forms import Kernel, compiled
-from tadc.apps.undoing.kinds import Recurrent
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
 from tadc.apps.undoing.segments import Part, composed, groups
 from tadc.toolkit.language import print_program
@@ -72,7 +71,7 @@ def units_of(components: Sequence[BoundComponent]) -> list[Unit]:
     closed = {
         n
         for n, component in enumerate(components)
-        if component.kernels.is_closed and not isinstance(component.kind, Recurrent)
+        if component.kernels.is_closed and component.kind.base.method != "recurrence"
     }
     found = [
         Unit([components[n] for n in group])
@@ -121,7 +120,7 @@ class _Maker:
         gone = {name for component in components for name in component.planned.component.new}
         last = {name for component in components for name in component.planned.component.dying}
         left = {Role(TANGENT, name) for name in last - gone}
-        fused = any(isinstance(component.kind, Recurrent) for component in components)
+        fused = any(component.kind.base.method == "recurrence" for component in components)
         return self._call(parts[::-1], lambda role: role in left or role.kind == LEAST, fused=fused)
 
     def values(self, components: Sequence[BoundComponent], later: set[Role]) -> RoledCall | None:

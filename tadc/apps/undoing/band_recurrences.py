@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tadc.apps.undoing.colours import where
 from tadc.apps.undoing.graph import differentiable_reads
-from tadc.apps.undoing.kinds import Recurrent
+from tadc.apps.undoing.kinds import MatrixClass
 from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.ratios import given, is_light, ratio
 from tadc.apps.undoing.roles import COTANGENT, TANGENT, Role, RoledProgram
@@ -17,10 +17,10 @@ from tadc.toolkit.language import Affine, Constraint, Definition, Term
 
 @dataclass
 class Recurrences:
-    """The programs of a component of class `Recurrent`."""
+    """The programs of a component that is solved by a recurrence."""
 
     pieces: Pieces
-    kind: Recurrent
+    kind: MatrixClass
 
     def __post_init__(self) -> None:
         (self.dying,), (self.new,) = self.pieces.form.dying, self.pieces.form.new
@@ -29,7 +29,7 @@ class Recurrences:
     def steps(self) -> tuple[list[Definition], list[Definition]]:
         """Definitions in between, and `c_k`, by the element k places before (after, if upper)."""
         sign = -1 if self.kind.lower else 1
-        return diagonals(self.pieces, range(0, sign * (self.kind.width + 1), sign))
+        return diagonals(self.pieces, range(0, sign * self.kind.width, sign))
 
     @cached_property
     def coefficients(self) -> list[Term]:

@@ -11,20 +11,8 @@ from contextlib import suppress
 from itertools import combinations_with_replacement
 from math import prod
 
-from tadc.apps.undoing.forms import Form, positions
-from tadc.apps.undoing.kinds import (
-    SMALL,
-    Banded,
-    Bands,
-    Blocks,
-    Class,
-    Dense,
-    LowRank,
-    Permutation,
-    Recurrent,
-    Triangles,
-    Triangular,
-)
+from tadc.apps.undoing.forms import Form, flat, positions
+from tadc.apps.undoing.kinds import BAND, SMALL, LowRank, MatrixClass, dense, full_blocks, permutation
 from tadc.apps.undoing.relations import Relation, TooMany, apart, facts, relations
 from tadc.toolkit.language import (
     Affine,
@@ -39,8 +27,6 @@ from tadc.toolkit.language import (
 
 #: A value of at most this share of the component, and of at most so many numbers, makes a low rank.
 _SHARE, _RANK = 4, 256
-#: A band of more than this share of the matrix is none.
-_BAND = 3
 #: A recurrence looks back so far at most.
 _ORDER = 8
 #: So many relations are compared in pairs.
@@ -49,29 +35,28 @@ _PAIRS = 16
 _TRIES = 5000
 
 
-def class_of(form: Form) -> Class:
+def class_of(form: Form) -> MatrixClass | LowRank:
     """The class of a component, of those that hold of its index maps the one that is cheapest to solve."""
     if not form.size:
         # As many numbers die as are new, none, but not as many tensors: no other class allows for that.
-        return Permutation(0)
+        return permutation(0)
     found = _direct(form, ())
-    if isinstance(found, Dense | Triangular):
+    if found.method == "lapack" and found.count == 1 and not found.is_band and not found.cyclic:
         through = _narrow(form)
         if through:
-            rank = form.elements(through)
             base = _direct(form, through)
-            if isinstance(base, Blocks | Banded) and not (isinstance(base, Banded) and base.cyclic):
-                low = LowRank(base, through, rank)
+            is_easy = base.method in ("formula", "blocks") or (base.method == "lapack" and base.is_band)
+            if is_easy and not (base.count > 1 and base.is_band):
+                low = LowRank(base, through, form.elements(through))
                 return low if low.cost < found.cost else found
     return found
 
 
-def _direct(form: Form, through: tuple[str, ...]) -> Class:
+def _direct(form: Form, through: tuple[str, ...]) -> MatrixClass:
     """The class of what does not pass through some values."""
-    size = form.size
-    blocks = _scalars(form) if not through else None
-    if blocks is not None:
-        return blocks
+    if not through and all(not form.shapes[name] for name in (*form.dying, *form.new)):
+        # A few scalars are one small system.
+        return full_blocks("formula" if form.size == 1 else "blocks", 0, 1, form.size)
     try:
         found = {
             d.name: [
@@ -81,78 +66,68 @@ def _direct(form: Form, through: tuple[str, ...]) -> Class:
             if d.name in form.new
         }
     except (TooMany, EliminationLimit):
-        return Dense(size)
+        return dense(form.size)
     made = {d.name: d for d in form.program.definitions if d.name in form.new}
-    for attempt in (_recurrent, _blocks, _permutation, _banded):
+    for attempt in (_blocks, _permutation, _banded):
         with suppress(EliminationLimit, SearchLimit):
             chosen = attempt(form, made, found)
-            if isinstance(chosen, Blocks) and chosen.size > SMALL:
+            if chosen is not None and chosen.method == "blocks" and chosen.size > SMALL:
                 # Elements that change places within blocks take no system.
                 chosen = _permutation(form, made, found) or chosen
             if chosen is not None:
                 return chosen
-    return Dense(size)
-
-
-def _scalars(form: Form) -> Blocks | None:
-    """A few scalars are one small system."""
-    if all(not form.shapes[name] for name in (*form.dying, *form.new)):
-        return Blocks(0, 1, form.size)
-    return None
+    return dense(form.size)
 
 
 _Found = Mapping[str, Sequence[Relation]]
 _Made = Mapping[str, Definition]
 
 
-def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | Bands | Triangles | None:
+def _blocks(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
     """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
     batch = _batch(form, made, found)
+    shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
     shape = form.shapes[form.new[0]]
     count = prod(shape[:batch])
     size = form.size // count
+    is_one = len(shapes) == len(form.dying) == len(form.new) == 1
+    lower = upper = size
+    if is_one and 0 < len(shape) - batch and (batch == len(shape) - 1 or size > SMALL):
+        lower, upper = _reach(form, made, found, batch)
+    reach = lower + upper
+    if batch == len(shape) - 1 and not (lower and upper) and 0 < reach <= min(_ORDER, (size - 1) // 2):
+        return MatrixClass("recurrence", size, lower, upper, batch, count)
     if not batch or count == 1 < size:
         return None
-    if size <= SMALL or len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
-        return Blocks(batch, count, size)
-    lower, upper = _reach(form, made, found, batch)
+    if size <= SMALL:
+        closed = len(shapes) == 1 and len(shape) == batch
+        return full_blocks("formula" if closed else "blocks", batch, count, size)
     if not lower or not upper:
-        return Triangles(batch, count, size, not upper)
-    is_band = (lower + upper + 1) * _BAND <= size
-    return Bands(batch, count, size, lower, upper) if is_band else Blocks(batch, count, size)
+        far = size - 1
+        return MatrixClass("triangles", size, 0 if upper else far, far if upper else 0, batch, count)
+    if (reach + 1) * BAND <= size:
+        return MatrixClass("lapack", size, lower, upper, batch, count)
+    return full_blocks("blocks", batch, count, size)
 
 
 def _reach(form: Form, made: _Made, found: _Found, batch: int) -> tuple[int, int]:
     """How far the occupied columns of a row of a block are from the diagonal, below and above."""
-    (definition,) = made.values()
-    shape = form.shapes[definition.name][batch:]
-    own = _place(shape, [Affine.var(name) for name in definition.indices[batch:]], (0, 1, 1))
-    offsets = [
-        (_place(shape, r.forms[batch:], (0, 1, 1)) - own, facts(definition, r))
-        for r in found[definition.name]
-    ]
-    size = prod(shape)
-    lower, upper = (
-        max([0, *(_greatest(sign * offset, known, size) for offset, known in offsets)]) for sign in (-1, 1)
-    )
-    return lower, upper
+    (d,) = made.values()
+    shape = form.shapes[d.name][batch:]
+    own = flat(shape, [Affine.var(name) for name in d.indices[batch:]])
+    return _reaches([(flat(shape, r.forms[batch:]) - own, facts(d, r)) for r in found[d.name]], prod(shape))
 
 
-def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:
-    """A narrow band on one side, along the last dimension of one tensor."""
-    if len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
-        return None
-    shape = form.shapes[form.new[0]]
-    if not shape or _batch(form, made, found) != len(shape) - 1:
-        return None
-    (definition,) = made.values()
-    own = Affine.var(definition.indices[-1])
-    offsets = [(r.forms[-1] - own, facts(definition, r)) for r in found[definition.name]]
-    upper = max([0, *(_greatest(offset, known, shape[-1]) for offset, known in offsets)])
-    lower = max([0, *(_greatest(-offset, known, shape[-1]) for offset, known in offsets)])
-    if (lower and upper) or not 0 < lower + upper <= min(_ORDER, (shape[-1] - 1) // 2):
-        return None
-    return Recurrent(form.size, lower + upper, bool(lower))
+def _reaches(offsets: Sequence[tuple[Affine, Sequence[Constraint]]], size: int) -> tuple[int, int]:
+    """The least bounds that are proven of how far offsets are below and above 0."""
+
+    def greatest(sign: int) -> int:
+        return max(
+            _least(lambda n, o=offset, k=known: implied(n - o * sign, k), -size - 1, size)
+            for offset, known in offsets
+        )
+
+    return (max(0, greatest(-1)), max(0, greatest(1))) if offsets else (0, 0)
 
 
 def _batch(form: Form, made: _Made, found: _Found) -> int:
@@ -177,7 +152,7 @@ def _same(one: Affine, other: Affine, definition: Definition, relation: Relation
     return implied(one - other, known) and implied(other - one, known)
 
 
-def _permutation(form: Form, made: _Made, found: _Found) -> Permutation | None:
+def _permutation(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
     """Whether every row and every column has at most one element: no two relations meet."""
     pairs = [(made[name], r) for name, each in found.items() for r in each]
     if len(pairs) > _PAIRS or any(_unknowns(r) for _, r in pairs):
@@ -187,7 +162,7 @@ def _permutation(form: Form, made: _Made, found: _Found) -> Permutation | None:
             return None
         if r.source == s.source and not _never_one(d, r, e, s, r is s):
             return None
-    return Permutation(form.size)
+    return permutation(form.size)
 
 
 def _unknowns(relation: Relation) -> bool:
@@ -223,30 +198,35 @@ def _no_point(rows: Sequence[Constraint]) -> bool:
     return is_empty(rows) or find_point(rows, _TRIES) is None
 
 
-def _banded(form: Form, made: _Made, found: _Found) -> Banded | Triangular | None:
+def _banded(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
     """How far the occupied columns of a row are from the diagonal."""
     shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
     interleaved = len(shapes) == 1
     columns = positions(form, form.dying, interleaved)
     rows = positions(form, form.new, interleaved)
+
+    def place(name: str, forms: Sequence[Affine], at: tuple[int, int, int]) -> Affine:
+        return flat(form.shapes[name], forms) * at[1] + at[0]
+
     offsets = [
-        (_place(form.shapes[r.source], r.forms, columns[r.source]) - _own(d, form, rows), facts(d, r))
+        (place(r.source, r.forms, columns[r.source]) - place(d.name, own, rows[d.name]), facts(d, r))
         for d in made.values()
+        for own in ([Affine.var(name) for name in d.indices],)
         for r in found[d.name]
     ]
     size = form.size
-    upper = max([0, *(_greatest(offset, known, size) for offset, known in offsets)])
-    lower = max([0, *(_greatest(-offset, known, size) for offset, known in offsets)])
-    if (lower + upper + 1) * _BAND <= size:
-        return Banded(size, lower, upper, interleaved)
+    lower, upper = _reaches(offsets, size)
+    if (lower + upper + 1) * BAND <= size:
+        return MatrixClass("lapack", size, lower, upper, interleaved=interleaved)
     if not lower or not upper:
-        return Triangular(size, not upper, interleaved)
+        far = size - 1
+        return MatrixClass("lapack", size, 0 if upper else far, far if upper else 0, interleaved=interleaved)
     return _cyclic(size, interleaved, offsets)
 
 
 def _cyclic(
     size: int, interleaved: bool, offsets: Sequence[tuple[Affine, Sequence[Constraint]]]
-) -> Banded | None:
+) -> MatrixClass | None:
     """A band that goes on past the end: offsets near 0, near `size` and near `-size`."""
 
     def within(reach: int) -> bool:
@@ -258,14 +238,14 @@ def _cyclic(
             for sign in (1, -1)
         )
 
-    most = (size // _BAND - 1) // 2
+    most = (size // BAND - 1) // 2
     reach = 1
     while reach <= most and not within(reach):
         reach *= 2
     if reach > most:
         return None
     reach = _least(within, reach // 2, reach)
-    return Banded(size, reach, reach, interleaved, cyclic=True)
+    return MatrixClass("lapack", size, reach, reach, interleaved=interleaved, cyclic=True)
 
 
 def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
@@ -277,22 +257,6 @@ def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
         else:
             low = middle
     return high
-
-
-def _own(definition: Definition, form: Form, rows: Mapping[str, tuple[int, int, int]]) -> Affine:
-    here = [Affine.var(name) for name in definition.indices]
-    return _place(form.shapes[definition.name], here, rows[definition.name])
-
-
-def _place(shape: Sequence[int], forms: Sequence[Affine], at: tuple[int, int, int]) -> Affine:
-    flat = Affine.const(0)
-    for extent, form in zip(shape, forms, strict=True):
-        flat = flat * extent + form
-    return flat * at[1] + at[0]
-
-
-def _greatest(form: Affine, known: Sequence[Constraint], size: int) -> int:
-    return _least(lambda bound: implied(bound - form, known), -size - 1, size)
 
 
 def _narrow(form: Form) -> tuple[str, ...]:

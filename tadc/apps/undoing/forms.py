@@ -154,18 +154,28 @@ class Forms:
         return replace(made, shape=shape, is_output=is_new, cotangent_of="", pattern=None)
 
 
-def positions(form: Form, names: Sequence[str], interleaved: bool) -> dict[str, tuple[int, int, int]]:
+def positions(
+    form: Form, names: Sequence[str], interleaved: bool, batch: int = 0
+) -> dict[str, tuple[int, int, int]]:
     """The place of each tensor's elements among all: of the first, and the step; row-major within one.
 
-    The third number counts the elements of a tensor.
+    The third number counts the elements of a tensor. Those of the first `batch` dimensions are left out.
     """
     found: dict[str, tuple[int, int, int]] = {}
     start = 0
     for name in names:
-        count = prod(form.shapes[name])
+        count = prod(form.shapes[name][batch:])
         found[name] = (len(found), len(names), count) if interleaved else (start, 1, count)
         start += count
     return found
+
+
+def flat(shape: Sequence[int], forms: Sequence[Affine]) -> Affine:
+    """The place of an element in row-major order."""
+    place = Affine.const(0)
+    for extent, form in zip(shape, forms, strict=True):
+        place = place * extent + form
+    return place
 
 
 def moved(

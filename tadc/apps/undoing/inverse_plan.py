@@ -10,7 +10,7 @@ from tadc.apps.undoing.components import partition, widths
 from tadc.apps.undoing.forms import Forms
 from tadc.apps.undoing.graph import Graph, graph_of
 from tadc.apps.undoing.inversion_errors import constant_output, other_width, repeated_output
-from tadc.apps.undoing.kinds import Class, Dense
+from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.planned import PlanData, Planned, Step
 from tadc.apps.undoing.step_programs import steps_of
 from tadc.toolkit.language import Program
@@ -65,7 +65,7 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
         kind = kinds.get(id(form))
         if kind is None:
             kind = class_of(form)
-            if isinstance(kind, Dense) and any(d.order is not None for d in form.program.definitions):
+            if kind.name == "dense" and any(d.order is not None for d in form.program.definitions):
                 kind = steps_of(form, plan_of) or kind
             kinds[id(form)] = kind
         planned.append(Planned(component, form, kind, names))

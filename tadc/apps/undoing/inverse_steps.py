@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from tadc.apps.undoing.forms import Form
 from tadc.apps.undoing.inlined import direct
 from tadc.apps.undoing.inverse_plan import plan_of
-from tadc.apps.undoing.kinds import Class, Recurrent, Triangles
+from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.planned import PlanData, Planned
 from tadc.apps.undoing.programs import Programs
@@ -186,12 +186,9 @@ def _checked(pivots: Iterable[Term]) -> None:
 def _one_by_one(pieces: Pieces, kind: Class, values: Mapping[str, Term]) -> Definition | None:
     """The solution of a triangular step that is affine in each element, though not in those before it."""
     form = pieces.form
-    if isinstance(kind, Recurrent):
-        shape = form.shapes[form.new[0]]
-        kind = Triangles(len(shape) - 1, kind.size // shape[-1], shape[-1], kind.lower)
-    if not isinstance(kind, Triangles):
+    if kind.base.method not in ("recurrence", "triangles"):
         return None
-    triangle = Triangle(pieces, kind)
+    triangle = Triangle(pieces, kind.base)
     pivot = triangle.pivot
     if not triangle.reads_before(pivot) or tensors_read([pivot]) & set(form.new):
         return None

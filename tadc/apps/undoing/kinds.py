@@ -3,175 +3,96 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
 SMALL = 3
+#: A band of more than this share of the matrix is none.
+BAND = 3
+
+#: By formulas of the language: Cramer's rule, a gather, a recurrence along the last dimension, one element
+#: after another; with pivots: by NumPy, all blocks at once, or by LAPACK.
+Method = Literal["formula", "permutation", "recurrence", "triangles", "blocks", "lapack"]
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """A small system for each element of the first `batch` dimensions; of one number each it is diagonal."""
+class MatrixClass:
+    """Blocks along the diagonal, `count` of `size` rows: row q of one has columns `q - lower` to `q + upper`.
 
-    batch: int
-    count: int
-    size: int
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        if self.count == 1 < self.size:
-            return "dense"
-        return "diagonal" if self.size == 1 else f"block-diagonal, {self.count} of {self.size}x{self.size}"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.count * (lu_cost(self.size) if self.size > 1 else 1)
-
-
-@dataclass(frozen=True)
-class Permutation:
-    """Each new element depends on one that dies, each time another."""
-
-    size: int
-    name = "permutation"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.size
-
-
-@dataclass(frozen=True)
-class Banded:
-    """Of row q only the columns from `q - lower` to `q + upper` are occupied.
-
-    Rows are the new elements in row-major order, columns the dying ones; those of several tensors take
-    turns if `interleaved`. If `cyclic`, columns are counted on past the end from the beginning.
+    Rows are the new elements, columns the dying ones, in row-major order; the first `batch` dimensions say
+    which block; within one those of several tensors take turns if `interleaved`. If `cyclic`, columns are
+    counted on past the end from the beginning. A permutation has one element in each row and column.
     """
 
+    method: Method
     size: int
     lower: int
     upper: int
-    interleaved: bool
+    batch: int = 0
+    count: int = 1
+    interleaved: bool = False
     cyclic: bool = False
 
     @property
+    def base(self) -> MatrixClass:
+        """The class in whose order vectors are: its own."""
+        return self
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether formulas solve it."""
+        return self.method not in ("blocks", "lapack")
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether its pivots are of rows, one each."""
+        return self.method in ("permutation", "recurrence", "triangles")
+
+    @property
+    def is_band(self) -> bool:
+        """Whether few diagonals are occupied."""
+        return self.method == "recurrence" or (self.lower + self.upper + 1) * BAND <= self.size
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether nothing is left, or right, of the diagonal."""
+        return not self.lower or not self.upper
+
+    @property
+    def width(self) -> int:
+        """How many columns in turn share no row with the next so many."""
+        return self.lower + self.upper + 1 if self.is_band or self.cyclic else self.size
+
+    @property
     def name(self) -> str:
         """The class, as people call it."""
-        band = f"{self.lower} below and {self.upper} above"
+        if self.method == "permutation":
+            return "permutation"
+        if self.size == 1:
+            return "diagonal"
+        is_in_blocks = self.count > 1 and self.method != "recurrence"
+        found = [f"block-diagonal, {self.count} of {self.size}x{self.size}"] if is_in_blocks else []
         if self.cyclic:
-            return f"cyclic banded, {band}"
-        if self.lower and self.upper:
-            return f"banded, {band}"
-        return f"{'lower' if self.lower else 'upper'} triangular, banded, {band}"
+            return f"cyclic banded, {self.lower} below and {self.upper} above"
+        if self.is_one_sided:
+            found.append(f"{'upper' if self.upper else 'lower'} triangular")
+        if self.is_band:
+            sides = [f"{self.lower} below"] * (self.lower > 0) + [f"{self.upper} above"] * (self.upper > 0)
+            found.append(f"banded, {' and '.join(sides)}")
+        return ", ".join(found) or "dense"
 
     @property
     def cost(self) -> int:
         """Multiplications and divisions of a solve."""
+        rows, width = self.count * self.size, self.lower + self.upper + 1
+        if self.size == 1 or self.method == "permutation":
+            return rows
         if self.cyclic:
             half = 2 * max(self.lower, self.upper)
-            return self.size * (2 * half + 1) * (half + 2)
-        width = self.lower + self.upper + 1
-        return self.size * (width if not (self.lower and self.upper) else width * (self.lower + 2))
-
-
-@dataclass(frozen=True)
-class Recurrent:
-    """Along the last dimension an element depends on itself and on `width` before it (`lower`) or after it.
-
-    It is solved by a recurrence in the language, for each element of the dimensions in front at once.
-    """
-
-    size: int
-    width: int
-    lower: bool
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        side, where = ("lower", "below") if self.lower else ("upper", "above")
-        return f"{side} triangular, banded, {self.width} {where}"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.size * (self.width + 1)
-
-
-@dataclass(frozen=True)
-class Triangles:
-    """As `Blocks`, of one tensor, and in each block none right of the diagonal is occupied, or none left."""
-
-    batch: int
-    count: int
-    size: int
-    lower: bool
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        side = "lower" if self.lower else "upper"
-        return f"block-diagonal, {self.count} of {self.size}x{self.size}, {side} triangular"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.count * (self.size * (self.size + 1) // 2)
-
-
-@dataclass(frozen=True)
-class Bands:
-    """As `Blocks`, of one tensor; row q of a block has only the columns from `q - lower` to `q + upper`."""
-
-    batch: int
-    count: int
-    size: int
-    lower: int
-    upper: int
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        band = f"{self.lower} below and {self.upper} above"
-        return f"block-diagonal, {self.count} of {self.size}x{self.size}, banded, {band}"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.count * Banded(self.size, self.lower, self.upper, False).cost
-
-
-@dataclass(frozen=True)
-class Triangular:
-    """No column right of the diagonal is occupied (`lower`), or none left of it."""
-
-    size: int
-    lower: bool
-    interleaved: bool
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        return f"{'lower' if self.lower else 'upper'} triangular"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.size * (self.size + 1) // 2
-
-
-@dataclass(frozen=True)
-class Dense:
-    """Any element may be occupied."""
-
-    size: int
-    name = "dense"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return lu_cost(self.size)
+            return rows * (2 * half + 1) * (half + 2)
+        if self.is_band:
+            return rows * width * (1 if self.is_one_sided else self.lower + 2)
+        return self.count * (self.size * (self.size + 1) // 2 if self.is_one_sided else lu_cost(self.size))
 
 
 @dataclass(frozen=True)
@@ -181,9 +102,10 @@ class LowRank:
     (M. Woodbury, Inverting modified matrices, 1950.)
     """
 
-    base: Blocks | Banded
+    base: MatrixClass
     through: tuple[str, ...]
     rank: int
+    is_closed = False
 
     @property
     def name(self) -> str:
@@ -193,7 +115,7 @@ class LowRank:
     @property
     def cost(self) -> int:
         """Multiplications and divisions of a solve."""
-        size = self.base.size if isinstance(self.base, Banded) else self.base.count * self.base.size
+        size = self.base.count * self.base.size
         return self.base.cost * (self.rank + 1) + size * self.rank * (self.rank + 1) + lu_cost(self.rank)
 
 
@@ -201,14 +123,14 @@ class LowRank:
 class Steps:
     """A recurrence over whole states, undone step by step: `count` steps, `each` of them of these classes.
 
-    `work` multiplications and divisions solve it. Formulas do if it is `closed`. `programs` makes them.
+    `cost` multiplications and divisions solve it. Formulas do if it `is_closed`. `programs` makes them.
     """
 
-    size: int
+    base: MatrixClass
     count: int
     each: tuple[str, ...]
-    work: int
-    closed: bool
+    cost: int
+    is_closed: bool
     programs: object = field(compare=False, repr=False)
 
     @property
@@ -216,18 +138,23 @@ class Steps:
         """The class, as people call it."""
         return f"{self.count} steps, each {' and '.join(self.each) or 'a copy'}"
 
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.work
+
+Class = MatrixClass | LowRank | Steps
 
 
-Class = Steps | Blocks | Bands | Permutation | Banded | Recurrent | Triangles | Triangular | Dense | LowRank
+def dense(size: int) -> MatrixClass:
+    """Any element may be occupied."""
+    return MatrixClass("lapack", size, size - 1, size - 1)
 
 
-def is_interleaved(kind: Class) -> bool:
-    """Whether the elements of several tensors take turns, as rows and as columns."""
-    return isinstance(kind, Banded | Triangular) and kind.interleaved
+def full_blocks(method: Method, batch: int, count: int, size: int) -> MatrixClass:
+    """Blocks of which any element may be occupied."""
+    return MatrixClass(method, size, size - 1, size - 1, batch, count)
+
+
+def permutation(size: int) -> MatrixClass:
+    """Each new element depends on one that dies, each time another."""
+    return MatrixClass("permutation", size, 0, 0)
 
 
 def lu_cost(size: int) -> int:

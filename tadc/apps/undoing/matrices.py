@@ -4,178 +4,123 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from tadc.apps.undoing.factors import (
     Array,
-    BandFactors,
-    BlockFactors,
-    DenseFactors,
-    DiagonalFactors,
     Factored,
-    PermutedFactors,
-    StackedFactors,
-    TriangularFactors,
-    TridiagonalFactors,
+    of_band,
+    of_blocks,
+    of_dense,
+    of_diagonal,
+    of_parts,
+    of_three_diagonals,
+    of_triangle,
+    permuted,
 )
 from tadc.apps.undoing.forms import Form
-from tadc.apps.undoing.kinds import (
-    Banded,
-    Bands,
-    Blocks,
-    Class,
-    Permutation,
-    Recurrent,
-    Triangles,
-    Triangular,
-    is_interleaved,
-)
+from tadc.apps.undoing.kinds import MatrixClass
 from tadc.toolkit.running import numpy_type
 
 Arrays: TypeAlias = Mapping[str, Array]
 
 
-def type_of(form: Form, name: str) -> Any:
-    """NumPy's type of a tensor."""
-    return numpy_type(form.types[name])
-
-
-def joined(form: Form, kind: Class, names: Sequence[str], arrays: Arrays) -> Array:
-    """The numbers of several tensors as the vector that a class solves for; of blocks one after another."""
-    if isinstance(kind, Blocks):
-        parts = [arrays[name].reshape(kind.count, -1) for name in names]
-        return (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)).reshape(-1)
-    parts = [arrays[name].reshape(-1) for name in names]
+def joined(kind: MatrixClass, names: Sequence[str], arrays: Arrays, lanes: int = 1) -> Array:
+    """The numbers of several tensors as the vector that a class solves for, of each lane: `[lane, row]`."""
+    parts = [arrays[name].reshape(lanes, kind.count, -1) for name in names]
     if len(parts) == 1:
-        return parts[0]
-    return np.stack(parts, axis=1).reshape(-1) if is_interleaved(kind) else np.concatenate(parts)
+        return parts[0].reshape(lanes, -1)
+    found = np.stack(parts, axis=3) if kind.interleaved else np.concatenate(parts, axis=2)
+    return found.reshape(lanes, -1)
 
 
-def parted(form: Form, kind: Class, names: Sequence[str], vector: Array) -> dict[str, Array]:
-    """The tensors of which a vector of `joined` is made."""
+def parted(form: Form, kind: MatrixClass, names: Sequence[str], vector: Array) -> dict[str, Array]:
+    """The tensors of which a vector is made."""
     found: dict[str, Array] = {}
-    start = 0
+    rows, start = vector.reshape(kind.count, -1), 0
     for position, name in enumerate(names):
         shape = form.shapes[name]
-        if isinstance(kind, Blocks):
-            size = prod(shape) // kind.count
-            part = vector.reshape(kind.count, -1)[:, start : start + size]
-        elif is_interleaved(kind):
-            size, part = 0, vector[position :: len(names)]
-        else:
-            size = prod(shape)
-            part = vector[start : start + size]
-        start += size
-        found[name] = np.ascontiguousarray(part, type_of(form, name)).reshape(shape)
+        end = start + prod(shape) // kind.count
+        part = rows[:, position :: len(names)] if kind.interleaved else rows[:, start:end]
+        start = end
+        found[name] = np.ascontiguousarray(part, numpy_type(form.types[name])).reshape(shape)
     return found
 
 
-def stacked(form: Form, kind: Class, found: Arrays) -> Array:
-    """Of each lane the vector of what is new, in the order of the class: `[lane, row]`."""
-    lanes = len(found[form.new[0]])
-    if isinstance(kind, Blocks):
-        blocks = [found[name].reshape(lanes, kind.count, -1) for name in form.new]
-        return np.concatenate(blocks, axis=2).reshape(lanes, -1)
-    parts = [found[name].reshape(lanes, -1) for name in form.new]
-    if len(parts) == 1:
-        return parts[0]
-    if is_interleaved(kind):
-        return np.stack(parts, axis=2).reshape(lanes, -1)
-    return np.concatenate(parts, axis=1)
+def columns_of(form: Form, kind: MatrixClass, found: Arrays) -> Array:
+    """Of each lane what is new, in the order of the class: `[lane, row]`."""
+    return joined(kind, form.new, found, len(found[form.new[0]]))
 
 
-def assembled(form: Form, kind: Class, found: Arrays) -> Factored:
+def assembled(kind: MatrixClass, columns: Array) -> Factored:
     """The factors of a matrix from its coloured columns."""
-    if isinstance(kind, Blocks):
-        columns = stacked(form, kind, found)
-        if kind.size == 1:
-            return DiagonalFactors(columns[0])
-        return BlockFactors(
-            np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
-        )
-    if isinstance(kind, Bands):
-        return StackedFactors(factors_of_bands(kind, stacked(form, kind, found)), kind.size)
-    if isinstance(kind, Banded):
-        return _band(kind, stacked(form, kind, found))
-    if isinstance(kind, Permutation | Recurrent | Triangles):
-        return DiagonalFactors(stacked(form, kind, found)[0])
-    if isinstance(kind, Triangular):
-        return TriangularFactors(whole_matrix(form, kind, found), kind.lower)
-    return DenseFactors(whole_matrix(form, kind, found))
+    if kind.is_scaled or kind.size == 1:
+        return of_diagonal(columns[0])
+    if kind.method != "lapack":
+        blocks = columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0)
+        return of_blocks(np.ascontiguousarray(blocks))
+    if kind.cyclic:
+        return _of_ring(kind, columns)
+    if kind.is_band:
+        return of_parts(bands_of(kind, columns))
+    whole = whole_matrix(kind, columns)
+    return of_triangle(whole, not kind.upper) if kind.is_one_sided else of_dense(whole)
 
 
-def whole_matrix(form: Form, kind: Class, found: Arrays) -> Array:
+def whole_matrix(kind: MatrixClass, columns: Array) -> Array:
     """The whole matrix; LAPACK wants it by columns, as the lanes are."""
-    columns = stacked(form, kind, found)
-    if isinstance(kind, Banded):
-        whole = np.zeros((kind.size, kind.size), columns.dtype, order="F")
-        for offset in range(-kind.lower, kind.upper + 1):
-            rows = np.arange(max(0, -offset), kind.size - max(0, offset))
-            whole[rows, rows + offset] = columns[(rows + offset) % len(columns), rows]
-        return whole
-    if isinstance(kind, Blocks):
-        whole = np.zeros((kind.size * kind.count,) * 2, columns.dtype, order="F")
-        for lane, column in enumerate(columns):
-            places = np.arange(kind.count) * kind.size
-            block = column.reshape(kind.count, kind.size)
-            for row in range(kind.size):
-                whole[places + row, places + lane] = block[:, row]
-        return whole
-    return np.ascontiguousarray(columns).T
+    if kind.count == 1 and not kind.is_band:
+        return np.ascontiguousarray(columns).T
+    rows = np.arange(kind.count * kind.size)
+    whole = np.zeros((len(rows),) * 2, columns.dtype, order="F")
+    for offset in range(-kind.lower, kind.upper + 1):
+        at = rows % kind.size + offset
+        there = rows[(at >= 0) & (at < kind.size)]
+        whole[there, there + offset] = columns[(there % kind.size + offset) % len(columns), there]
+    return whole
 
 
-def of_diagonals(kind: Banded, diagonals: Sequence[Array]) -> Factored:
+def of_diagonals(kind: MatrixClass, diagonals: Sequence[Array]) -> Factored:
     """The factors of a band from its diagonals, the lowest first, each with an element for each row."""
     size, lower, upper = kind.size, kind.lower, kind.upper
     if lower == upper == 1:
         below, pivots, above = diagonals
-        return TridiagonalFactors(below[1:], pivots, above[:-1])
+        return of_three_diagonals(below[1:], pivots, above[:-1])
     band = np.zeros((2 * lower + upper + 1, size), diagonals[0].dtype, order="F")
     for offset, diagonal in zip(range(-lower, upper + 1), diagonals, strict=True):
         first, last = max(0, -offset), size - max(0, offset)
         band[lower + upper - offset, first + offset : last + offset] = diagonal[first:last]
-    return BandFactors(band, lower, upper)
+    return of_band(band, lower, upper)
 
 
-def factors_of_bands(kind: Bands, columns: Array) -> list[Factored]:
+def bands_of(kind: MatrixClass, columns: Array) -> list[Factored]:
     """The factors of each block, from coloured columns `[lane, row of all blocks]`."""
     size, lower, upper = kind.size, kind.lower, kind.upper
-    lanes = columns.reshape(len(columns), kind.count, size)
-    bands = np.zeros((kind.count, size, 2 * lower + upper + 1), columns.dtype)
+    lanes = columns.reshape(len(columns), -1, size)
+    bands = np.zeros((lanes.shape[1], size, 2 * lower + upper + 1), columns.dtype)
     for offset in range(-lower, upper + 1):
         rows = np.arange(max(0, -offset), size - max(0, offset))
         at = rows + offset
         bands[:, at, lower + upper - offset] = lanes[at % len(lanes), :, rows].T
-    return [BandFactors(band.T, lower, upper) for band in bands]
+    return [of_band(band.T, lower, upper) for band in bands]
 
 
-def _band(kind: Banded, columns: Array) -> Factored:
-    """The factors of a band from coloured columns.
+def _of_ring(kind: MatrixClass, columns: Array) -> Factored:
+    """The factors of a band that goes on past the end.
 
-    One that goes on past the end is a band twice as wide where rows and columns from both ends take turns:
-    first and last, second and last but one, and so on. No corner is left out, so no part must have an inverse
-    of its own.
+    It is a band twice as wide where rows and columns from both ends take turns: first and last, second and
+    last but one, and so on. No corner is left out, so no part must have an inverse of its own.
     """
-    size, lower, upper = kind.size, kind.lower, kind.upper
-    place = np.arange(size)
-    if kind.cyclic:
-        lower = upper = 2 * max(lower, upper)
-        place = np.where(2 * place < size, 2 * place, 2 * (size - place) - 1)
-    band = np.zeros((2 * lower + upper + 1, size), columns.dtype, order="F")
+    size, width, reach = kind.size, kind.width, 2 * max(kind.lower, kind.upper)
+    rows = np.arange(size)
+    place = np.where(2 * rows < size, 2 * rows, 2 * (size - rows) - 1)
+    # Columns that do not fill a round have colours of their own.
+    cut = size - size % width
+    band = np.zeros((3 * reach + 1, size), columns.dtype, order="F")
     for offset in range(-kind.lower, kind.upper + 1):
-        rows = np.arange(size) if kind.cyclic else np.arange(max(0, -offset), size - max(0, offset))
         at = (rows + offset) % size
-        band[lower + upper + place[rows] - place[at], place[at]] = columns[_lane(kind, at), rows]
-    factors = BandFactors(band, lower, upper)
-    return PermutedFactors(factors, np.argsort(place)) if kind.cyclic else factors
-
-
-def _lane(kind: Banded, columns: Array) -> Array:
-    """The colours of columns, as `programs.colours` gives them."""
-    width = kind.lower + kind.upper + 1
-    if not kind.cyclic:
-        return columns % width
-    cut = kind.size - kind.size % width
-    return np.where(columns < cut, columns % width, columns - cut + width)
+        lane = np.where(at < cut, at % width, at - cut + width)
+        band[2 * reach + place[rows] - place[at], place[at]] = columns[lane, rows]
+    return permuted(of_band(band, reach, reach), np.argsort(place))

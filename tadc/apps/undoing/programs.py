@@ -16,9 +16,9 @@ from dataclasses import replace
 from itertools import permutations
 
 from tadc.apps.undoing.band_recurrences import Recurrences, diagonals
-from tadc.apps.undoing.colours import colours, one_each
+from tadc.apps.undoing.colours import colours
 from tadc.apps.undoing.forms import Form
-from tadc.apps.undoing.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangles
+from tadc.apps.undoing.kinds import Class, LowRank, MatrixClass, dense
 from tadc.apps.undoing.pieces import Pieces, Seed
 from tadc.apps.undoing.roles import COLUMN, COTANGENT, PIVOT, RIGHT_SIDE, TANGENT, Role, RoledProgram
 from tadc.apps.undoing.transposed_solutions import transposed
@@ -36,13 +36,7 @@ class Programs:
     @property
     def is_closed(self) -> bool:
         """Whether the language says the whole solution, as formulas."""
-        form, kind = self.form, self.kind
-        if isinstance(kind, Permutation | Recurrent | Triangles):
-            return True
-        if not isinstance(kind, Blocks) or kind.size > SMALL:
-            return False
-        shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
-        return len(shapes) == 1 and len(next(iter(shapes))) == kind.batch
+        return self.kind.is_closed
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -141,15 +135,15 @@ class Programs:
 
     def _pivots(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
         """What is divided by, with definitions in front that it reads."""
-        form, kind = self.form, self.kind
-        if isinstance(kind, Recurrent):
+        form, kind = self.form, self.kind.base
+        if kind.method == "recurrence":
             made = Recurrences(pieces, kind)
             more, steps = made.steps
             return [*more, *steps], made.pivots
         between: list[Definition] = []
-        if isinstance(kind, Triangles):
+        if kind.method == "triangles":
             found = {form.new[0]: Triangle(pieces, kind).pivot}
-        elif isinstance(kind, Permutation):
+        elif kind.method == "permutation":
             between, found = pieces.tangents("_p", {name: pieces.one for name in form.dying})
         else:
             between, matrix = self._matrix(pieces)
@@ -160,13 +154,13 @@ class Programs:
         self, pieces: Pieces, rest: dict[str, Term], pivots: Sequence[Definition]
     ) -> list[Definition]:
         """The tangents of what dies, behind definitions that they read."""
-        kind = self.kind
-        if isinstance(kind, Recurrent):
+        kind = self.kind.base
+        if kind.method == "recurrence":
             return Recurrences(pieces, kind).down(rest[self.form.new[0]])
-        if isinstance(kind, Triangles):
+        if kind.method == "triangles":
             return [Triangle(pieces, kind).solved(rest[self.form.new[0]])]
         before: list[Definition] = []
-        if isinstance(kind, Permutation):
+        if kind.method == "permutation":
             factors = {n: pivot.body for n, pivot in zip(self.form.new, pivots, strict=True)}
             before, found = self._brought_back(pieces, rest, factors)
         else:
@@ -176,8 +170,8 @@ class Programs:
 
     def transposed(self) -> RoledProgram:
         """The new values, the cotangents of what is new and stays, and the least magnitude of pivots."""
-        if isinstance(self.kind, Recurrent):
-            return Recurrences(Pieces(self.form), self.kind).up(self._left)
+        if self.kind.base.method == "recurrence":
+            return Recurrences(Pieces(self.form), self.kind.base).up(self._left)
         return transposed(self.form, self.inverse())
 
     def _brought_back(
@@ -212,8 +206,8 @@ class Programs:
     def columns(self) -> RoledProgram:
         """Sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
         pieces, form = Pieces(self.form), self.form
-        kind = self.kind
-        if isinstance(kind, Recurrent | Triangles):
+        kind = self.kind.base
+        if kind.method in ("recurrence", "triangles"):
             (name,) = form.new
             between, (pivot,) = self._pivots(pieces)
             made = pieces.define(f"c_{name}", name, pivot.body, Role(COLUMN, name), front=(("lane", 1),))
@@ -223,15 +217,15 @@ class Programs:
             between, steps = diagonals(pieces, range(-band.lower, band.upper + 1))
             made = [pieces.result(step, Role(COLUMN, form.new[0], n)) for n, step in enumerate(steps)]
             return pieces.program([*between, *made], taped=True)
-        through = kind.through if isinstance(kind, LowRank) else ()
-        lanes, seeds = colours(pieces, kind.base if isinstance(kind, LowRank) else kind)
+        through = self.kind.through if isinstance(self.kind, LowRank) else ()
+        lanes, seeds = colours(pieces, form.dying, kind)
         return self._by_lanes(pieces, lanes, seeds, through)
 
     def outer(self) -> RoledProgram:
         """Of a low rank, the derivative of what is new by the values `through`, a lane each."""
         assert isinstance(self.kind, LowRank)
         pieces = Pieces(self.form)
-        lanes, seeds = one_each(pieces, self.kind.through, 0)
+        lanes, seeds = colours(pieces, self.kind.through, dense(self.kind.rank))
         return self._by_lanes(pieces, lanes, seeds, self.kind.through)
 
     def _by_lanes(
@@ -279,8 +273,8 @@ def determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
     return total
 
 
-def one_band(form: Form, kind: Class) -> Banded | None:
+def one_band(form: Form, kind: Class) -> MatrixClass | None:
     """The band that its diagonals make up: of one tensor of one dimension."""
-    shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
-    is_one = len(shapes) == 2 and len(shapes[0]) == len(shapes[1]) == 1
-    return kind if is_one and isinstance(kind, Banded) and not kind.cyclic else None
+    ranks = [len(form.shapes[name]) for name in (*form.dying, *form.new)]
+    is_one = isinstance(kind, MatrixClass) and kind.method == "lapack" and kind.is_band and not kind.cyclic
+    return kind.base if is_one and ranks == [1, 1] else None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tadc.apps.undoing.forms import Form
-from tadc.apps.undoing.kinds import Class, Dense, Steps
+from tadc.apps.undoing.kinds import Class, Steps, dense
 from tadc.apps.undoing.pieces import Pieces, is_number
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import PIVOT, Role, RoledProgram
@@ -27,7 +27,7 @@ class StepPrograms(Programs):
 
     def __init__(self, chain: Chain) -> None:
         # What is no solution has nothing of steps.
-        super().__init__(chain.form, Dense(chain.form.size))
+        super().__init__(chain.form, dense(chain.form.size))
         self.chain = chain
         self._lift = Lift(chain.form, chain.layout)
         self._solution = self._lift.solved(chain)
@@ -94,7 +94,7 @@ def _kind(chain: Chain, programs: Programs) -> Steps:
     count = chain.layout.count
     each = tuple(dict.fromkeys(planned.kind.name for planned in chain.step.components))
     work = chain.start.cost + chain.step.cost + chain.end.cost
-    return Steps(chain.form.size, count, each, work, isinstance(programs, StepPrograms), programs)
+    return Steps(dense(chain.form.size), count, each, work, isinstance(programs, StepPrograms), programs)
 
 
 def _least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tadc.apps.undoing.factors import Array, DenseFactors, Factored
+from tadc.apps.undoing.factors import Array, Factored, log_abs, of_dense, of_parts
 from tadc.apps.undoing.forms import with_results
-from tadc.apps.undoing.kinds import Bands, Blocks, Dense
-from tadc.apps.undoing.matrices import factors_of_bands
+from tadc.apps.undoing.kinds import MatrixClass, dense
+from tadc.apps.undoing.matrices import bands_of
 from tadc.apps.undoing.planned import PlanData
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import (
@@ -49,19 +49,19 @@ class StepSystems(Programs):
     """The programs of a form that is a chain of such steps. Raises NoFormula for others, and small ones."""
 
     def __init__(self, chain: Chain) -> None:
-        super().__init__(chain.form, Dense(chain.form.size))
+        super().__init__(chain.form, dense(chain.form.size))
         self.chain, layout = chain, chain.layout
         if layout.depth > 1 or len(layout.parts) > 1 or len(chain.step.components) != 1:
             raise NoFormula("its states are several tensors")
         (self.planned,) = chain.step.components
-        self.step = self.planned.kind
-        if not isinstance(self.step, Blocks | Bands) or self.planned.form.earlier:
+        step = self.planned.kind
+        if not isinstance(step, MatrixClass) or not step.batch or self.planned.form.earlier or step.is_closed:
             raise NoFormula("it is no system")
-        lanes = self.step.lower + self.step.upper + 1 if isinstance(self.step, Bands) else self.step.size
-        item = bytes_of_type(self.form.types[layout.name])
-        if lanes * layout.count * prod(layout.extents) * item > _MOST:
+        self.step = step
+        lanes = step.width * layout.count * prod(layout.extents)
+        if lanes * bytes_of_type(self.form.types[layout.name]) > _MOST:
             raise NoFormula("its matrices are too large")
-        if self.step.size < (_BAND if isinstance(self.step, Bands) else _DENSE):
+        if step.size < (_BAND if step.is_band else _DENSE):
             raise NoFormula("it is small")
         for plan in (chain.end, chain.start):
             if any(role.kind != TANGENT for role in undone(plan, Programs).inputs):
@@ -93,18 +93,42 @@ class StepSystems(Programs):
 
     def factored(self, columns: Array, compiler: Compiler) -> Factored:
         """The chain at a point, of its columns there."""
-        kind, count = self.step, self.chain.layout.count
-        assert isinstance(kind, Blocks | Bands)
-        rows = columns.reshape(len(columns), -1)
-        parts: list[Factored]
-        if isinstance(kind, Bands):
-            parts = factors_of_bands(kind, rows)
+        kind, rows = self.step, columns.reshape(len(columns), -1)
+        if kind.is_band:
+            parts = bands_of(kind, rows)
         else:
             blocks = rows.reshape(kind.size, kind.count, -1).transpose(1, 0, 2)
-            parts = [DenseFactors(np.ascontiguousarray(block).T) for block in blocks]
-        each = len(parts) // count
-        steps = [parts[n : n + each] for n in range(0, len(parts), each)]
-        return ChainFactors(self, steps, compiler)
+            parts = [of_dense(np.ascontiguousarray(block).T) for block in blocks]
+        each = len(parts) // self.chain.layout.count
+        return self._product([of_parts(parts[n : n + each]) for n in range(0, len(parts), each)], compiler)
+
+    def _product(self, steps: Sequence[Factored], compiler: Compiler) -> Factored:
+        """The product of an end, steps and a start; vectors are tensors of the form, one after another."""
+        form, extents = self.form, self.chain.layout.extents
+        end, start = (_Solved(plan, compiler) for plan in (self.chain.end, self.chain.start))
+
+        def parted(names: Sequence[str], vector: Array) -> dict[str, Array]:
+            shapes = [form.shapes[name] for name in names]
+            parts = np.split(vector, np.cumsum([prod(shape) for shape in shapes])[:-1])
+            return {
+                n: np.ascontiguousarray(p).reshape(s) for n, p, s in zip(names, parts, shapes, strict=True)
+            }
+
+        def solve(b: Array, across: bool) -> Array:
+            if across:
+                vector = start.forth(parted(form.dying, b))["f0_0"].reshape(-1)
+                for step in steps:
+                    vector = step.solve(vector, True)
+                names, found = form.new, end.forth({"l0_0": vector.reshape(extents)})
+            else:
+                vector = end.back(parted(form.new, b))["l0_0"].reshape(-1)
+                for step in reversed(steps):
+                    vector = step.solve(vector, False)
+                names, found = form.dying, start.back({"f0_0": vector.reshape(extents)})
+            return np.concatenate([found[name].reshape(-1) for name in names])
+
+        every = of_parts(steps)
+        return Factored(every.pivots, solve, lambda: every.logabsdet() + start.logabsdet + end.logabsdet)
 
     def element(self, place: int) -> tuple[str, tuple[int, ...]]:
         """The recurrence, and the element of it whose pivot is at some place among all."""
@@ -112,57 +136,6 @@ class StepSystems(Programs):
         state, *rest = np.unravel_index(place, (layout.count, *layout.extents))
         found = layout.place(0, Affine.const(int(state) + 1), [Affine.const(int(n)) for n in rest])
         return layout.name, tuple(form.constant for form in found)
-
-
-class ChainFactors(Factored):
-    """The product of an end, steps and a start; vectors are tensors of the form, one after another."""
-
-    def __init__(self, programs: StepSystems, steps: list[list[Factored]], compiler: Compiler) -> None:
-        self._programs, self._steps = programs, steps
-        self._end, self._start = (
-            _Solved(plan, compiler) for plan in (programs.chain.end, programs.chain.start)
-        )
-        self.pivots = np.concatenate([part.pivots.ravel() for parts in steps for part in parts])
-
-    def solve(self, right: Array) -> Array:
-        """As `Factored.solve`."""
-        form = self._programs.form
-        vector = self._end.back(self._parted(form.new, right))["l0_0"].reshape(-1)
-        for parts in reversed(self._steps):
-            vector = _each(parts, vector, lambda part, v: part.solve(v))
-        found = self._start.back({"f0_0": vector.reshape(self._programs.chain.layout.extents)})
-        return np.concatenate([found[name].reshape(-1) for name in form.dying])
-
-    def solve_transposed(self, right: Array) -> Array:
-        """As `Factored.solve_transposed`."""
-        form = self._programs.form
-        vector = self._start.forth(self._parted(form.dying, right))["f0_0"].reshape(-1)
-        for parts in self._steps:
-            vector = _each(parts, vector, lambda part, v: part.solve_transposed(v))
-        found = self._end.forth({"l0_0": vector.reshape(self._programs.chain.layout.extents)})
-        return np.concatenate([found[name].reshape(-1) for name in form.new])
-
-    @property
-    def logabsdet(self) -> float:
-        """As `Factored.logabsdet`."""
-        steps = sum(part.logabsdet for parts in self._steps for part in parts)
-        return steps + self._start.logabsdet + self._end.logabsdet
-
-    def _parted(self, names: Sequence[str], vector: Array) -> dict[str, Array]:
-        shapes = [self._programs.form.shapes[name] for name in names]
-        cuts = np.cumsum([prod(shape) for shape in shapes])[:-1]
-        parts = np.split(vector, cuts)
-        return {
-            name: np.ascontiguousarray(p).reshape(s) for name, p, s in zip(names, parts, shapes, strict=True)
-        }
-
-
-def _each(parts: list[Factored], vector: Array, solve: Callable[[Factored, Array], Array]) -> Array:
-    """The solutions of the blocks of one step."""
-    if len(parts) == 1:
-        return solve(parts[0], vector)
-    pieces = vector.reshape(len(parts), -1)
-    return np.concatenate([solve(part, piece) for part, piece in zip(parts, pieces, strict=True)])
 
 
 class _Solved:
@@ -210,8 +183,7 @@ class _Solved:
     @property
     def logabsdet(self) -> float:
         pivots = self._run(self._only(PIVOT), {})
-        with np.errstate(divide="ignore"):
-            return sum(float(np.log(np.abs(pivot)).sum()) for pivot in pivots.values())
+        return sum(log_abs(pivot) for pivot in pivots.values())
 
     def _only(self, kind: RoleKind) -> RoledProgram:
         program, role = self._made.program, self._made.role

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tadc.apps.undoing.forms import flat
 from tadc.apps.undoing.inlined import direct
-from tadc.apps.undoing.kinds import Triangles
+from tadc.apps.undoing.kinds import MatrixClass
 from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.roles import TANGENT, Role
 from tadc.toolkit.language import Affine, Constraint, Definition, Read, Term, box, equals_zero, reachable
@@ -24,15 +25,15 @@ from tadc.toolkit.transforms import Simplifier
 
 @dataclass
 class Triangle:
-    """The solution of a form of class `Triangles`."""
+    """The solution of a form whose blocks are triangles."""
 
     pieces: Pieces
-    kind: Triangles
+    kind: MatrixClass
 
     def __post_init__(self) -> None:
         form = self.pieces.form
         (self.dying,), (self.new,) = form.dying, form.new
-        self.shape = form.shapes[self.new]
+        self.shape, self.batch = form.shapes[self.new], self.kind.batch
         self.own = [Affine.var(f"i{n}") for n in range(len(self.shape))]
         # A seed knows the row that is computed, which a value in between does not.
         self.direct = Pieces(direct(form))
@@ -56,8 +57,8 @@ class Triangle:
         read = self.pieces.terms.read(f"x_{self.dying}", forms, self.pieces.form.types[self.dying])
         found: Term = algebra.zero
         # In row-major order: before in the last index, or in one in front of it, the others alike.
-        for n in reversed(range(self.kind.batch, len(forms))):
-            same = [equals_zero(forms[m] - self.own[m]) for m in range(self.kind.batch, n)]
+        for n in reversed(range(self.batch, len(forms))):
+            same = [equals_zero(forms[m] - self.own[m]) for m in range(self.batch, n)]
             found = algebra.guard([*same, self._less(forms[n], self.own[n])], read, found)
         return found
 
@@ -74,7 +75,7 @@ class Triangle:
 
     def reads_before(self, term: Term) -> bool:
         """Whether a term reads what dies only at places some way before its own, in the last index."""
-        sign = 1 if self.kind.lower else -1
+        sign = -1 if self.kind.upper else 1
         for read in reachable([term]):
             if isinstance(read, Read) and read.tensor == self.dying:
                 *front, distance = (a - b for a, b in zip(self.own, read.indices, strict=True))
@@ -87,10 +88,8 @@ class Triangle:
     @property
     def order(self) -> Affine:
         """The place of an element in its block, from the end if upper."""
-        flat = Affine.const(0)
-        for extent, form in zip(self.shape[self.kind.batch :], self.own[self.kind.batch :], strict=True):
-            flat = flat * extent + form
-        return flat if self.kind.lower else -flat
+        place = flat(self.shape[self.batch :], self.own[self.batch :])
+        return -place if self.kind.upper else place
 
     def _less(self, one: Affine, other: Affine) -> Constraint:
-        return Constraint(other - one - 1 if self.kind.lower else one - other - 1)
+        return Constraint(one - other - 1 if self.kind.upper else other - one - 1)
