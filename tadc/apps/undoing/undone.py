@@ -58,9 +58,10 @@ def undone(plan: PlanData, programs_of: ProgramsOf, *, is_known: bool = True) ->
         own = naming(planned.names, number)
         between = [d.name for d in planned.form.program.definitions]
 
-        def computed(role: Role, own: Naming = own, number: int = number) -> Role:
-            # What is known is not computed: the result is one that nothing reads.
-            return Role(INNER, role.name, -2 - number) if own(role) in known else own(role)
+        def computed(role: Role, own: Naming = own) -> Role:
+            # What is known is not what is computed, which later components read.
+            found = own(role)
+            return Role(INNER, found.name) if found in known else found
 
         parts.append((programs.value(between), computed))
         backwards += [(programs.inverse(), own), (programs.pivots(), own)]
