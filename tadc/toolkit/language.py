@@ -30,6 +30,7 @@ from tadc.frontend.terms import (
     operands,
     reachable,
     tensors_read,
+    type_in,
 )
 from tadc.frontend.value_bounds import is_inside, value_at, values_over
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, box, equals_zero
@@ -49,5 +50,5 @@ __all__ = [
     "find_point", "having", "implied", "in_text_order", "index_forms", "integer_exponent",
     "interval_of", "is_empty", "is_inside", "join_types", "loop_nest", "lower", "needs_values",
     "no_bound", "operands", "power", "print_program", "quotient", "reachable", "shape_at",
-    "size_sources", "tensors_read", "up", "upper", "value_at", "values_over",
+    "size_sources", "tensors_read", "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip
