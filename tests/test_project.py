@@ -278,8 +278,8 @@ LIMITS = {
     "passes/supports": 2_115,
     "passes/terms": 4_070,
     "backend": 16_706,
-    "tadc": 28_037,
-    "tadc/apps": 10_238,
+    "tadc": 27_734,
+    "tadc/apps": 9_862,
 }
 
 
