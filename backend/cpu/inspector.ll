@@ -664,3 +664,26 @@ loop:
 done:
   ret void
 }
+
+; `to[n] += array[n] * factor`, of 64 bits but for the array.
+define void @tadc_summed(ptr noalias %to, i64 %count, ptr noalias %array, i64 %factor) {
+entry:
+  br label %head
+head:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %loop, label %done
+loop:
+  %value.at = getelementptr i32, ptr %array, i64 %n
+  %value = load i32, ptr %value.at, align 4
+  %wide = zext i32 %value to i64
+  %to.at = getelementptr i64, ptr %to, i64 %n
+  %old = load i64, ptr %to.at, align 8
+  %scaled = mul i64 %wide, %factor
+  %new = add i64 %old, %scaled
+  store i64 %new, ptr %to.at, align 8
+  %n.next = add nuw nsw i64 %n, 1
+  br label %head
+done:
+  ret void
+}

@@ -590,6 +590,27 @@ gpu.module @inspector {
     gpu.return
   }
 
+  // `to[t] += array[t] * factor`, of 64 bits but for the array.
+  gpu.func @summed(%to: !i64s, %array: !i32s, %factor: index, %threads: index)
+      kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %block = arith.constant 256 : index
+    %id = gpu.thread_id x
+    %number = gpu.block_id x
+    %first.t = arith.muli %number, %block : index
+    %t = arith.addi %first.t, %id : index
+    %is.one = arith.cmpi ult, %t, %threads : index
+    scf.if %is.one {
+      %factor.wide = arith.index_cast %factor : index to i64
+      %value = memref.load %array[%t] : !i32s
+      %value.wide = arith.extui %value : i32 to i64
+      %scaled = arith.muli %value.wide, %factor.wide : i64
+      %old = memref.load %to[%t] : !i64s
+      %new = arith.addi %old, %scaled : i64
+      memref.store %new, %to[%t] : !i64s
+    }
+    gpu.return
+  }
+
   // `to[t] = from[t]`, of 32 bits and of 64.
   gpu.func @narrowed(%from: !i64s, %to: !i32s, %threads: index)
       kernel attributes {known_block_size = array<i32: 256, 1, 1>} {

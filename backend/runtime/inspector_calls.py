@@ -110,6 +110,9 @@ class InspectorCalls:
     def _look_up(self, to: str, atom: Lookup, factor: int, shape: tuple[Extent, ...]) -> None:
         """Add multiples of elements, those at places that are out of range as 0."""
         extents = self.arrays[atom.array].shape
+        if extents == shape and atom.at == tuple(Affine.var(f"#{n}") for n in range(len(shape))):
+            self.call("summed", to, shape, atom.array, factor)
+            return
         place = self.value(atom.at[0] if atom.at else ZERO, shape)
         for n, part in enumerate(atom.at[1:], 1):
             subscript = self.value(part, shape)

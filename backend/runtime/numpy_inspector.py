@@ -139,6 +139,11 @@ def looked(to: Array, _count: int, places: Array, array: Array, size: int, facto
     _wide(to)[fits] += array[at[fits]].astype(np.int64) * factor
 
 
+def summed(to: Array, _count: int, array: Array, factor: int) -> None:
+    """And multiples of the elements."""
+    _wide(to)[...] += array.astype(np.int64) * factor
+
+
 def narrowed(of: Array, _count: int, made: Array) -> None:
     """The same numbers, of 32 bits."""
     made[...] = _wide(of)

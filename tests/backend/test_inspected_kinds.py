@@ -292,21 +292,27 @@ def form_of(text: str, **arrays: int) -> Affine:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("3*i + j + 2", lambda i, j, a, t, s: 3 * i + j + 2),
-        ("(i + 3*j).floordiv(4)*5 + 1", lambda i, j, a, t, s: (i + 3 * j) // 4 * 5 + 1),
-        ("(i*2 - j + 3).floordiv(2) + 7", lambda i, j, a, t, s: (i * 2 - j + 3) // 2 + 7),
-        ("a(i + j - 1)*2", lambda i, j, a, t, s: a.get((i + j - 1,), 0) * 2),
-        ("t(a(i), j - 1) + a(t(i, j))", lambda i, j, a, t, s: (
+        ("3*i + j + 2", lambda i, j, a, t, s, m: 3 * i + j + 2),
+        ("(i + 3*j).floordiv(4)*5 + 1", lambda i, j, a, t, s, m: (i + 3 * j) // 4 * 5 + 1),
+        ("(i*2 - j + 3).floordiv(2) + 7", lambda i, j, a, t, s, m: (i * 2 - j + 3) // 2 + 7),
+        ("m(i, j)*3 + a(m(i, j)) + 1", lambda i, j, a, t, s, m: m[i, j] * 3 + a.get((m[i, j],), 0) + 1),
+        ("a(i + j - 1)*2", lambda i, j, a, t, s, m: a.get((i + j - 1,), 0) * 2),
+        ("t(a(i), j - 1) + a(t(i, j))", lambda i, j, a, t, s, m: (
             t.get((a[i,], j - 1), 0) + a.get((t.get((i, j), 0),), 0))),
-        ("i + s()*3 - a(j).floordiv(3)", lambda i, j, a, t, s: i + s[()] * 3 - a.get((j,), 0) // 3 ),
-        ("a(2*t(j, i) - 4) + 4", lambda i, j, a, t, s: a.get((2 * t.get((j, i), 0) - 4,), 0) + 4),
+        ("i + s()*3 - a(j).floordiv(3)", lambda i, j, a, t, s, m: i + s[()] * 3 - a.get((j,), 0) // 3 ),
+        ("a(2*t(j, i) - 4) + 4", lambda i, j, a, t, s, m: a.get((2 * t.get((j, i), 0) - 4,), 0) + 4),
     ],
 )  # fmt: skip
 def test_values_of_forms(make: Make, text: str, value: Callable[..., int]) -> None:
     """A lookup that is out of range counts as 0."""
-    arrays = [drawn(6, 9), drawn(12, 7, 1).reshape(4, 3), np.array(5, np.int32)]
-    parameters = [given(n, a, b) for n, a, b in zip("ats", arrays, (9, 7, 6), strict=True)]
-    made = asked("values", "a t s", (4, 5), 99, form=form_of(text, a=9, t=7, s=6))
+    arrays = [
+        drawn(6, 9),
+        drawn(12, 7, 1).reshape(4, 3),
+        np.array(5, np.int32),
+        drawn(20, 8, 2).reshape(4, 5),
+    ]
+    parameters = [given(n, a, b) for n, a, b in zip("atsm", arrays, (9, 7, 6, 8), strict=True)]
+    made = asked("values", "a t s m", (4, 5), 99, form=form_of(text, a=9, t=7, s=6, m=8))
     (found,) = make(parameters, [made], arrays)
     elements = [{at: int(array[at]) for at in np.ndindex(array.shape)} for array in arrays]
     expected = [value(i, j, *elements) for i, j in product(range(4), range(5))]
