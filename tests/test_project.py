@@ -277,7 +277,7 @@ LIMITS = {
     "passes/schedule": 4_458,
     "passes/supports": 2_115,
     "passes/terms": 4_070,
-    "backend": 16_706,
+    "backend": 16_714,
     "tadc": 27_734,
     "tadc/apps": 9_862,
 }
