@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tadc.apps.uncertainty.findings import KINDS
+from tadc.apps.uncertainty.result import KINDS
 from tadc.cli import main
 from tadc.commands.command_table import COMMANDS, FLAT
 from tadc.commands.completion import bash

@@ -11,11 +11,10 @@ import numpy as np
 from tadc.apps.inversion.compiled_forms import Kernel, Kernels
 from tadc.apps.undoing.factors import Array, Factored
 from tadc.apps.undoing.forms import positions
-from tadc.apps.undoing.inverse_plan import Plan
 from tadc.apps.undoing.inversion_errors import near_singular, singular_step, too_large
 from tadc.apps.undoing.kinds import MatrixClass, Steps
 from tadc.apps.undoing.matrices import joined, parted
-from tadc.apps.undoing.planned import Planned
+from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, TOTAL, Role, RoleKind, value_of
 from tadc.apps.undoing.step_programs import StepPrograms
 from tadc.apps.undoing.step_systems import StepSystems
@@ -45,9 +44,9 @@ def drop(arrays: Arrays, kind: RoleKind, names: Iterable[str]) -> None:
 class BoundComponent:
     """A component with its kernels, between what belongs to the values of a program."""
 
-    def __init__(self, plan: Plan, planned: Planned, kernels: Kernels) -> None:
+    def __init__(self, plan: Plan, planned: Step, kernels: Kernels) -> None:
         self.plan, self.planned, self.kernels = plan, planned, kernels
-        self.form, self.kind = planned.form, planned.kind
+        self.form, self.kind = planned.form, planned.matrix
         self.role = naming(planned.names, planned.component.statements[0])
         self._bound: dict[int, tuple[Role, ...]] = {}
 
@@ -77,14 +76,14 @@ class BoundComponent:
     def push(self, arrays: Arrays) -> None:
         """The tangents of what is new from those of what dies, then the new values."""
         found = self.run(self.kernels.jvp, arrays)
-        drop(arrays, TANGENT, self.planned.component.dying)
+        drop(arrays, TANGENT, self.planned.dying)
         self.put(arrays, found)
         self.compute(arrays)
 
     def pull(self, arrays: Arrays) -> None:
         """The cotangents of what died from those of what is new."""
         found = self.run(self.kernels.vjp, arrays)
-        drop(arrays, COTANGENT, self.planned.component.new)
+        drop(arrays, COTANGENT, self.planned.new)
         self.put(arrays, found)
 
     # -- backwards ---------------------------------------------------------------------------------
@@ -95,7 +94,7 @@ class BoundComponent:
         factors = self.factors(arrays)
         right = {role.name: array for role, array in self.run(self.kernels.right_side, arrays).items()}
         vector = factors.solve(joined(base, form.new, right)[0], False)
-        drop(arrays, TANGENT, self.planned.component.new)
+        drop(arrays, TANGENT, self.planned.new)
         solved = parted(form, base, form.dying, vector)
         self.put(arrays, {Role(TANGENT, name): array for name, array in solved.items()})
 
@@ -103,7 +102,7 @@ class BoundComponent:
 
     def advance(self, arrays: Arrays) -> bool:
         """The new values, and cotangents after the component from those before; whether pivots are good."""
-        kernels, form, dying = self.kernels, self.form, self.planned.component.dying
+        kernels, form, dying = self.kernels, self.form, self.planned.dying
         if kernels.is_closed:
             found = self.run(kernels.transposed, arrays)
             least = found.pop(Role(LEAST), None)
@@ -154,7 +153,7 @@ class BoundComponent:
             raise too_large(graph.program.source, self._statements(), kind.name, kind.size, needed, free)
 
     def _statements(self) -> list[Definition]:
-        names = set(self.planned.component.new)
+        names = set(self.planned.new)
         return [s for s in self.plan.graph.statements if s.name in names]
 
     def _report(self, pivots: Array, sizes: Array) -> None:

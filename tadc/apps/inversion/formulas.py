@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tadc.apps.undoing.forms import moved, moved_definition
 from tadc.apps.undoing.inlined import without
 from tadc.apps.undoing.pieces import log_sum
-from tadc.apps.undoing.planned import PlanData
+from tadc.apps.undoing.planned import Plan
 from tadc.apps.undoing.roles import PIVOT, TANGENT, VALUE, Role
 from tadc.apps.undoing.segments import Composed
 from tadc.apps.undoing.step_programs import programs_of
@@ -28,7 +28,7 @@ from tadc.toolkit.language import (
 from tadc.toolkit.transforms import derive, needed, simplify_program
 
 
-def jinv_program(plan: PlanData) -> Program:
+def jinv_program(plan: Plan) -> Program:
     """The program's arguments and a tangent `y_dot` of each output, to a tangent `x_dot` of each input.
 
     Raises NoFormula where a component is solved as a system.
@@ -36,7 +36,7 @@ def jinv_program(plan: PlanData) -> Program:
     return _Formula(plan).jinv()
 
 
-def jinv_transposed_program(plan: PlanData) -> Program:
+def jinv_transposed_program(plan: Plan) -> Program:
     """The program's arguments and a cotangent `dx` of each input, to a cotangent `dy` of each output.
 
     It is the gradient of J^-1 v, which is linear, by v. Raises NoFormula as `jinv_program`.
@@ -53,7 +53,7 @@ def jinv_transposed_program(plan: PlanData) -> Program:
     return _renamed(_plain(replace(found, arguments=taken)), spoken)
 
 
-def logabsdet_program(plan: PlanData) -> Program:
+def logabsdet_program(plan: Plan) -> Program:
     """The program's arguments to `logabsdet`, -inf where J is singular.
 
     Raises NoFormula as `jinv_program`.
@@ -61,7 +61,7 @@ def logabsdet_program(plan: PlanData) -> Program:
     return _Formula(plan).logabsdet()
 
 
-def signature_of(plan: PlanData, product: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def signature_of(plan: Plan, product: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The inputs and the outputs of a product's program, in order."""
     names = Names(plan.graph.program)
     own = [a.name for a in plan.graph.program.arguments]
@@ -72,12 +72,12 @@ def signature_of(plan: PlanData, product: str) -> tuple[tuple[str, ...], tuple[s
     return ((*own, *given), tuple(results)) if product == "jinv" else (tuple(own), (names.free("logabsdet"),))
 
 
-def tangent_names(plan: PlanData, names: Names) -> tuple[list[str], list[str]]:
+def tangent_names(plan: Plan, names: Names) -> tuple[list[str], list[str]]:
     """The names of tangents of outputs, and of inputs."""
     return [names.free(f"{n}_dot") for n in plan.outputs], [names.free(f"{n}_dot") for n in plan.inputs]
 
 
-def cotangent_names(plan: PlanData, names: Names) -> tuple[list[str], list[str]]:
+def cotangent_names(plan: Plan, names: Names) -> tuple[list[str], list[str]]:
     """The names of cotangents of inputs, and of outputs."""
     return [names.free(f"d{n}") for n in plan.inputs], [names.free(f"d{n}") for n in plan.outputs]
 
@@ -112,7 +112,7 @@ def _renamed(program: Program, spoken: dict[str, str]) -> Program:
 class _Formula:
     """Gives a composed program the names that people read."""
 
-    plan: PlanData
+    plan: Plan
 
     def __post_init__(self) -> None:
         program = self.plan.graph.program
@@ -228,7 +228,7 @@ def _wish(role: Role) -> str:
 
 
 #: What makes each product.
-FORMULAS: dict[str, Callable[[PlanData], Program]] = {
+FORMULAS: dict[str, Callable[[Plan], Program]] = {
     "jinv": jinv_program,
     "jinvT": jinv_transposed_program,
     "logabsdet": logabsdet_program,

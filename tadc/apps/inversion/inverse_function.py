@@ -11,8 +11,9 @@ import numpy as np
 from tadc.apps.inversion.formulas import FORMULAS, signature_of
 from tadc.apps.inversion.inverse_products import Caller, ProgramProduct, SolvedProduct
 from tadc.apps.inversion.modes import Modes
-from tadc.apps.undoing.inverse_plan import Plan, plan_of
+from tadc.apps.undoing.inverse_plan import plan_of
 from tadc.apps.undoing.inversion_errors import no_program
+from tadc.apps.undoing.planned import Plan
 from tadc.toolkit.language import Argument, Program, needs_values, shape_at
 from tadc.toolkit.reporting import (
     ArgumentError,
@@ -146,7 +147,7 @@ class Inverse:
         if missing is not None:
             made = [plan.graph.statements[n] for n in missing.component.statements]
             source = plan.graph.program.source
-            return _solved(name, caller, lambda: no_program(name, missing.kind.name, source, made))
+            return _solved(name, caller, lambda: no_program(name, missing.matrix.name, source, made))
         recipe = self.function.recipe and self.function.recipe.then("inverse", name, self.wrt)
         signature = Signature(*signature_of(plan, name), {}, {}, {})
 

@@ -17,8 +17,7 @@ from tadc.apps.inversion.compiled_forms import LOCK, Kernel, Kernels, compiled
 from tadc.apps.inversion.units import Unit, units_of
 from tadc.apps.undoing.factors import Array
 from tadc.apps.undoing.forms import program_of
-from tadc.apps.undoing.inverse_plan import Plan
-from tadc.apps.undoing.planned import Planned
+from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.roles import COTANGENT, TANGENT, VALUE, Role, RoledProgram, RoleKind, value_of
 from tadc.toolkit.language import tensors_read
 
@@ -31,16 +30,14 @@ class Modes:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         made: dict[int, Kernels] = {}
-        for planned in plan.components:
+        for planned in plan.steps:
             if id(planned.form) not in made:
-                made[id(planned.form)] = Kernels(planned.form, planned.kind)
-        self.components = [
-            BoundComponent(plan, planned, made[id(planned.form)]) for planned in plan.components
-        ]
+                made[id(planned.form)] = Kernels(planned.form, planned.matrix)
+        self.components = [BoundComponent(plan, planned, made[id(planned.form)]) for planned in plan.steps]
         self._parameters: Kernel | None = None
 
     @property
-    def system(self) -> Planned | None:
+    def system(self) -> Step | None:
         """The first component that no formula solves."""
         return next((c.planned for c in self.components if not c.kernels.is_closed), None)
 
@@ -76,7 +73,7 @@ class Modes:
         for component in self.components:
             if not component.advance(arrays):
                 self.diagnose(arguments)
-            drop(arrays, VALUE, component.planned.component.dying)
+            drop(arrays, VALUE, component.planned.dying)
         return _results(arrays, COTANGENT, cotangents)
 
     def logabsdet(self, arguments: Named) -> float:

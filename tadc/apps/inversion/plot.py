@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.toolkit.reporting import CompileError, Diagnostic, missing_package
 
 if TYPE_CHECKING:
-    from tadc.apps.undoing.inverse_plan import Plan
+    from tadc.apps.undoing.planned import Plan
 
 #: More statements than this cannot be told apart.
 MOST = 60
@@ -37,7 +37,7 @@ class Life:
 def lives(plan: Plan) -> tuple[list[Life], list[tuple[int, int]]]:
     """The values of a plan in their rows; of each component the columns; inputs are column 0."""
     graph = plan.graph
-    order = [position for planned in plan.components for position in planned.component.statements]
+    order = [position for planned in plan.steps for position in planned.component.statements]
     column = {name: 0 for name in graph.inputs}
     column |= {graph.statements[position].name: n for n, position in enumerate(order, 1)}
     end = {
@@ -48,7 +48,7 @@ def lives(plan: Plan) -> tuple[list[Life], list[tuple[int, int]]]:
     row, free = {name: n for n, name in enumerate(graph.inputs)}, list[int]()
     spans: list[tuple[int, int]] = []
     begin, rows = 1, len(row)
-    for planned in plan.components:
+    for planned in plan.steps:
         component = planned.component
         # Each new value takes over the row of a dying one; what is only in between gets a row of its own.
         heirs = dict(zip(component.new, (row[name] for name in component.dying), strict=False))

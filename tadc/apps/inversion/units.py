@@ -43,7 +43,7 @@ class Unit:
         else:
             found = self.back.run(arrays)
             for component in self.components:
-                drop(arrays, TANGENT, component.planned.component.new)
+                drop(arrays, TANGENT, component.planned.new)
             good = all(is_good(array) for role, array in found.items() if role.kind == LEAST)
             arrays.update(found)
         for role in self.ends_backwards:
@@ -117,8 +117,8 @@ class _Maker:
     def back(self, components: Sequence[BoundComponent]) -> RoledCall:
         """The kernel that undoes components, last first."""
         parts: list[Part] = [(component.kernels.inverse_program, component.role) for component in components]
-        gone = {name for component in components for name in component.planned.component.new}
-        last = {name for component in components for name in component.planned.component.dying}
+        gone = {name for component in components for name in component.planned.new}
+        last = {name for component in components for name in component.planned.dying}
         left = {Role(TANGENT, name) for name in last - gone}
         fused = any(component.kind.base.method == "recurrence" for component in components)
         return self._call(parts[::-1], lambda role: role in left or role.kind == LEAST, fused=fused)

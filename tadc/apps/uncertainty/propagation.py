@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tadc.apps.uncertainty.findings import KINDS, Row
 from tadc.apps.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
 from tadc.apps.uncertainty.input_errors import raise_all
 from tadc.apps.uncertainty.inputs import Given, Pair, read_given
 from tadc.apps.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of
 from tadc.apps.uncertainty.monte_carlo import coverage, simulate
-from tadc.apps.uncertainty.result import Budget, Result
+from tadc.apps.uncertainty.result import KINDS, Budget, Result, Row
 from tadc.apps.uncertainty.rigorous_bounds import interval
 from tadc.apps.uncertainty.stacking import Stacked, needs_whole, stacked
 from tadc.apps.uncertainty.uncertain_numbers import Array, Layout, plain_number

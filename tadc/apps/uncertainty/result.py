@@ -2,14 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from tadc.apps.uncertainty.findings import Findings, Row
+from tadc.apps.uncertainty.uncertain_numbers import Array
 from tadc.toolkit.reporting import tables_html, tables_latex
 
+if TYPE_CHECKING:
+    from rich.table import Table
 
-class Budget(Mapping[str, list[Row]]):
+#: What each method says its result is.
+KINDS = {
+    "gum": "first order (GUM)",
+    "worst": "linear worst case, not rigorous",
+    "interval": "rigorous interval",
+    "mc": "Monte Carlo (GUM supplement 1)",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one uncertain number contributes to an output; arrays where there are several points.
+
+    `contribution` is `sensitivity * u`; `share` is the part of the variance that it brings, correlations
+    included, or of the sum of magnitudes in a worst case.
+    """
+
+    quantity: str
+    u: Any
+    sensitivity: Any
+    contribution: Any
+    share: Any
+    dof: Any
+
+
+class _Shown:
+    """What is shown as tables: as text, in notebooks, in LaTeX."""
+
+    def _tables(self) -> list[Table]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        from tadc.apps.uncertainty.tables import rendered
+
+        return rendered(self._tables())
+
+    def latex(self) -> str:
+        """A `tabular` for each table that is printed."""
+        return tables_latex(self._tables())
+
+    def _repr_html_(self) -> str:
+        return tables_html(self._tables())
+
+
+class Budget(_Shown, Mapping[str, list[Row]]):
     """The contributions to each output, largest first where outputs are single numbers."""
 
     def __init__(self, rows: Mapping[str, list[Row]]) -> None:
@@ -24,31 +72,26 @@ class Budget(Mapping[str, list[Row]]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __str__(self) -> str:
-        from tadc.apps.uncertainty.tables import budget_text
-
-        return budget_text(self)
-
     def __repr__(self) -> str:
         return f"<tadc.Budget of {', '.join(self)}>"
 
-    def latex(self) -> str:
-        """A `tabular` for each output."""
-        from tadc.apps.uncertainty.tables import budget_tables
+    def _tables(self) -> list[Table]:
+        from tadc.apps.uncertainty.tables import table_of
 
-        return tables_latex(budget_tables(self))
+        heads = ("input", "u", "slope", "slope * u", "share", "dof")
+        return [
+            table_of(
+                f"budget of {name}",
+                heads,
+                [(r.quantity, (r.u, r.sensitivity, r.contribution, r.share, r.dof)) for r in rows],
+                percent=3,
+            )
+            for name, rows in self.items()
+        ]
 
-    def _repr_html_(self) -> str:
-        from tadc.apps.uncertainty.tables import budget_tables
 
-        return tables_html(budget_tables(self))
-
-
-def _type(y: Any) -> str:
-    return f"{y.dtype}{list(y.shape)}" if getattr(y, "shape", ()) else "number"
-
-
-class Result(Findings[Budget]):
+@dataclass(repr=False)
+class Result(_Shown):
     """Values and uncertainties of outputs by name, each of the output's shape, measurements in front.
 
     `value` is what the function gives, for `mc` the mean of the samples. `U` is the expanded uncertainty
@@ -68,22 +111,78 @@ class Result(Findings[Budget]):
     <tadc.Budget of area>
     """
 
+    method: str
+    k: float
+    value: dict[str, Any]
+    U: dict[str, Any]
+    is_rigorous: bool = False
+    _bounds: dict[str, tuple[Any, Any]] | None = field(default=None, repr=False)
+    _u: dict[str, Any] | None = field(default=None, repr=False)
+    _cov: Callable[[], Array] | None = field(default=None, repr=False)
+    _dof: Callable[[], dict[str, Any]] | None = field(default=None, repr=False)
+    _budget: Callable[[], Budget] | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The method in words."""
+        return KINDS[self.method]
+
+    @cached_property
+    def bounds(self) -> dict[str, tuple[Any, Any]]:
+        """The lowest and the highest value of each output."""
+        if self._bounds is not None:
+            return self._bounds
+        return {name: (y - self.U[name], y + self.U[name]) for name, y in self.value.items()}
+
+    @property
+    def u(self) -> dict[str, Any]:
+        """Standard uncertainties."""
+        if self._u is None:
+            raise self._none("standard uncertainty")
+        return self._u
+
+    @cached_property
+    def cov(self) -> Array:
+        """The covariances of all outputs, in order, their elements in a row; measurements in front."""
+        if self._cov is None:
+            raise self._none("covariance")
+        return self._cov()
+
+    @cached_property
+    def dof(self) -> dict[str, Any]:
+        """Effective degrees of freedom."""
+        if self._dof is None:
+            raise self._none("degrees of freedom")
+        return self._dof()
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What each uncertain number contributes."""
+        if self._budget is None:
+            raise self._none("budget")
+        return self._budget()
+
+    def _none(self, what: str) -> AttributeError:
+        return AttributeError(
+            f"method {self.method!r} ({self.kind}) has no {what}; `U` and `bounds` say what it found"
+        )
+
     def __repr__(self) -> str:
-        outputs = ", ".join(f"{name}: {_type(y)}" for name, y in self.value.items())
+        types = {
+            n: f"{y.dtype}{list(y.shape)}" if getattr(y, "shape", ()) else "number"
+            for n, y in self.value.items()
+        }
+        outputs = ", ".join(f"{name}: {type}" for name, type in types.items())
         return f"<tadc.Result {outputs}; {self.kind}, k = {self.k:g}>"
 
-    def __str__(self) -> str:
-        from tadc.apps.uncertainty.tables import result_text
+    def _tables(self) -> list[Table]:
+        from tadc.apps.uncertainty.tables import table_of
 
-        return result_text(self)
-
-    def latex(self) -> str:
-        """Values and uncertainties as a `tabular`."""
-        from tadc.apps.uncertainty.tables import result_table
-
-        return tables_latex([result_table(self)])
-
-    def _repr_html_(self) -> str:
-        from tadc.apps.uncertainty.tables import result_table
-
-        return tables_html([result_table(self)])
+        has_u, has_dof = self.method in ("gum", "mc"), self.method == "gum"
+        of_u = f"U, k = {self.k:g}" if has_u else "half-width"
+        heads = ["output", "value", *["u"] * has_u, *["dof"] * has_dof, of_u, "from", "to"]
+        rows: list[tuple[str, list[Any]]] = []
+        for name, value in self.value.items():
+            columns = [value, *([self.u[name]] if has_u else []), *([self.dof[name]] if has_dof else [])]
+            rows.append((name, [*columns, self.U[name], *self.bounds[name]]))
+        return [table_of(self.kind, heads, rows)]

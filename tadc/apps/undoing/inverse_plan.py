@@ -11,43 +11,9 @@ from tadc.apps.undoing.forms import Forms
 from tadc.apps.undoing.graph import Graph, graph_of
 from tadc.apps.undoing.inversion_errors import constant_output, other_width, repeated_output
 from tadc.apps.undoing.kinds import Class
-from tadc.apps.undoing.planned import PlanData, Planned, Step
+from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.step_programs import steps_of
 from tadc.toolkit.language import Program
-from tadc.toolkit.reporting import tables_html, tables_latex
-
-
-class Plan(PlanData):
-    """How a program is inverted.
-
-    `width` numbers are live between any two steps; `widths` are those before the first statement and after
-    each, in the order of the text. `str` is what `tadc inverse --plan` prints.
-
-    >>> import tadc
-    >>> plan = tadc.inverse(tadc.function("x: f64[3]; f[i] = 2*x[i]")).plan
-    >>> plan.cost, plan.kinds
-    (3, {'diagonal': 1})
-    """
-
-    def __str__(self) -> str:
-        from tadc.apps.undoing.plan_tables import plan_text
-
-        return plan_text(self)
-
-    def __repr__(self) -> str:
-        of, by = ", ".join(self.outputs), ", ".join(self.inputs)
-        return f"<tadc.Plan of {of} by {by}: {self.width} numbers in {len(self.steps)} steps>"
-
-    def latex(self) -> str:
-        """The steps as a `tabular`."""
-        from tadc.apps.undoing.plan_tables import plan_table
-
-        return tables_latex([plan_table(self)])
-
-    def _repr_html_(self) -> str:
-        from tadc.apps.undoing.plan_tables import plan_table, summary
-
-        return tables_html([plan_table(self)] if self.steps else [], summary(self))
 
 
 def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
@@ -59,7 +25,7 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
     graph = graph_of(program, wrt)
     _checked(graph)
     forms, kinds = Forms(graph), dict[int, Class]()
-    planned: list[Planned] = []
+    steps: list[Step] = []
     for component in partition(graph):
         form, names = forms.of(component)
         kind = kinds.get(id(form))
@@ -68,17 +34,13 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
             if kind.name == "dense" and any(d.order is not None for d in form.program.definitions):
                 kind = steps_of(form, plan_of) or kind
             kinds[id(form)] = kind
-        planned.append(Planned(component, form, kind, names))
-    steps = tuple(_step(graph, each) for each in planned)
-    return Plan(
-        graph.inputs,
-        tuple(d.name for d in program.outputs),
-        sum(graph.sizes[name] for name in graph.inputs),
-        widths(graph),
-        steps,
-        graph,
-        tuple(planned),
-    )
+        done = tuple(graph.statements[position].name for position in component.statements)
+        title = f"recurrence, {kind.name}" if form.earlier else kind.name
+        values = component.dying, component.new, component.kept
+        steps.append(Step(done, *values, form.size, title, kind.cost, component, form, kind, names))
+    width = sum(graph.sizes[name] for name in graph.inputs)
+    outputs = tuple(d.name for d in program.outputs)
+    return Plan(graph.inputs, outputs, width, widths(graph), tuple(steps), graph)
 
 
 def _checked(graph: Graph) -> None:
@@ -95,16 +57,3 @@ def _checked(graph: Graph) -> None:
         if value in seen:
             raise repeated_output(graph, seen[value], definition.name)
         seen[value] = definition.name
-
-
-def _step(graph: Graph, planned: Planned) -> Step:
-    component = planned.component
-    return Step(
-        tuple(graph.statements[position].name for position in component.statements),
-        component.dying,
-        component.new,
-        component.kept,
-        planned.form.size,
-        f"recurrence, {planned.kind.name}" if planned.form.earlier else planned.kind.name,
-        planned.kind.cost,
-    )

@@ -18,7 +18,7 @@ from tadc.apps.undoing.inlined import direct
 from tadc.apps.undoing.inverse_plan import plan_of
 from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.pieces import Pieces
-from tadc.apps.undoing.planned import PlanData, Planned
+from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import TANGENT, Role, RoledProgram
 from tadc.apps.undoing.segments import Composed, Naming, Part, composed
@@ -104,7 +104,7 @@ def _form_of(program: Program, definition: Definition) -> Form:
     return Form(Program(arguments, (made,), program.terms), (), (), tuple(sorted(read)), ())
 
 
-def _backwards(form: Form, layout: Layout, plan: PlanData) -> Program:
+def _backwards(form: Form, layout: Layout, plan: Plan) -> Program:
     """As `InverseSteps.program`."""
     lift = Lift(form, layout)
     known = {(k, part): f"l{k}_{part}" for k, part in lift.states}
@@ -131,10 +131,10 @@ def _of_part(lift: Lift, layout: Layout, own: Sequence[Affine], values: Sequence
     return choice(lift.terms, place, values)
 
 
-def _values(plan: PlanData) -> Composed:
+def _values(plan: Plan) -> Composed:
     """What takes the values of a step's outputs to those of its inputs, last component first."""
     sizes, parts = plan.graph.sizes, list[Part]()
-    for number, planned in enumerate(reversed(plan.components)):
+    for number, planned in enumerate(reversed(plan.steps)):
 
         def own(role: Role, named: Naming = naming(planned.names, number)) -> Role:
             # The values of a step stand where its tangents do.
@@ -146,11 +146,11 @@ def _values(plan: PlanData) -> Composed:
     return composed(parts, lambda role: role in wanted)
 
 
-def _previous(planned: Planned) -> RoledProgram:
+def _previous(planned: Step) -> RoledProgram:
     """The values that die of the new ones, for a component, as its tangents. Raises NoFormula."""
     form = direct(planned.form)
     pieces = Pieces(form)
-    algebra, kind = pieces.algebra, planned.kind
+    algebra, kind = pieces.algebra, planned.matrix
     if not Programs(form, kind).is_closed:
         raise NoFormula(f"a step is solved as a system, {kind.name}")
     values: dict[str, Term] = {name: pieces.read(name, name) for name in form.new}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from tadc.toolkit.language import Definition
@@ -30,144 +31,111 @@ def listed(names: Sequence[str]) -> str:
 
 def other_width(graph: Graph, inputs: int, outputs: int) -> CompileError:
     """Inputs and outputs of different total size."""
-    program = graph.program
     given = ", ".join(f"`{name}` {graph.sizes[name]}" for name in graph.inputs)
-    made = ", ".join(f"`{d.name}` {_elements(graph, d)}" for d in program.outputs)
+    made = ", ".join(f"`{d.name}` {prod(graph.shapes[d.name])}" for d in graph.program.outputs)
     found = Diagnostic(
         "TAD0910",
         f"a Jacobian of {outputs} outputs by {inputs} inputs has no inverse",
         notes=[f"numbers in: {given or 'none'}", f"numbers out: {made or 'none'}"],
         helps=["name as many inputs with `wrt`, or make a value that is no result a `let`"],
-        source=program.source,
+        source=graph.program.source,
     )
     return CompileError([found])
 
 
-def _elements(graph: Graph, definition: Definition) -> int:
-    return graph.sizes.get(graph.names.get(definition.name, definition.name), 0) or _count(
-        graph.shapes[definition.name]
+def _singular(graph: Graph, note: str, help: str, first: Definition | None = None) -> CompileError:
+    source = graph.program.source
+    found = Diagnostic(
+        "TAD0911",
+        "the Jacobian is singular whatever the values are",
+        primary=span_of(first.span, source) if first else None,
+        notes=[note],
+        helps=[help],
+        source=source,
     )
-
-
-def _count(shape: Sequence[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
+    return CompileError([found])
 
 
 def cut_too_narrow(graph: Graph, cut: Sequence[str], found: int, wanted: int) -> CompileError:
     """A cut that lets fewer numbers through than there are inputs."""
     made = {s.name: s for s in graph.statements}
     first = next((made[name] for name in cut if name in made), None)
-    source = graph.program.source
+    numbers = f"{found} number{'s' if found != 1 else ''} for {wanted}"
     through = listed(cut) if cut else "no value"
-    return CompileError(
-        [
-            Diagnostic(
-                "TAD0911",
-                "the Jacobian is singular whatever the values are",
-                primary=span_of(first.span, source) if first else None,
-                notes=[
-                    f"every path from inputs to outputs goes through {through}: "
-                    f"{found} number{'s' if found != 1 else ''} for {wanted}"
-                ],
-                helps=["let more of what the inputs hold come through to the outputs"],
-                source=source,
-            )
-        ]
-    )
+    note = f"every path from inputs to outputs goes through {through}: {numbers}"
+    return _singular(graph, note, "let more of what the inputs hold come through to the outputs", first)
 
 
 def repeated_output(graph: Graph, first: str, second: str) -> CompileError:
     """Two outputs that are one value."""
-    found = Diagnostic(
-        "TAD0911",
-        "the Jacobian is singular whatever the values are",
-        notes=[f"the outputs `{first}` and `{second}` are the same value"],
-        helps=["leave out one of them, or make it a `let`"],
-        source=graph.program.source,
-    )
-    return CompileError([found])
+    note = f"the outputs `{first}` and `{second}` are the same value"
+    return _singular(graph, note, "leave out one of them, or make it a `let`")
 
 
 def constant_output(graph: Graph, name: str) -> CompileError:
     """An output that depends on no input."""
-    found = Diagnostic(
-        "TAD0911",
-        "the Jacobian is singular whatever the values are",
-        notes=[f"the output `{name}` depends on none of {listed(graph.inputs)}"],
-        helps=[f"make `{name}` a `let`, or name its inputs with `wrt`"],
-        source=graph.program.source,
-    )
-    return CompileError([found])
+    note = f"the output `{name}` depends on none of {listed(graph.inputs)}"
+    return _singular(graph, note, f"make `{name}` a `let`, or name its inputs with `wrt`")
 
 
-def singular_step(
-    source: Source | None, statements: Sequence[Definition], what: str, element: str, value: float
-) -> ArgumentError:
-    """A pivot that is 0 or no number, in statements that are to be inverted at these arguments."""
-    message = f"{listed([s.name for s in statements])} cannot be inverted at these arguments"
-    return ArgumentError([_pivot("TAD0912", message, source, statements, what, element, value)])
-
-
-def near_singular(
-    source: Source | None, statements: Sequence[Definition], what: str, element: str, value: float
-) -> Diagnostic:
-    """A pivot that is nearly 0."""
-    message = f"{listed([s.name for s in statements])} can hardly be inverted at these arguments"
-    found = _pivot("TAD0913", message, source, statements, what, element, value)
-    found.severity = "warning"
-    found.helps.append("`check=True` reports the relative residual")
-    return found
-
-
-def _pivot(
+def _of_statements(
     code: str,
     message: str,
     source: Source | None,
-    statements: Sequence[Definition],
-    what: str,
-    element: str,
-    value: float,
+    made: Sequence[Definition],
+    notes: list[str],
+    helps: list[str],
 ) -> Diagnostic:
-    primary = span_of(statements[0].span, source) if statements else None
-    note = f"{what} at element {element} is {value!r}" if element else f"{what} is {value!r}"
-    return Diagnostic(code, message, primary=primary, notes=[note], source=source)
+    """A diagnostic at the first of some statements, in whose message `{}` stands for all."""
+    primary = span_of(made[0].span, source) if made else None
+    text = message.format(listed([s.name for s in made]))
+    return Diagnostic(code, text, primary=primary, notes=notes, helps=helps, source=source)
+
+
+def singular_step(
+    source: Source | None, made: Sequence[Definition], what: str, element: str, value: float
+) -> ArgumentError:
+    """A pivot that is 0 or no number, in statements that are to be inverted at these arguments."""
+    note = _of_pivot(what, element, value)
+    message = "{} cannot be inverted at these arguments"
+    return ArgumentError([_of_statements("TAD0912", message, source, made, [note], [])])
+
+
+def near_singular(
+    source: Source | None, made: Sequence[Definition], what: str, element: str, value: float
+) -> Diagnostic:
+    """A pivot that is nearly 0."""
+    note, help = _of_pivot(what, element, value), "`check=True` reports the relative residual"
+    message = "{} can hardly be inverted at these arguments"
+    found = _of_statements("TAD0913", message, source, made, [note], [help])
+    found.severity = "warning"
+    return found
+
+
+def _of_pivot(what: str, element: str, value: float) -> str:
+    return f"{what} at element {element} is {value!r}" if element else f"{what} is {value!r}"
 
 
 def too_large(
-    source: Source | None, statements: Sequence[Definition], kind: str, size: int, needed: int, free: int
+    source: Source | None, made: Sequence[Definition], kind: str, size: int, needed: int, free: int
 ) -> ArgumentError:
     """A system that does not fit into memory."""
     notes = [
         f"a {kind} system of {size} numbers takes {needed} bytes, {free} are free",
         "its matrix has no structure that the index maps tell",
     ]
-    found = Diagnostic(
-        "TAD0914",
-        f"{listed([s.name for s in statements])} cannot be inverted in the memory of this machine",
-        primary=span_of(statements[0].span, source),
-        notes=notes,
-        helps=["write the step as several definitions, each of which overwrites a part"],
-        source=source,
-    )
-    return ArgumentError([found])
+    helps = ["write the step as several definitions, each of which overwrites a part"]
+    message = "{} cannot be inverted in the memory of this machine"
+    return ArgumentError([_of_statements("TAD0914", message, source, made, notes, helps)])
 
 
 def no_program(product: str, kind: str, source: Source | None, made: Sequence[Definition]) -> CompileError:
     """A product that no program of the language computes."""
-    names = [s.name for s in made]
-    note = f"{listed(names)}: {kind}, which is factored with pivots, by LAPACK or NumPy"
-    found = Diagnostic(
-        "TAD0915",
-        f"`{product}` is no program of the language here",
-        primary=span_of(made[0].span, source) if made else None,
-        notes=[note],
-        helps=[
-            f"call `{product}` with arrays",
-            "for a program, write steps in which each element is made of those before it and of one other",
-        ],
-        source=source,
-    )
-    return CompileError([found])
+    names = listed([s.name for s in made])
+    notes = [f"{names}: {kind}, which is factored with pivots, by LAPACK or NumPy"]
+    helps = [
+        f"call `{product}` with arrays",
+        "for a program, write steps in which each element is made of those before it and of one other",
+    ]
+    message = f"`{product}` is no program of the language here"
+    return CompileError([_of_statements("TAD0915", message, source, made, notes, helps)])

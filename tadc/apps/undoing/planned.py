@@ -1,15 +1,23 @@
-"""A plan as data: components in order, what each is like, and what it costs."""
+"""The plan of an inverse: its steps in order, what each is like, and what it costs."""
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from rich.console import Console
+from rich.table import Table
 
 from tadc.apps.undoing.components import Component
 from tadc.apps.undoing.forms import Form
 from tadc.apps.undoing.graph import Graph
 from tadc.apps.undoing.kinds import Class
+from tadc.toolkit.reporting import tables_html, tables_latex
+
+#: Of many steps so many are shown, and so many names in a cell.
+_STEPS, _NAMES = 24, 4
 
 
 @dataclass(frozen=True)
@@ -18,7 +26,7 @@ class Step:
 
     `statements` are the definitions done, `dying` the values that they overwrite, `new` what takes their
     place, and `kept` what they read that stays. `size` numbers are solved for, at `cost` multiplications and
-    divisions, by a matrix of class `kind`.
+    divisions, by a matrix of class `kind`. `names` are those in the program by those in the `form`.
     """
 
     statements: tuple[str, ...]
@@ -28,21 +36,33 @@ class Step:
     size: int
     kind: str
     cost: int
+    component: Component = field(repr=False, compare=False)
+    form: Form = field(repr=False, compare=False)
+    matrix: Class = field(repr=False, compare=False)
+    names: dict[str, str] = field(repr=False, compare=False)
 
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """A component with its form, its class, and the names in the program by those in the form."""
-
-    component: Component
-    form: Form
-    kind: Class
-    names: dict[str, str]
+    @property
+    def cells(self) -> list[str]:
+        """What a table shows of it."""
+        names: list[str] = []
+        for each in (self.statements, self.dying, self.new, self.kept):
+            more = len(each) - _NAMES
+            names.append(" ".join(each[:_NAMES]) + (f" and {more} more" if more > 0 else ""))
+        return [*names, str(self.size), self.kind, str(self.cost)]
 
 
 @dataclass(frozen=True, repr=False)
-class PlanData:
-    """The fields of a plan, and what follows from them alone."""
+class Plan:
+    """How a program is inverted.
+
+    `width` numbers are live between any two steps; `widths` are those before the first statement and after
+    each, in the order of the text. `str` is what `tadc inverse --plan` prints.
+
+    >>> import tadc
+    >>> plan = tadc.inverse(tadc.function("x: f64[3]; f[i] = 2*x[i]")).plan
+    >>> plan.cost, plan.kinds
+    (3, {'diagonal': 1})
+    """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -50,7 +70,6 @@ class PlanData:
     widths: tuple[int, ...]
     steps: tuple[Step, ...]
     graph: Graph = field(repr=False, compare=False)
-    components: tuple[Planned, ...] = field(repr=False, compare=False)
 
     @property
     def cost(self) -> int:
@@ -60,9 +79,55 @@ class PlanData:
     @cached_property
     def forms(self) -> int:
         """How many steps differ: what is compiled."""
-        return len({id(planned.form) for planned in self.components})
+        return len({id(step.form) for step in self.steps})
 
     @cached_property
     def kinds(self) -> dict[str, int]:
         """How many steps are of each class."""
         return dict(Counter(step.kind for step in self.steps))
+
+    def __repr__(self) -> str:
+        of, by = ", ".join(self.outputs), ", ".join(self.inputs)
+        return f"<tadc.Plan of {of} by {by}: {self.width} numbers in {len(self.steps)} steps>"
+
+    def __str__(self) -> str:
+        if not self.steps:
+            return self._summary
+        text = io.StringIO()
+        Console(file=text, width=110, color_system=None).print(self._table)
+        return "\n".join([self._summary, *(line.rstrip() for line in text.getvalue().splitlines())])
+
+    def latex(self) -> str:
+        """The steps as a `tabular`."""
+        return tables_latex([self._table])
+
+    def _repr_html_(self) -> str:
+        return tables_html([self._table] if self.steps else [], self._summary)
+
+    @property
+    def _summary(self) -> str:
+        """What is inverted, in how many steps, at what cost."""
+        counts = (len(self.steps), "component"), (self.forms, "form")
+        steps, forms = (f"{n} {what}{'' if n == 1 else 's'}" for n, what in counts)
+        return (
+            f"inverse of {', '.join(self.outputs)} by {', '.join(self.inputs)}: {self.width} numbers\n"
+            f"{steps} of {forms}; widths in the order of the text {self.width}, at most {max(self.widths)}\n"
+            f"solutions cost {self.cost} multiplications and divisions"
+        )
+
+    @property
+    def _table(self) -> Table:
+        """A row for each step, of many steps the first."""
+        table = Table()
+        table.add_column("component", justify="right")
+        for head in ("statements", "overwrites", "with", "reads"):
+            table.add_column(head, overflow="fold")
+        table.add_column("size", justify="right")
+        table.add_column("class", overflow="fold")
+        table.add_column("cost", justify="right")
+        shown = self.steps if len(self.steps) <= _STEPS else self.steps[: _STEPS - 1]
+        for number, step in enumerate(shown, 1):
+            table.add_row(str(number), *step.cells)
+        if len(shown) < len(self.steps):
+            table.add_row("…", f"{len(self.steps) - len(shown)} more")
+        return table

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.apps.undoing.forms import Form
-from tadc.apps.undoing.planned import PlanData
+from tadc.apps.undoing.planned import Plan
 from tadc.apps.undoing.step_layout import MOST_PARTS, Layout, layouts
 from tadc.toolkit.language import (
     Affine,
@@ -35,7 +35,7 @@ from tadc.toolkit.reporting import CompileError
 from tadc.toolkit.transforms import Simplifier, needed
 
 #: Makes the plan of a program by its arguments.
-Planner = Callable[[Program, Sequence[str]], PlanData]
+Planner = Callable[[Program, Sequence[str]], Plan]
 
 #: The term in the place of a read, given by its indices.
 Rule = Callable[[Sequence[Affine]], Term]
@@ -56,9 +56,9 @@ class Chain:
 
     form: Form
     layout: Layout
-    start: PlanData
-    step: PlanData
-    end: PlanData
+    start: Plan
+    step: Plan
+    end: Plan
 
 
 def chains_of(form: Form, planner: Planner) -> list[Chain]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from tadc.apps.undoing.forms import Form, moved_definition
 from tadc.apps.undoing.inlined import without
 from tadc.apps.undoing.pieces import Pieces
-from tadc.apps.undoing.planned import PlanData
+from tadc.apps.undoing.planned import Plan
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.ratios import is_light
 from tadc.apps.undoing.roles import PIVOT, TANGENT, Role, value_of
@@ -57,7 +57,7 @@ class Lift:
 
     # -- the first and the last factor -------------------------------------------------------------
 
-    def _end(self, plan: PlanData) -> dict[tuple[int, int], Rule]:
+    def _end(self, plan: Plan) -> dict[tuple[int, int], Rule]:
         """The tangents of the last states, by how many states follow and the part."""
         last = self.layout.length - 1
         values = {f"l{k}_{part}": self._value(Affine.const(last - k), part) for k, part in self.states}
@@ -68,7 +68,7 @@ class Lift:
         found = self._factor("end", plan, values, given)
         return {(k, part): found[f"l{k}_{part}"] for k, part in self.states}
 
-    def _start(self, plan: PlanData) -> list[Definition]:
+    def _start(self, plan: Plan) -> list[Definition]:
         """The tangents of what dies from those of the first states."""
         values = {f"f{k}_{part}": self._value(Affine.const(k), part) for k, part in self.states}
         tangents = {f"f{k}_{part}": self.tangent(Affine.const(k), part) for k, part in self.states}
@@ -81,7 +81,7 @@ class Lift:
         ]
 
     def _factor(
-        self, prefix: str, plan: PlanData, values: Mapping[str, Rule], given: Mapping[str, Rule]
+        self, prefix: str, plan: Plan, values: Mapping[str, Rule], given: Mapping[str, Rule]
     ) -> dict[str, Rule]:
         """The tangents of a plan's inputs from those of its outputs."""
         made = undone(plan, Programs)
@@ -98,7 +98,7 @@ class Lift:
 
     def steps(
         self,
-        plan: PlanData,
+        plan: Plan,
         made: Composed,
         values: Mapping[str, Rule],
         ends: Mapping[tuple[int, int], Rule],

@@ -92,7 +92,7 @@ def steps_of(form: Form, planner: Planner) -> Steps | None:
 
 def _kind(chain: Chain, programs: Programs) -> Steps:
     count = chain.layout.count
-    each = tuple(dict.fromkeys(planned.kind.name for planned in chain.step.components))
+    each = tuple(dict.fromkeys(planned.matrix.name for planned in chain.step.steps))
     work = chain.start.cost + chain.step.cost + chain.end.cost
     return Steps(dense(chain.form.size), count, each, work, isinstance(programs, StepPrograms), programs)
 

@@ -15,7 +15,7 @@ from tadc.apps.undoing.factors import Array, Factored, log_abs, of_dense, of_par
 from tadc.apps.undoing.forms import with_results
 from tadc.apps.undoing.kinds import MatrixClass, dense
 from tadc.apps.undoing.matrices import bands_of
-from tadc.apps.undoing.planned import PlanData
+from tadc.apps.undoing.planned import Plan
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import (
     COLUMN,
@@ -51,10 +51,10 @@ class StepSystems(Programs):
     def __init__(self, chain: Chain) -> None:
         super().__init__(chain.form, dense(chain.form.size))
         self.chain, layout = chain, chain.layout
-        if layout.depth > 1 or len(layout.parts) > 1 or len(chain.step.components) != 1:
+        if layout.depth > 1 or len(layout.parts) > 1 or len(chain.step.steps) != 1:
             raise NoFormula("its states are several tensors")
-        (self.planned,) = chain.step.components
-        step = self.planned.kind
+        (self.planned,) = chain.step.steps
+        step = self.planned.matrix
         if not isinstance(step, MatrixClass) or not step.batch or self.planned.form.earlier or step.is_closed:
             raise NoFormula("it is no system")
         self.step = step
@@ -141,7 +141,7 @@ class StepSystems(Programs):
 class _Solved:
     """The first or the last factor of a chain, which formulas undo, whatever the values are."""
 
-    def __init__(self, plan: PlanData, compiler: Compiler) -> None:
+    def __init__(self, plan: Plan, compiler: Compiler) -> None:
         made = undone(plan, Programs)
         self._made = RoledProgram(made.program, made.roles)
         self._compiler = compiler

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tadc.apps.undoing.forms import Form, program_of
 from tadc.apps.undoing.kinds import Class
-from tadc.apps.undoing.planned import PlanData, Planned
+from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import (
     BETWEEN,
@@ -29,12 +29,12 @@ ProgramsOf = Callable[[Form, Class], Programs]
 class NoFormula(Exception):
     """Why the language does not say a solution, and of which component."""
 
-    def __init__(self, reason: str, planned: Planned | None = None) -> None:
+    def __init__(self, reason: str, planned: Step | None = None) -> None:
         super().__init__(reason)
         self.planned = planned
 
 
-def undone(plan: PlanData, programs_of: ProgramsOf, *, is_known: bool = True) -> Composed:
+def undone(plan: Plan, programs_of: ProgramsOf, *, is_known: bool = True) -> Composed:
     """What takes tangents of a plan's outputs to those of its inputs, and its pivots.
 
     Values of inputs are arguments, those of outputs if they are known. Raises NoFormula where a component is
@@ -51,10 +51,10 @@ def undone(plan: PlanData, programs_of: ProgramsOf, *, is_known: bool = True) ->
         )
         parts.append((RoledProgram(made, {}), lambda role: role))
     backwards: list[Part] = []
-    for number, planned in enumerate(plan.components):
-        programs = programs_of(planned.form, planned.kind)
+    for number, planned in enumerate(plan.steps):
+        programs = programs_of(planned.form, planned.matrix)
         if not programs.is_closed:
-            raise NoFormula(planned.kind.name, planned)
+            raise NoFormula(planned.matrix.name, planned)
         own = naming(planned.names, number)
         between = [d.name for d in planned.form.program.definitions]
 
