@@ -278,8 +278,8 @@ LIMITS = {
     "passes/supports": 2_115,
     "passes/terms": 4_070,
     "backend": 16_714,
-    "tadc": 27_734,
-    "tadc/apps": 9_862,
+    "tadc": 27_614,
+    "tadc/apps": 9_742,
 }
 
 
