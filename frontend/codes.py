@@ -34,6 +34,7 @@ CODES: dict[str, str] = {
     "TAD0212": "a size that needs a value",
     "TAD0213": "an index array that cannot be one",
     "TAD0214": "a sparse tensor where it cannot stand",
+    "TAD0215": "a type parameter that needs a type",
     # Shapes, ranges and index maps.
     "TAD0301": "wrong number of indices",
     "TAD0302": "a read out of range",
@@ -77,6 +78,7 @@ CODES: dict[str, str] = {
     "TAD0509": "what is no number of threads",
     "TAD0510": "what a function of tadc does not take",
     "TAD0511": "an element of an index array that is out of range or out of order",
+    "TAD0512": "arrays of several types for one type parameter",
     # IR, passes and pipelines.
     "TAD0601": "a text that is no IR",
     "TAD0602": "a module that is no valid IR",

@@ -6,6 +6,7 @@ stores round to the nearest, ties to even. A new type is a record here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,6 +71,17 @@ DTYPES = {record.name: record for record in _RECORDS}
 FLOATS = tuple(record.name for record in _RECORDS if record.kind == "float")
 DEFAULT = "f64"
 INDEX_TYPE = "i32"
+
+
+#: The name of a type that the arrays of a call say.
+TYPE_PARAMETER = re.compile(r"[A-Z]\d?")
+#: What there is in a text with some, and in few others.
+_STATED = re.compile(rf":[ \t]*{TYPE_PARAMETER.pattern}[ \t]*(?:[\[;=\n#]|at\b|$)")
+
+
+def may_have_parameters(text: str) -> bool:
+    """Whether a program may have type parameters, without a look at what it says."""
+    return _STATED.search(text) is not None
 
 
 def types_listed(word: str, quote: str = "`") -> str:

@@ -8,7 +8,7 @@ from tadc.frontend import syntax
 from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop, describe
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import GUESS, SAFE, CompileError, Edit
-from tadc.frontend.dtypes import DEFAULT, FLOATS, INDEX_TYPE, types_listed
+from tadc.frontend.dtypes import DEFAULT, FLOATS, INDEX_TYPE, TYPE_PARAMETER, types_listed
 from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
 from tadc.frontend.lexer import AT, IN, INCREASING, INDEX, RESERVED, SCAN, Token
@@ -50,6 +50,8 @@ class _Parser(ExpressionParser):
         super().__init__(source)
         #: What the elements of index arrays are below.
         self._below: dict[str, str] = {}
+        #: The type parameters, where they stand.
+        self._types: list[tuple[str, Span]] = []
 
     def module(self) -> syntax.Module:
         statements: list[syntax.Statement] = []
@@ -73,7 +75,7 @@ class _Parser(ExpressionParser):
                 unread.update(t.text for t in self.tokens[begin : self.position] if t.kind == "name")
         errors = sorted(self.errors, key=lambda e: e.primary.span.start if e.primary else 0)[:MAX_ERRORS]
         whole = Span(0, len(self.source.text))
-        return syntax.Module(whole, tuple(statements), tuple(errors), frozenset(unread))
+        return syntax.Module(whole, tuple(statements), tuple(errors), frozenset(unread), tuple(self._types))
 
     def _lacks_semicolon(self, begin: int) -> bool:
         """Whether a statement that was read whole has another behind it on its line; that is reported."""
@@ -285,8 +287,10 @@ class _Parser(ExpressionParser):
     def _element_type(self, name: Token) -> tuple[str, Span]:
         """Read the type of the tensor of this name."""
         token = self.peek()
-        if token.text in FLOATS:
+        if token.text in FLOATS or TYPE_PARAMETER.fullmatch(token.text):
             self.advance()
+            if token.text not in FLOATS:
+                self._types.append((token.text, token.span))
             return token.text, token.span
         if token.kind != "name":
             edits = [Edit(Span(token.start, token.start), DEFAULT, GUESS)] if token.kind == "[" else None

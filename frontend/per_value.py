@@ -22,6 +22,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.size_values import SizeValues, size_values, values_text
 from tadc.frontend.source import Source, Span
 from tadc.frontend.tree import walk
+from tadc.frontend.type_parameters import of_tree
 from tadc.lattice.affine import Affine
 
 #: So many symbols get values of their own in an example.
@@ -94,8 +95,14 @@ class PerValue:
 
 
 def parse_program(source: Source, sizes: Mapping[str, int]) -> syntax.Module:
-    """Parse a text. Raises CompileError with errors of syntax, and those of all that could be read."""
+    """Parse a text. Raises CompileError with errors of syntax, and those of all that could be read.
+
+    Of a text with type parameters too (TAD0215): it is read with types in their place.
+    """
     tree = read_statements(source)
+    if (parameters := of_tree(tree, source)) is not None:
+        read_program(parameters.at(), sizes)
+        raise parameters.needs_types()
     if tree.errors:
         check(tree, source, sizes)
     return tree

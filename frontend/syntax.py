@@ -188,9 +188,11 @@ Statement = Declare | SizeDecl | Define
 class Module(Node):
     """A whole source text: the statements that could be read, and what is wrong with the others.
 
-    `unread` are the names in those others, which may say what a name means that no statement here introduces.
+    `unread` are the names in those others, which may say what a name means that no statement here introduces;
+    `types` are the type parameters, each time one stands for a type.
     """
 
     statements: tuple[Statement, ...]
     errors: tuple[Diagnostic, ...] = ()
     unread: frozenset[str] = frozenset()
+    types: tuple[tuple[str, Span], ...] = ()

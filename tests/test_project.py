@@ -265,7 +265,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_131,
-    "frontend": 11_086,
+    "frontend": 11_215,
     "dialect": 3_430,
     "passes": 44_740,
     "passes/cpu": 1_530,
@@ -278,7 +278,7 @@ LIMITS = {
     "passes/supports": 2_115,
     "passes/terms": 4_070,
     "backend": 16_714,
-    "tadc": 27_614,
+    "tadc": 27_789,
     "tadc/apps": 9_742,
 }
 

@@ -74,7 +74,7 @@ class Flat:
         self._given = dict(given)
         self.names = _checked(f, chosen, given)
         arrays = {**start, **given}
-        self.function = f = f.at_call((), arrays) if f.per_value is not None else f
+        self.function = f = f.at_call((), arrays)
         shapes = {a.name: a.shape for a in f.program.arguments}
         given_sizes = checked_sizes({name: given[name] for name in f.program.sizes if name in given})
         sizes = _sizes(f, arrays, dict(f.program.given) | given_sizes)

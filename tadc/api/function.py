@@ -15,6 +15,7 @@ from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, kee
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.compile_options import MATERIALIZE, Options
+from tadc.frontend.dtypes import DEFAULT, may_have_parameters
 from tadc.frontend.forks import new_lock
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tadc.api.lowered import Lowered
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
+    from tadc.frontend.type_parameters import TypeParameters
 
 #: What other modules of tadc ask of a function, and nobody else.
 _INTERNAL = frozenset(
@@ -37,8 +39,13 @@ _INTERNAL = frozenset(
         "options",
         "origin",
         "per_value",
+        "is_open",
         "recipe",
         "remember",
+        "require_types",
+        "type_parameters",
+        "typed",
+        "types_of",
         "script",
         "storing",
     )
@@ -62,6 +69,10 @@ class Origin:
     def at(self, sizes: Mapping[str, int]) -> Origin:
         """What the derivative at values of size symbols is made from."""
         return replace(self, base=self.base.at(sizes))
+
+    def typed(self, types: Mapping[str, str]) -> Function:
+        """The derivative for types in the place of type parameters."""
+        return replace(self, base=self.base.typed(types)).function()
 
     def again(self, sizes: Mapping[str, int]) -> Function:
         """The derivative of the function at values of size symbols."""
@@ -135,8 +146,11 @@ class Function:
         recipe: Recipe | None = None,
         signature: Signature | None = None,
         options: Options = _PLAIN,
+        types: TypeParameters | None = None,
     ) -> None:
         """`make` gives the program: at once, unless the signature is known from the disk.
+
+        With type parameters it is that of an example.
 
         Of the options those count, unless a kernel is asked for others, that say which tensors are stored;
         of a derivative they are those that it was taken with. Raises what `make` raises.
@@ -146,8 +160,11 @@ class Function:
         self.origin = origin
         self.options = options
         self.per_value = per_value
+        self.type_parameters = types if origin is None else origin.base.type_parameters
+        #: Whether a call says which function it is of.
+        self.is_open = per_value is not None or self.type_parameters is not None
         self.recipe = recipe
-        self._at: dict[tuple[tuple[str, int], ...], Function] = {}
+        self._at: dict[tuple[tuple[str, int | str], ...], Function] = {}
         self._lock = new_lock()
         self._compiled: Compiled | None = None
         self._on_gpu: Compiled | None = None
@@ -207,7 +224,7 @@ class Function:
         """Keep on disk that the program is without error or warning."""
         # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
         known = self.is_known or self.program.doubts
-        if not known and (self.per_value is None or self.origin is not None):
+        if not known and (not self.is_open or self.origin is not None):
             keep_signature(self.recipe, self._signature)
             self.is_known = True
 
@@ -218,7 +235,8 @@ class Function:
         """Python that makes the function, as `f`, from its text and from what it is derived of."""
         if self.origin is not None:
             return self.origin.script()
-        text = self.per_value.source.text if self.per_value is not None else str(self)
+        stated = self.per_value or self.type_parameters
+        text = stated.source.text if stated is not None else str(self)
         about = self.options
         how = f"materialize={about.materialize!r}, memory_limit={about.memory_limit}"
         return f"f = tadc.function({text!r}{'' if about == _PLAIN else f', {how}'})\n"
@@ -229,11 +247,16 @@ class Function:
 
         if self.per_value is not None:
             return self.per_value.text(self.program)
+        if self.type_parameters is not None:
+            names = ", ".join(self.type_parameters.names)
+            head = f"# compiled for each type of {names}; this is the program for {DEFAULT}\n"
+            return head + print_program(self.program)
         return print_program(self.program)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as a program; the copy compiles anew."""
-        if self.per_value is None:
+        stated = self.per_value or self.type_parameters
+        if stated is None:
             return restored, (
                 str(self),
                 self.cotangents,
@@ -243,7 +266,7 @@ class Function:
                 self.options.of_derived,
             )
         if self.origin is None:
-            source = self.per_value.source
+            source = stated.source
             return restored, (source.text, {}, {}, {}, source.name, self.options)
         return type(self.origin).function, (self.origin,)
 
@@ -282,7 +305,7 @@ class Function:
         """
         __tracebackhide__ = True
         try:
-            if self.per_value is not None:
+            if self.is_open:
                 return self.at_call(args, kwargs)(*args, out=out, **kwargs)
             if self._again is not None:
                 found = self._again(args, kwargs, out)
@@ -312,23 +335,62 @@ class Function:
         return (self._compiled or self.compiled()).run_on_host(args, kwargs, out)
 
     def at_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
-        """The function for the sizes of a call, where it is one for each value of some."""
-        if self.per_value is None:
+        """The function for the types and sizes of a call, where it is one for each value of some."""
+        if not self.is_open:
             return self
+        if self.type_parameters is not None:
+            return self.typed(self.types_of(args, kwargs)).at_call(args, kwargs)
+        assert self.per_value is not None
         arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
         shapes = {name: shape_of(value) for name, value in arrays.items()}
         # The cotangent of an output has its shape.
         shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
         return self.at(self.per_value.values(shapes, kwargs))
 
+    def types_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
+        """The types that the arrays of a call give."""
+        from tadc.api.array_types import types_of_call
+
+        assert self.type_parameters is not None
+        arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        roles = {name: of for of, name in (*self.cotangents.items(), *self.tangents.items())}
+        return types_of_call(self.type_parameters, arrays, roles)
+
+    def typed(self, types: Mapping[str, str]) -> Function:
+        """The function for types in the place of type parameters, of which all are given."""
+        key = tuple(types.items())
+        with self._lock:
+            made = self._at.get(key)
+            if made is None:
+                assert self.type_parameters is not None
+                how = self.options.materialize, self.options.memory_limit
+                if self.origin is None:
+                    source = self.type_parameters.at(types)
+                    made = function_of_text(source, self.type_parameters.sizes).storing(*how)
+                else:
+                    made = self.origin.typed(types)
+                made.remember()
+                self._at[key] = made
+        return made
+
     @public
-    def at(self, sizes: Mapping[str, int]) -> Function:
-        """The function for values of size symbols.
+    def at(self, sizes: Mapping[str, int] | None = None, *, dtype: Any = None) -> Function:
+        """The function for values of size symbols, and for types.
+
+        `dtype` is the type in the place of all type parameters of the program (`x: T[N]`), or a mapping with
+        one for each: `"f32"`, or what NumPy, PyTorch or JAX call it. Raises UsageError for another.
 
         Of a function that is compiled for each value of some symbols, these must be among them;
         what was made before is kept. Raises CompileError as `compile`.
         """
+        sizes = {} if sizes is None else sizes
         checked_sizes_given(sizes)
+        if dtype is not None:
+            from tadc.api.array_types import checked_types
+
+            return self.typed(checked_types(self.type_parameters, dtype)).at(sizes)
+        if self.type_parameters is not None and sizes:
+            raise self.type_parameters.needs_types()
         if self.per_value is None:
             return self._specialised(sizes) if sizes else self
         if not set(self.per_value.symbols) <= sizes.keys():
@@ -377,7 +439,9 @@ class Function:
             return self
         if self.origin is not None:
             return replace(self.origin, base=self.origin.base.storing(*how), options=options).function()
-        made = type(self)(self._make, None, self.per_value, self.recipe, self._signature, options)
+        made = type(self)(
+            self._make, None, self.per_value, self.recipe, self._signature, options, self.type_parameters
+        )
         made.is_known = self.is_known
         return made
 
@@ -397,6 +461,7 @@ class Function:
 
     def compiled_for(self, options: Options) -> Compiled:
         """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""
+        self.require_types()
         options = options.storing(self.options.materialize, self.options.memory_limit)
         options = replace(options, reverse=self.options.reverse)
         found = find_kernel(self.recipe, options)
@@ -410,6 +475,11 @@ class Function:
         adapt_to_calls(found.kernel, self, options)
         return found
 
+    def require_types(self) -> None:
+        """Raise CompileError (TAD0215) where arrays say what the types are."""
+        if self.type_parameters is not None:
+            raise self.type_parameters.needs_types()
+
     @public
     def lower(
         self, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
@@ -418,6 +488,7 @@ class Function:
         from tadc.api.lowered import Lowered, lowering_target
 
         made = self.at({} if sizes is None else sizes)
+        made.require_types()
         options = replace(made.options, target=lowering_target(target), fast_math=fast_math)
         return Lowered(made.program, options.for_calls, made.origin and made.origin.derived_from())
 
@@ -444,6 +515,14 @@ def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, Per
 
 def function_of_text(source: Source, sizes: Mapping[str, int] | None = None) -> Function:
     """The function of a text, of which nobody is warned."""
+    if may_have_parameters(source.text):
+        from tadc.frontend.type_parameters import type_parameters
+
+        types = type_parameters(source, sizes)
+        if types is not None:
+            example = function_of_text(types.at(), sizes)
+            recipe = Recipe(source).at(sizes or {})
+            return Function(lambda: example.program, recipe=recipe, types=types)
     recipe = Recipe(source).at(sizes or {})
     signature = find_signature(recipe)
     if signature is not None:

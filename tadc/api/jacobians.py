@@ -104,14 +104,15 @@ class Jacobian(Function):
             found[name] = sparse.coo_array((np.concatenate(data), (rows, columns)), shape=flat).tocsr()
         return _by_name(found)
 
-    def at(self, sizes: Mapping[str, int]) -> Jacobian:
+    def at(self, sizes: Mapping[str, int] | None = None, *, dtype: Any = None) -> Jacobian:
         """As `Function.at`."""
-        found = super().at(sizes)
+        found = super().at(sizes, dtype=dtype)
         assert isinstance(found, Jacobian)
         return found
 
     def _of_any_size(self) -> None:
-        """Raise CompileError where the program is one for each value of some sizes."""
+        """Raise CompileError where the program is one for each value of some sizes, or for each type."""
+        self.require_types()
         if self.per_value is not None:
             raise self.per_value.needs_values()
 

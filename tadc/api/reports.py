@@ -30,6 +30,7 @@ def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certific
     from tadc.certificates.certify import certify
 
     checked_function(f, Function, "certificate")
+    f.require_types()
     return certify(f.program, wrt, per_value=f.per_value.symbols if f.per_value else ())
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression, moments
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
-from tadc.frontend.dtypes import FLOATS, types_listed
+from tadc.frontend.dtypes import FLOATS, TYPE_PARAMETER, types_listed
 from tadc.frontend.elsewhere import TYPES
 
 _NAME = re.compile(r"[^\W\d]\w*\Z")
@@ -299,6 +299,8 @@ def element_type(type: Any) -> str:
     given = type if isinstance(type, str) else getattr(type, "__name__", getattr(type, "name", None))
     meant = TYPES.get(given) if isinstance(given, str) else None
     found = meant.text if meant and meant.text else given
+    if isinstance(found, str) and TYPE_PARAMETER.fullmatch(found):
+        return found
     if found not in FLOATS:
         help = meant.help if meant else f"the element types are {types_listed('and')}"
         raise wrong(f"{given or type!r} is no element type", help)

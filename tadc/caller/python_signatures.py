@@ -12,6 +12,7 @@ from tadc.backend.runtime.python_names import python_names
 if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
+    from tadc.frontend.type_parameters import TypeParameters
 
 #: So many tensors are named in a `repr`.
 _SHOWN = 12
@@ -21,6 +22,8 @@ class Described(Protocol):
     """A function that is described: the names of its tensors, its program, and its values of sizes."""
 
     per_value: PerValue | None
+    type_parameters: TypeParameters | None
+    is_open: bool
 
     @property
     def program(self) -> Program:
@@ -55,7 +58,7 @@ def signature_of(f: Described) -> Signature:
     """
     program = f.program
     types = {t.name: t.declared_type for t in (*program.arguments, *program.outputs)}
-    if f.per_value is not None:
+    if f.is_open:
         types = {}
     by_position = max((n for n, name in enumerate(f.inputs, 1) if iskeyword(name)), default=0)
     parameters = [
@@ -82,6 +85,9 @@ def typed_text(f: Described) -> str:
     if f.per_value is not None:
         sizes = ", ".join(f.per_value.symbols)
         return f"{_listed(f.inputs)} -> {_listed(f.outputs)} for each value of {sizes}"
+    if f.type_parameters is not None:
+        names = ", ".join(f.type_parameters.names)
+        return f"{_listed(f.inputs)} -> {_listed(f.outputs)} for each type of {names}"
     sides: list[Any] = [f.program.arguments, f.program.outputs]
     inputs, outputs = ([f"{t.name}: {t.declared_type}" for t in side] for side in sides)
     return f"{_listed(inputs)} -> {_listed(outputs)}"

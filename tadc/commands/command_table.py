@@ -8,7 +8,7 @@ from typing import Any
 
 from tadc.commands.option_table import OPTIONS, Option
 
-_PROGRAM = "expression size allow error_format"
+_PROGRAM = "expression size dtype allow error_format"
 _DERIVATIVE = "wrt mode values reverse"
 _KERNEL = "target opt_level materialize fast_math memory_limit schedule"
 _TENSORS = "materialize memory_limit"

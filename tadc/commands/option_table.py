@@ -64,6 +64,7 @@ class Option:
 _ALL = (
     Option("expression", "-e", "TEXT", "a program on the command line, in the place of FILE"),
     Option("size", "--size", "N=4", "compile for these values of size symbols", several="values"),
+    Option("dtype", "--dtype", "T=f32", "the types in the place of type parameters", several="values"),
     Option("wrt", "--wrt", "A,B", "differentiate by these arguments (`*`: all)", several="names"),
     Option("mode", "--mode", "M", "vjp (default): gradients from cotangents; jvp: value and tangents",
            choices=("vjp", "jvp")),

@@ -21,6 +21,7 @@ class Arguments:
     source: Source | None = None
     wrt: str | None = None
     size: list[str] = field(default_factory=list[str])
+    dtype: list[str] = field(default_factory=list[str])
     values: bool = False
     mode: str | None = None
     target: str = "cpu"

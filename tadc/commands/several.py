@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tadc.commands.option_parser import BadUsage
+from tadc.frontend.dtypes import FLOATS, types_listed
 
 #: What the help says of them, once.
 CONVENTION = "several values stand after commas, or the option again: --wrt a,b or --wrt a --wrt b"
@@ -34,4 +35,15 @@ def sizes_of(texts: Iterable[str]) -> dict[str, int]:
         if name in found:
             raise BadUsage(f"`--size` gives `{name}` twice")
         found[name] = int(value)
+    return found
+
+
+def types_of(texts: Iterable[str]) -> dict[str, str]:
+    """The types that `--dtype T=f32,S=f64` gives, an item for each. Raises BadUsage."""
+    found: dict[str, str] = {}
+    for item in texts:
+        name, equals, type = item.replace(" ", "").partition("=")
+        if not equals or not name or type not in FLOATS:
+            raise BadUsage(f"`--dtype {item}` is not of the form T=TYPE", f"types are {types_listed('and')}")
+        found[name] = type
     return found

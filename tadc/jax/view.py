@@ -77,6 +77,9 @@ class JaxFunction:
         """Evaluate. Raises ArgumentError that lists all that is wrong with the arguments."""
         __tracebackhide__ = True
         try:
+            f = self.function
+            if f.type_parameters is not None:
+                return f.typed(f.types_of(args, kwargs)).jax(*args, **kwargs)
             if self._has_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
                 return self._sparse(args, kwargs)
             if self._untold or (kwargs and any(name in kwargs for name in self._size_names)):
@@ -136,6 +139,9 @@ class JaxFunction:
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Any:
         """As of what `jax.jit` returns."""
+        f = self.function
+        if f.type_parameters is not None:
+            return f.typed(f.types_of(args, kwargs)).jax.lower(*args, **kwargs)
         args, kwargs = self._by_position(args, kwargs)
         return self._call.lower(*args, **kwargs)
 

@@ -29,6 +29,11 @@ class Computed(Protocol):
         """The inputs, with types and shapes."""
         ...
 
+    @property
+    def open_types(self) -> frozenset[str]:
+        """The inputs whose types are those of tensors."""
+        ...
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results."""
         ...
@@ -48,7 +53,7 @@ class FunctionModule(torch.nn.Module):
                 raise usage(f"there is no input `{name}`", near[0])
             if hasattr(self, name) or "." in name:
                 raise usage(f"`{name}` is a name that modules of PyTorch have already", "rename the input")
-            tensor = _first_values(parameter, value)
+            tensor = _first_values(parameter, value, is_open=name in f.open_types)
             if parameter.below is not None or isinstance(value, torch.nn.Buffer):
                 self.register_buffer(name, tensor)
             else:
@@ -74,9 +79,11 @@ class FunctionModule(torch.nn.Module):
         return str(self._computed_by).strip()
 
 
-def _first_values(parameter: Parameter, value: Any) -> Any:
-    """A tensor of the parameter's type. Raises UsageError."""
+def _first_values(parameter: Parameter, value: Any, *, is_open: bool) -> Any:
+    """A tensor of the parameter's type, or where that is open of its own. Raises UsageError."""
     element = ELEMENTS[parameter.type]
+    if is_open:
+        element = value.dtype if isinstance(value, torch.Tensor) else torch.get_default_dtype()
     if parameter.below is not None:
         tensor = _indices(parameter, value)
     elif isinstance(value, torch.Tensor):

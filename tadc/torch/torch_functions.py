@@ -63,11 +63,17 @@ class TorchFunction:
         self._is_sparse = any(p.pattern is not None for p in self.parameters)
         #: The positions of index arrays.
         self._indices = tuple(n for n, p in enumerate(self.parameters) if p.below is not None)
-        if f.per_value is None and not f.program.unbound_sizes() and f.inputs:
+        if not f.is_open and not f.program.unbound_sizes() and f.inputs:
             operator = operator_of(f)
             self._op, self._direct = operator.op, operator.direct
             if self._indices:
                 weakref.finalize(self, operator.forget).atexit = False
+
+    @property
+    def open_types(self) -> frozenset[str]:
+        """The inputs whose types are those of tensors."""
+        stated = self.function.type_parameters
+        return frozenset(() if stated is None else stated.tensors)
 
     def __repr__(self) -> str:
         return f"<tadc.torch.{type(self).__name__} {typed_text(self.function)}>"
@@ -87,6 +93,8 @@ class TorchFunction:
         if is_looked_at():
             return self._traced(args, kwargs)
         try:
+            if self.function.type_parameters is not None:
+                return self._of_types(args, kwargs)(*args, **kwargs)
             if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
                 return uncompiled(TorchFunction._sparse)(self, args, kwargs)
             if kwargs or self._direct is None:
@@ -126,9 +134,13 @@ class TorchFunction:
     def _not_in_a_graph(self) -> str:
         """Why a graph takes no call; a sparse tensor is nothing that PyTorch lets a graph look at."""
         named = ", ".join(f"{name!r}: …" for name in self.function.program.unbound_sizes())
-        made = f"g = f.at({{{named}}}).torch" if named else "g = f.torch"
+        given = [f"{{{named}}}"] if named else []
+        if self.function.type_parameters is not None:
+            given.append("dtype='f32'")
+        made = f"g = f.at({', '.join(given)}).torch" if given else "g = f.torch"
         if not self._is_sparse:
-            text = "error[TAD0501]: the sizes of a function in a graph are told by its tensors"
+            what = "types" if self.function.type_parameters is not None else "sizes"
+            text = f"error[TAD0501]: the {what} of a function in a graph are told by its tensors"
             return f"{text}: write {made} outside of it"
         return (
             "error[TAD0504]: no graph of PyTorch takes a sparse tensor: outside of it make "
@@ -186,6 +198,14 @@ class TorchFunction:
             f.compiled()  # says which sizes are missing
             f(*args, **kwargs)
         return self(*in_order(self.parameters, args, tensors, f.program.sizes))
+
+    def _of_types(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TorchFunction:
+        """The function for the types of tensors."""
+        made = self.function.typed(self.function.types_of(args, kwargs))
+        found = self._at.get(made)
+        if found is None:
+            found = self._at[made] = made.torch
+        return found
 
     def _sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call with sparse tensors: one with what they store, of which PyTorch keeps the gradient."""

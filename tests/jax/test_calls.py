@@ -279,3 +279,12 @@ def test_floats_of_16_bits(name: str) -> None:
     batched = jax.vmap(f.jax, (0, None))(jnp.stack([x, x]), w)[0]
     np.testing.assert_array_equal(batched.astype(jnp.float32), jnp.stack([y, y]).astype(jnp.float32))
     np.testing.assert_array_equal(f(x, w)[0].astype(jnp.float32), y.astype(jnp.float32))
+
+
+def test_the_types_of_traced_arrays_are_those_of_parameters() -> None:
+    f = tadc.function("x: T[N]; w: T[N]; y[i] = x[i] * w[i]")
+    for kind in (jnp.float32, jnp.bfloat16, jnp.float16):
+        x = jnp.ones(5, kind)
+        assert jax.jit(f.jax)(x, x).dtype == kind
+        assert jax.grad(lambda x: f.jax(x, x).astype(jnp.float32).sum())(x).dtype == kind
+        assert f.jax(x, [1, 2, 3, 4, 5]).dtype == kind

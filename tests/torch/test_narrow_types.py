@@ -39,3 +39,20 @@ def test_arrays_of_numpy_s_calls(name: str) -> None:
     y = tadc.function(f"x: {name}[N]; y[i] = 2*x[N - 1 - i]")(x)
     assert y.dtype == KINDS[name]
     assert y.tolist() == [10, 8, 6, 4, 2, 0]
+
+
+def test_a_module_follows_its_parameters() -> None:
+    """`module.to(…)` and `.double()`: parameters convert, and the function is that of their type."""
+    f = tadc.function("x: T[N]; w: T[M, N]; b: T[M]; y[i] = sum{k} (w[i, k] * x[k]) + b[i]")
+    module = f.torch.module(w=(3, 4), b=torch.zeros(3))
+    w = module.w.detach().clone()
+    for kind in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        module = module.to(kind)
+        x = torch.linspace(-1, 1, 4, dtype=kind, requires_grad=True)
+        y = module(x)
+        assert y.dtype == kind
+        torch.testing.assert_close(y.float(), w @ x.detach().float(), rtol=2e-2, atol=2e-2)
+        y.sum().backward()
+        assert x.grad is not None
+        assert (x.grad.dtype, module.w.grad.dtype) == (kind, kind)
+        module.zero_grad()
