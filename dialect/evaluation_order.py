@@ -77,12 +77,7 @@ def always_evaluated(term: Term, type: str) -> list[Wanted]:
             return [(t, type) for t in evaluated]
         case Select():
             compared = join_types((term.lhs.type, term.rhs.type)) or type
-            return [
-                (term.lhs, compared),
-                (term.rhs, compared),
-                (term.then, type),
-                (term.otherwise, type),
-            ]
+            return [(term.lhs, compared), (term.rhs, compared), (term.then, type), (term.otherwise, type)]
         case _:
             return []
 

@@ -46,11 +46,7 @@ class SizesNeeded(Exception):
 
 
 def check(
-    module: syntax.Module,
-    source: Source,
-    sizes: Mapping[str, int] | None = None,
-    *,
-    and_others: bool = False,
+    module: syntax.Module, source: Source, sizes: Mapping[str, int] | None = None, *, and_others: bool = False
 ) -> Program:
     """Check a program and give it types and ranges; `sizes` are values for size symbols, `and_others` too.
 
@@ -173,13 +169,7 @@ class _Checker:
         dims = tuple(expr.span for expr in statement.shape)
         below = self._below(statement) if statement.below is not None else None
         made = ScopedTensor(
-            statement.name,
-            statement.element_type,
-            shape,
-            statement.span,
-            dims,
-            is_argument=True,
-            below=below,
+            statement.name, statement.element_type, shape, statement.span, dims, is_argument=True, below=below
         )
         if statement.at:
             made = sparse_tensor(statement, made, self.names)

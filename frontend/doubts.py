@@ -70,10 +70,7 @@ def _is_derivative(module: syntax.Module, defined: set[str]) -> bool:
     arguments = {s.name for s in module.statements if isinstance(s, syntax.Declare)} - defined
     gradient = re.compile(r"d(\w+?)(_\d+)?$")
     tangent = re.compile(r"(\w+?)_dot(_\d+)?$")
-    bases = [
-        *(gradient.match(name) for name in defined),
-        *(tangent.match(name) for name in arguments),
-    ]
+    bases = [*(gradient.match(name) for name in defined), *(tangent.match(name) for name in arguments)]
     return any(base is not None and base[1] in arguments for base in bases)
 
 

@@ -16,18 +16,7 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Program
 from tadc.frontend.said_domains import bounded, is_limit, looked_up, over_box, told_apart
-from tadc.frontend.terms import (
-    Apply,
-    Const,
-    Domain,
-    Guard,
-    IndexValue,
-    Reduce,
-    Select,
-    Term,
-    Terms,
-    operands,
-)
+from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Reduce, Select, Term, Terms, operands
 from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit

@@ -18,12 +18,7 @@ _TELLS = "`x[i]` and `x[i + 1]` tell the range of `i`, `x[2*i]` does not, nor wh
 
 
 def inferred_size(
-    name: str,
-    span: Span,
-    uses: Uses,
-    text: Callable[[Span], str],
-    sizes: Iterable[str],
-    kind: str = "",
+    name: str, span: Span, uses: Uses, text: Callable[[Span], str], sizes: Iterable[str], kind: str = ""
 ) -> Extent:
     """The size of an index without a stated range, of a reduction where its `kind` is given.
 

@@ -354,6 +354,14 @@ class Terms:
         key = ("reduce", kind, names, rows, body.number)
         return self._make(key, lambda: Reduce(kind, names, rows, body, hints), span, body.type)
 
+    def reduce_like(
+        self, node: Reduce, binders: Sequence[str], domain: Iterable[Constraint], body: Term,
+        hints: Sequence[str] | None = None,
+    ) -> Reduce:  # fmt: skip
+        """A reduction of the kind of another one, under its names if no others are given."""
+        named = node.hints if hints is None else hints
+        return self.reduce(binders, domain, body, kind=node.kind, hints=named, span=node.span)
+
     def guard(
         self, conditions: Iterable[Constraint], then: Term, otherwise: Term, span: Where | None = None
     ) -> Guard:
@@ -458,9 +466,7 @@ class Terms:
                 return self.index(rule(node.form), node.span)
             case Reduce():
                 rows = [Constraint(rule(c.form), c.equality) for c in node.domain]
-                return self.reduce(
-                    node.binders, rows, below[0], kind=node.kind, hints=node.hints, span=node.span
-                )
+                return self.reduce_like(node, node.binders, rows, below[0])
             case Guard():
                 rows = [Constraint(rule(c.form), c.equality) for c in node.conditions]
                 return self.guard(rows, below[0], below[1], node.span)

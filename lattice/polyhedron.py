@@ -223,9 +223,7 @@ def irredundant(
 
 
 def in_place(
-    rows: Sequence[Constraint],
-    shape_of: Callable[[str], Sequence[int | Affine]],
-    facts: Sequence[Constraint],
+    rows: Sequence[Constraint], shape_of: Callable[[str], Sequence[int | Affine]], facts: Sequence[Constraint]
 ) -> tuple[Constraint, ...]:
     """Conditions, and first those that they need: under which the elements of index arrays in them are there.
 

@@ -71,13 +71,7 @@ from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.schedule.work_counts import operations_of
 from tadc.passes.supports.compress import without_zeros_between
 from tadc.passes.supports.jacobian_modes import by_tangents
-from tadc.passes.term_pass import (
-    Refused,
-    TermPass,
-    most,
-    pass_of,
-    rewrite_functions,
-)
+from tadc.passes.term_pass import Refused, TermPass, most, pass_of, rewrite_functions
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
 from tadc.passes.where import InParts, Separated, Skewed, Where

@@ -354,11 +354,7 @@ class _LoopFunction:
         ]
 
     def call_tape(
-        self,
-        name: str,
-        legs: Sequence[Leg],
-        chains: tuple[StepFunction, StepFunction | None],
-        taped: Taped,
+        self, name: str, legs: Sequence[Leg], chains: tuple[StepFunction, StepFunction | None], taped: Taped
     ) -> Body:
         """A call of the loops of a chain that goes through legs."""
         called = self.called.new(f"{chains[0].nest.name}_{name.rpartition('.')[2]}")

@@ -95,7 +95,7 @@ class Canceller(FactsWalk):
             rows += found
         if len(rows) == len(domain) and not any(c.equality for c in rows):
             self.solved[term.number, facts] = Solved(binders, domain, None, outside=not_taken(body))
-            return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
+            return self.terms.reduce_like(term, binders, rows, body)
         try:
             solution = solve(binders, rows, facts, self.terms.fresh)
         except EliminationLimit:
@@ -153,9 +153,7 @@ def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:
     names = frozenset(solution.substitution)
 
     def solved(atom: str | Floor | Lookup) -> Affine | None:
-        if isinstance(atom, str):
-            return solution.substitution.get(atom)
-        return solution.atoms.get(atom)
+        return solution.substitution.get(atom) if isinstance(atom, str) else solution.atoms.get(atom)
 
     body = terms.rewrite_forms(body, names, lambda form: form.replace(solved))
     exact = exact_quotients(solution)

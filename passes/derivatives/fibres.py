@@ -59,9 +59,7 @@ def with_fibres(program: Program) -> Program:
             _Fibres(program.terms, arrays, d, phase).visit(d.body, program.facts(d))
             for d in found.definitions
         )
-    if found is program:
-        return program
-    return arrays.in_program(found)
+    return program if found is program else arrays.in_program(found)
 
 
 _Phase = Literal["match", "merge", "loop"]

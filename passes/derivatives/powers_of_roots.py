@@ -39,9 +39,7 @@ class PowersOfRoots:
         return node
 
     def _plain(self, node: Apply) -> Term | None:
-        if node.function == "mul":
-            return self._product(node)
-        return self._power(node) or self._root(node)
+        return self._product(node) if node.function == "mul" else self._power(node) or self._root(node)
 
     def _power(self, node: Apply) -> Term | None:
         """A power of a root, or the exponential of a logarithm."""

@@ -101,6 +101,4 @@ def _out_of_exponential(a: Algebra, term: Term, slope: Slope) -> tuple[int, Term
             case _:
                 pass
         total = a.sub(total, addend) if negative else a.add(total, addend)
-    if not count:
-        return 0, term
-    return count, a.one if is_const(total, 0) else a.apply("exp", total)
+    return (count, a.one if is_const(total, 0) else a.apply("exp", total)) if count else (0, term)

@@ -28,14 +28,7 @@ from functools import reduce
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
-from tadc.frontend.terms import (
-    Apply,
-    Const,
-    Select,
-    Term,
-    operands,
-    reachable,
-)
+from tadc.frontend.terms import Apply, Const, Select, Term, operands, reachable
 from tadc.passes.derivatives.bends import Bends
 from tadc.passes.derivatives.choice_algebra import ChoiceAlgebra
 from tadc.passes.derivatives.derivative_table import partials

@@ -10,12 +10,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map
 from tadc.passes.nest.loop_bounds import turns_of
 from tadc.passes.nest.nest import DIVIDED, Body, Compute, For, Nest, Stage
-from tadc.passes.nest.primitives.rewriting import (
-    computes_in,
-    loads_in,
-    shared_folds,
-    statements_in,
-)
+from tadc.passes.nest.primitives.rewriting import computes_in, loads_in, shared_folds, statements_in
 from tadc.passes.nest.steps import Bind, Cut, InBlocks, MergeLoops, Room, Split, Step, Steps
 from tadc.passes.schedule.given import Problem
 

@@ -16,15 +16,7 @@ from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.gpu.thread_loops import Thread, grid_of, launch_counts, launch_loops
 from tadc.passes.maps.blocks import index_arrays
-from tadc.passes.maps.buffers import (
-    buffer_type,
-    in_shape,
-    product,
-    rooms_of,
-    sizes_in,
-    symbol_of,
-    views_of,
-)
+from tadc.passes.maps.buffers import buffer_type, in_shape, product, rooms_of, sizes_in, symbol_of, views_of
 from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import TensorDecl

@@ -39,9 +39,7 @@ def gathered(item: Map, tensors: Mapping[str, TensorDecl], names: BlockNames) ->
             made.append(replace(one, place=let.place))
             let = replace(let, value=own)
         lets.append(let)
-    if not made:
-        return made, item
-    return made, replace(item, body=Block(tuple(lets), item.body.gives))
+    return made, replace(item, body=Block(tuple(lets), item.body.gives)) if made else item
 
 
 def _apart(load: Load, item: Map, tensors: Mapping[str, TensorDecl]) -> list[str] | None:
@@ -92,9 +90,7 @@ def gathered_in_sums(
                 inner.append(each)
             let = replace(let, value=replace(fold, body=Block(tuple(inner), fold.body.gives)))
         lets.append(let)
-    if not made:
-        return made, item
-    return made, replace(item, body=Block(tuple(lets), item.body.gives))
+    return made, replace(item, body=Block(tuple(lets), item.body.gives)) if made else item
 
 
 def _count(fold: Fold) -> int:

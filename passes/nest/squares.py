@@ -31,12 +31,7 @@ class Squares:
     """One load of a block: its vector in each copy of a tile, made with those of the copies beside it."""
 
     def __init__(
-        self,
-        lanes: Lanes,
-        buffer: ir.Value,
-        forms: Sequence[Affine],
-        copies: tuple[str, int],
-        point: Point,
+        self, lanes: Lanes, buffer: ir.Value, forms: Sequence[Affine], copies: tuple[str, int], point: Point
     ) -> None:
         """`copies` are their variable and number."""
         self.lanes, self.buffer, self.forms, self.point = lanes, buffer, forms, point

@@ -248,9 +248,7 @@ def last_stride(forms: Sequence[Affine]) -> int:
     """How far a lane moves the last subscript, where it moves this one alone, and linearly; else 0."""
     *others, last = forms
     k = last.coefficient(LANE)
-    if any(LANE in form.variables for form in (*others, last - Affine.var(LANE) * k)):
-        return 0
-    return k
+    return 0 if any(LANE in form.variables for form in (*others, last - Affine.var(LANE) * k)) else k
 
 
 def extreme(form: Affine, ranges: Mapping[str, int], sign: int) -> Affine:

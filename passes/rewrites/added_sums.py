@@ -61,7 +61,7 @@ class _Adding(CommonFactors):
             return None
         one, two = (p.term(self.algebra, t) for p, t in ((outer, body), (other_outer, second)))
         whole = self.joined(self.common.rewritten(one), self.common.rewritten(two))
-        return self.terms.reduce(binders, domain, whole, hints=first.hints, span=first.span)
+        return self.terms.reduce_like(first, binders, domain, whole)
 
     def joined(self, x: Term, y: Term) -> Term:
         """`x + y`, what they have in common outside; of a difference x what its second part has."""

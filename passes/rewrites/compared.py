@@ -116,14 +116,7 @@ class _Storing(Mover):
             case Guard() if rows:
                 return terms.guard((*rows, *made.conditions), made.then, made.otherwise, made.span)
             case Reduce() if rows:
-                return terms.reduce(
-                    made.binders,
-                    (*rows, *made.domain),
-                    made.body,
-                    kind=made.kind,
-                    hints=made.hints,
-                    span=made.span,
-                )
+                return terms.reduce_like(made, made.binders, (*rows, *made.domain), made.body)
             case Read():
                 rows += self._in_range(made.tensor, made.indices)
             case _:

@@ -120,8 +120,7 @@ class _ElementRewriter:
         return self.over(term, binders, domain, body)
 
     def over(self, term: Reduce, binders: dict[str, str], domain: Sequence[Constraint], body: Term) -> Term:
-        hints = tuple(binders.values())
-        return self.terms.reduce(tuple(binders), domain, body, kind=term.kind, hints=hints, span=term.span)
+        return self.terms.reduce_like(term, tuple(binders), domain, body, tuple(binders.values()))
 
 
 def _told(binders: Iterable[str], domain: Domain) -> dict[str, Affine]:

@@ -222,8 +222,7 @@ class _Factoring:
         )
 
     def closed(self, s: _OpenedSum) -> Term:
-        o = s.origin
-        return self.terms.reduce(s.binders, s.domain, s.body, kind=o.kind, hints=s.hints, span=o.span)
+        return self.terms.reduce_like(s.origin, s.binders, s.domain, s.body, s.hints)
 
     # -- candidates for a sum -------------------------------------------------------------------------
 
@@ -325,9 +324,7 @@ class _Factoring:
         if all(_is_finite(t) for t in outside.over) and all(_is_finite_divisor(t) for t in outside.under):
             return made
         rows = occupied(s.binders, s.domain, facts)
-        if rows is None:
-            return self.closed(s)
-        return self.algebra.guard(rows, made, self.algebra.zero)
+        return self.closed(s) if rows is None else self.algebra.guard(rows, made, self.algebra.zero)
 
     def safe(self, s: _OpenedSum, facts: Domain) -> Term:
         """A sum of safe products with the invariant factors of both sides outside, each on its side."""

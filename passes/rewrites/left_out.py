@@ -82,7 +82,7 @@ def _solved(canceller: Canceller, term: Term, facts: Domain) -> Term:
         ]
         if tuple(rows) == term.domain:
             return term
-        term = terms.reduce(term.binders, rows, term.body, hints=term.hints, span=term.span)
+        term = terms.reduce_like(term, term.binders, rows, term.body)
 
 
 def _zero_side(term: Term) -> bool | None:

@@ -286,9 +286,7 @@ class _LongSum:
         return self.terms.guard([some], self.over({n: ""}, box([n], [2]), both), rest)
 
     def over(self, hints: dict[str, str], rows: Domain, body: Term) -> Term:
-        return self.terms.reduce(
-            tuple(hints), rows, body, kind=self.term.kind, hints=tuple(hints.values()), span=self.term.span
-        )
+        return self.terms.reduce_like(self.term, tuple(hints), rows, body, tuple(hints.values()))
 
 
 def _is_ptr(array: Argument) -> bool:

@@ -24,12 +24,7 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Const, Read, Reduce, Term, bottom_up, reachable, tensors_read
 from tadc.passes.derivatives.activity import Activity
-from tadc.passes.rewrites.copied_tensors import (
-    has_own_order,
-    is_copy,
-    without_copied_results,
-    without_copies,
-)
+from tadc.passes.rewrites.copied_tensors import has_own_order, is_copy, without_copied_results, without_copies
 from tadc.passes.rewrites.grouped_factors import group_factors
 from tadc.passes.rewrites.moves import MANY, Mover, in_order
 from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace, Test

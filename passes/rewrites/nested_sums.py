@@ -44,9 +44,7 @@ def _bounded(terms: Terms, node: Reduce) -> Term:
     own = set(node.binders)
     if not all(row.form.is_linear and not row.equality and row.form.variables & own for row in rows):
         return node
-    return terms.reduce(
-        node.binders, (*node.domain, *rows), body, kind=node.kind, hints=node.hints, span=node.span
-    )
+    return terms.reduce_like(node, node.binders, (*node.domain, *rows), body)
 
 
 def _under(terms: Terms, term: Term) -> tuple[Domain, Term]:
@@ -81,10 +79,5 @@ def _joined(terms: Terms, outer: Reduce) -> Term:
         return outer
     if any(row.form.variables & set(outer.binders) for row in inner.domain):
         return outer
-    return terms.reduce(
-        (*outer.binders, *inner.binders),
-        (*outer.domain, *inner.domain),
-        inner.body,
-        hints=(*outer.hints, *inner.hints),
-        span=outer.span,
-    )
+    binders, domain = (*outer.binders, *inner.binders), (*outer.domain, *inner.domain)
+    return terms.reduce_like(outer, binders, domain, inner.body, (*outer.hints, *inner.hints))

@@ -13,12 +13,7 @@ from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.lattice.fibre import Fibre, fibres_in
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import together
-from tadc.passes.terms.index_ranges import (
-    Range,
-    Ranges,
-    ranges_of,
-    ranges_within,
-)
+from tadc.passes.terms.index_ranges import Range, Ranges, ranges_of, ranges_within
 
 
 @dataclass(frozen=True)
@@ -213,7 +208,7 @@ class Places:
         if not isinstance(term, Reduce):
             return self.terms.rebuild(term, below)
         _, binders, domain, _ = self.open(at, term)
-        return self.terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
+        return self.terms.reduce_like(term, binders, domain, below[0])
 
     def below(self, at: int, term: Term) -> Iterator[tuple[int, Term]]:
         """The operands of a term, with their places."""

@@ -18,16 +18,7 @@ from functools import cached_property
 
 from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import (
-    Read,
-    Reduce,
-    Select,
-    Term,
-    bottom_up,
-    index_forms,
-    reachable,
-    tensors_read,
-)
+from tadc.frontend.terms import Read, Reduce, Select, Term, bottom_up, index_forms, reachable, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import CACHED_BYTES, ELEMENT, LARGER, Costs, about, elements, points
@@ -58,9 +49,7 @@ def without_large_tensors(
     where.formulas |= found.formulas.keys()
     for name in found.formulas:
         where.note(Inline(name))
-    if not found.formulas:
-        return program
-    return replace(program, definitions=needed(definitions))
+    return program if not found.formulas else replace(program, definitions=needed(definitions))
 
 
 def _wanted(program: Program, where: Where) -> frozenset[str] | None:
@@ -228,8 +217,7 @@ class _Recomputed:
         match node:
             case Reduce():
                 names, domain, body = self.terms.open(node)
-                made, kind = self.rewritten(body), node.kind
-                return self.terms.reduce(names, domain, made, kind=kind, hints=node.hints, span=node.span)
+                return self.terms.reduce_like(node, names, domain, self.rewritten(body))
             case Read():
                 made = self.formulas[node.tensor]
                 return self.terms.substitute(made.body, dict(zip(made.indices, node.indices, strict=True)))

@@ -59,9 +59,7 @@ def split_rows(program: Program) -> Program:
 
 def _short_rows(definition: Definition) -> list[str]:
     """The indices of short rows, of a tensor that has other indices too and is no recurrence."""
-    if definition.order is not None or len(definition.shape) < 2:
-        return []
-    return short_indices(definition)
+    return [] if definition.order is not None or len(definition.shape) < 2 else short_indices(definition)
 
 
 def _row_index(program: Program, definition: Definition, short: list[str]) -> str | None:

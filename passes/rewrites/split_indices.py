@@ -212,7 +212,7 @@ def _from_zero(terms: Terms, body: Term, indices: frozenset[str]) -> Term:
             return made
         rows = [row.substitute(starts) for row in domain]
         inside = terms.substitute(inside, starts)
-        return terms.reduce(binders, rows, inside, kind=made.kind, hints=made.hints, span=made.span)
+        return terms.reduce_like(made, binders, rows, inside)
 
     return bottom_up(body, {}, moved)
 

@@ -98,16 +98,15 @@ class _OneDefinition:
         if inner is not None:
             more, rows, inside = terms.open(inner)
             names, domain, body = (*names, *more), (*domain, *rows), self.put(body, inner, inside)
-            hints = (*term.hints, *inner.hints)
-            term = terms.reduce(names, domain, body, hints=hints, span=term.span)
+            term = terms.reduce_like(term, names, domain, body, (*term.hints, *inner.hints))
         parts = self.apart(body, names)
         if len(parts) > 1:
-            sums = [terms.reduce(names, domain, part, hints=term.hints, span=term.span) for part in parts]
+            sums = [terms.reduce_like(term, names, domain, part) for part in parts]
             return reduce(self.algebra.add, [self.sum(one, guards) for one in sums])
         if not guards or term.type is None or not follows_steps(body, names, self.steps):
             return term
         own = replace(self.definition, name=self.names.free(f"{self.definition.name}_steps"), is_output=False)
-        total = terms.reduce(names, (*domain, *guards), body, hints=term.hints, span=term.span)
+        total = terms.reduce_like(term, names, (*domain, *guards), body)
         self.new.append(replace(own, type=term.type, body=total, gradient_of="", tangent_of=""))
         return terms.read(own.name, list(map(Affine.var, own.indices)), term.type)
 

@@ -82,9 +82,7 @@ class NestPlan:
         assert self.work is not None
         tiling = self.tiling and self.tiling.smaller(_worthwhile(self.work) / code)
         made = replace(self, tiling=tiling, too_long=(*self.too_long, code))
-        if tiling is not None:
-            return made
-        return replace(made, parts=(WHOLE,) * len(self.parts))
+        return made if tiling is not None else replace(made, parts=(WHOLE,) * len(self.parts))
 
     def of_equal(self, first: NestPlan) -> NestPlan:
         """This plan for an equal map, whose first plan is this one's."""

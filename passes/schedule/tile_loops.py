@@ -22,12 +22,7 @@ OUTWARD: tuple[Kind, ...] = ("", "grid", "block", "thread", "jam", "lane")
 
 
 def divided(
-    part: Callable[[str], str],
-    index: str,
-    outer: Kind,
-    inner: Within,
-    tail: Tail,
-    loop: str = "",
+    part: Callable[[str], str], index: str, outer: Kind, inner: Within, tail: Tail, loop: str = ""
 ) -> tuple[list[Split], Loops]:
     """The splits of a loop of an index into one over tiles and those in a tile, of so many values each, and
     all that it becomes; `part` makes names. Those of one value there are not."""

@@ -148,7 +148,7 @@ class _Lists:
                 # Its indices get other names when sums come into it.
                 names, rows, body = self.terms.open(term)
                 made = self.read_through(body, known)
-                return self.terms.reduce(names, rows, made, kind=term.kind, hints=term.hints, span=term.span)
+                return self.terms.reduce_like(term, names, rows, made)
             case _:
                 return self.terms.rebuild(term, [self.read_through(t, known) for t in operands(term)])
 

@@ -120,4 +120,4 @@ class _Counter:
             rows = occupied(term.binders, term.domain, self.facts)
             if rows is not None:
                 return self.algebra.guard(rows, self.algebra.one, self.algebra.zero)
-        return self.terms.reduce(term.binders, term.domain, body, hints=term.hints, span=term.span)
+        return self.terms.reduce_like(term, term.binders, term.domain, body)

@@ -11,16 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeGuard
 
 from tadc.frontend.functions import REDUCTIONS
-from tadc.frontend.terms import (
-    Apply,
-    Const,
-    Domain,
-    Guard,
-    Select,
-    Term,
-    Terms,
-    Where,
-)
+from tadc.frontend.terms import Apply, Const, Domain, Guard, Select, Term, Terms, Where
 from tadc.lattice.affine import Constraint
 from tadc.passes.terms.value_ranges import ValueRanges
 

@@ -202,10 +202,7 @@ class Costs:
         return total
 
     def _steps(
-        self,
-        node: Reduce,
-        free: Mapping[str, Range | None],
-        within: Mapping[str, Range | None],
+        self, node: Reduce, free: Mapping[str, Range | None], within: Mapping[str, Range | None]
     ) -> int:
         """The cost of the body of a reduction for all its steps."""
         total = 0

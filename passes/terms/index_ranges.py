@@ -98,9 +98,7 @@ def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[s
             low = _sharper(low, -most.floordiv(k), 1)
         else:
             high = _sharper(high, most.floordiv(-k), -1)
-    if low is None or high is None:
-        return None
-    return Range(low, high)
+    return None if low is None or high is None else Range(low, high)
 
 
 def _shared(fibre: Fibre, known: Ranges, sizes: frozenset[str]) -> Affine | None:

@@ -41,6 +41,4 @@ def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | 
 
 def _between(a: int, p: Affine, b: int, q: Affine) -> Constraint:
     """Whether an integer x has `a*x + p >= 0` and `-b*x + q >= 0`, a and b being positive."""
-    if 1 in (a, b):
-        return Constraint(q * a + p * b)
-    return Constraint(p.floordiv(a) + q.floordiv(b))
+    return Constraint(q * a + p * b) if 1 in (a, b) else Constraint(p.floordiv(a) + q.floordiv(b))

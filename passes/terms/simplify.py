@@ -191,4 +191,4 @@ class Simplifier:
         body = self.visit(body, facts + rows)
         if is_const(body, 0) and term.kind == "sum":
             return self.algebra.zero
-        return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
+        return self.terms.reduce_like(term, binders, rows, body)

@@ -138,9 +138,7 @@ class _RangeWalk:
             case Const(value=value):
                 return exactly(value)
             case IndexValue(form=form):
-                if form.is_constant:
-                    return exactly(form.constant)
-                return self.number(form, facts)
+                return exactly(form.constant) if form.is_constant else self.number(form, facts)
             case Read():
                 return self.read(node, facts)
             case Apply():
