@@ -13,10 +13,12 @@ from typing import Any
 
 from tadc.dialect import checks
 from tadc.dialect.mlir import LOCK, check_bindings, ext, ir, irdl
-from tadc.frontend.functions import APPLIED, REDUCTIONS
+from tadc.frontend.functions import APPLIED, REDUCTIONS, OfFunctions
 
 #: Functions of `tad.apply`, with their number of operands.
-SCALAR_FUNCTIONS = {f.name: f.arity for f in APPLIED.values() if f.operation in (None, "tad.apply")}
+SCALAR_FUNCTIONS = OfFunctions(
+    {f.name: f.arity for f in APPLIED.values() if f.operation in (None, "tad.apply")}, lambda f: f.arity
+)
 
 #: Kinds of `tad.reduce`; a sum is an op of its own.
 KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")

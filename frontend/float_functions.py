@@ -57,6 +57,18 @@ def _step(function: Callable[[float], int]) -> Callable[[float], float]:
     return lambda x: float(function(x)) if math.isfinite(x) else x
 
 
+def _greater(x: float, y: float) -> float:
+    return x if x > y or x != x else y
+
+
+def _lesser(x: float, y: float) -> float:
+    return x if x < y or x != x else y
+
+
+def _remainder(x: float, y: float) -> float:
+    return called(operator.mod, x, y)
+
+
 _OWN: dict[str, Callable[..., float]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
     **{name: _logarithm(getattr(math, name)) for name in ("log", "log2", "log10")},
@@ -65,9 +77,9 @@ _OWN: dict[str, Callable[..., float]] = {
     "pow": power,
     "floor": _step(math.floor),
     "ceil": _step(math.ceil),
-    "max": lambda x, y: x if x > y or x != x else y,
-    "min": lambda x, y: x if x < y or x != x else y,
-    "mod": lambda x, y: called(operator.mod, x, y),
+    "max": _greater,
+    "min": _lesser,
+    "mod": _remainder,
 }
 
 

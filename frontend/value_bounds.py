@@ -36,4 +36,5 @@ def value_at(f: ScalarFunction, course: Course, x: float) -> Bounds:
     if course.zeros and x in course.zeros:
         return 0.0, 0.0
     value = float_function(f.name)(x)
-    return lower(value, course.ulps), upper(value, course.ulps)
+    low, high = lower(value, course.ulps), upper(value, course.ulps)
+    return (lower(low - course.error, 1), upper(high + course.error, 1)) if course.error else (low, high)

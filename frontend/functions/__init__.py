@@ -11,30 +11,66 @@ imported, that the table lacks none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tadc.frontend.functions import elementary
-from tadc.frontend.functions.scalar_function import TRANSCENDENTAL, Reduction, ScalarFunction, Trait
+from tadc.frontend.functions.scalar_function import TRANSCENDENTAL, Family, Reduction, ScalarFunction, Trait
 
 T = TypeVar("T")
 
 __all__ = ["TRANSCENDENTAL", "Reduction", "ScalarFunction", "Trait"]
 
-_OWN = ("elementary", "scalar_function")
-_FURTHER = tuple(sorted(module.name for module in iter_modules(__path__) if module.name not in _OWN))
+_OWN = ("elementary", "scalar_function", "texts")
+_FURTHER = tuple(
+    import_module(f"{__name__}.{module.name}")
+    for module in sorted(iter_modules(__path__), key=lambda module: module.name)
+    if module.name not in _OWN
+)
+_FAMILIES: tuple[Family, ...] = tuple(f for module in _FURTHER for f in getattr(module, "FAMILIES", ()))
+
+
+@cache
+def of_family(name: str) -> ScalarFunction | None:
+    """The function of a family that has a name."""
+    return next((f for family in _FAMILIES if (f := family.member(name)) is not None), None)
+
+
+class OfFunctions(dict[str, T]):
+    """A table of functions, in which those of families are found too: of each, `make` makes the entry."""
+
+    def __init__(self, entries: Mapping[str, T], make: Callable[[ScalarFunction], T]) -> None:
+        super().__init__(entries)
+        self.make = make
+        self.made: dict[str, T] = {}
+
+    def __missing__(self, name: str) -> T:
+        if name not in self.made:
+            found = of_family(name)
+            if found is None:
+                raise KeyError(name)
+            self.made[name] = self.make(found)
+        return self.made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and of_family(name) is not None)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As that of a dictionary."""
+        return self[name] if name in self else default
+
+
+def _itself(f: ScalarFunction) -> ScalarFunction:
+    return f
+
 
 #: Functions a program may call.
-FUNCTIONS: dict[str, ScalarFunction] = {
-    f.name: f
-    for records in (
-        elementary.FUNCTIONS,
-        *(import_module(f"{__name__}.{name}").FUNCTIONS for name in _FURTHER),
-    )
-    for f in records
-}
+FUNCTIONS: dict[str, ScalarFunction] = OfFunctions(
+    {f.name: f for module in (elementary, *_FURTHER) for f in module.FUNCTIONS}, _itself
+)
 
 #: Functions of one argument, and of two.
 UNARY, BINARY = (tuple(name for name, f in FUNCTIONS.items() if f.arity == n) for n in (1, 2))
@@ -46,7 +82,9 @@ ALIASES = {"sgn": "sign"}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "**": "pow"}
 
 #: What a term may apply: the functions and the operators.
-APPLIED: dict[str, ScalarFunction] = FUNCTIONS | {f.name: f for f in elementary.OPERATORS}
+APPLIED: dict[str, ScalarFunction] = OfFunctions(
+    {**FUNCTIONS, **{f.name: f for f in elementary.OPERATORS}}, _itself
+)
 
 #: What a reduction may compute.
 REDUCTIONS: dict[str, Reduction] = {

@@ -7,7 +7,7 @@ and have code for what no text says alone: slopes that are infinite somewhere, o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,6 +16,9 @@ TRANSCENDENTAL = 10
 
 #: `flat`: f'(x) = 0 wherever there is one. `odd`: f(-x) = -f(x). `even`: f(-x) = f(x). `zero at 0`: f(0) = 0.
 Trait = Literal["flat", "odd", "even", "zero at 0"]
+
+#: The greatest order of a family. What it is to compute grows with the order.
+MOST = 24
 
 Ends = tuple[float, float]
 
@@ -29,10 +32,11 @@ class Course:
     """How a function of one argument runs over the numbers, from which intervals of its values are found.
 
     It is defined over `domain`, whose finite ends are not of it where it `is_open`, and takes values between
-    those of `values`. From the least argument on it `rises` or falls, and does the other after each of its
-    `turns`: the place of one and the value there, each between two floats. Where it goes up and down without
-    end, `rises` is None, and `steepest` the greatest slope. `zeros` are all of its zeros, or None. Floats
-    that compute it err by at most so many `ulps`.
+    those of `values`; where it `goes_on`, it has others beyond, of which nothing is said. From the least
+    argument on it `rises` or falls, and does the other after each of its `turns`: the place of one and the
+    value there, each between two floats. Where it goes up and down without end, `rises` is None, and
+    `steepest` the greatest slope. `zeros` are all of its zeros, or None. Floats that compute it err by at
+    most so many `ulps` and an `error` beside. One of two arguments `rises` in both.
     """
 
     domain: Ends = ALL
@@ -41,8 +45,10 @@ class Course:
     turns: tuple[tuple[Ends, Ends], ...] = ()
     zeros: tuple[float, ...] | None = None
     is_open: bool = False
+    goes_on: bool = False
     steepest: float = math.inf
     ulps: int = 4
+    error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -107,3 +113,24 @@ class Reduction:
     nothing: int | float
     ties_share: bool
     exponentials: int
+
+
+@dataclass(frozen=True)
+class Family:
+    """Functions `prefix0`, `prefix1`, …, of which one from order `first` on is made when it is asked for."""
+
+    prefix: str
+    first: int
+    make: Callable[[int], ScalarFunction]
+
+    def member(self, name: str) -> ScalarFunction | None:
+        """The function of a name."""
+        order = name.removeprefix(self.prefix)
+        if order == name or not order.isdecimal() or order != str(int(order)):
+            return None
+        return self.make(int(order)) if self.first <= int(order) <= MOST else None
+
+
+def by_type(formula: Callable[[str], str]) -> dict[str, str]:
+    """A formula for each element type that is computed with."""
+    return {type: formula(type) for type in ("f32", "f64")}

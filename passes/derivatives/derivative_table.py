@@ -15,7 +15,7 @@ from typing import Any
 
 from tadc.frontend.float_functions import float_function
 from tadc.frontend.formula_values import OPERANDS, VALUE, Arithmetic, evaluate
-from tadc.frontend.functions import APPLIED, ScalarFunction, complete
+from tadc.frontend.functions import APPLIED, OfFunctions, ScalarFunction, complete
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
 from tadc.passes.derivatives import slope_ends
 from tadc.passes.derivatives.coefficients import fraction
@@ -26,6 +26,8 @@ Rule = Callable[..., tuple[Term, ...]]
 Calculus = Any
 """The algebra of a derivative, or floats that have its names."""
 
+_OfOne = Callable[[Calculus, Term, Term, Term], tuple[Term, ...]]
+_OfTwo = Callable[[Calculus, Term, Term, Term, Term], tuple[Term, ...]]
 Slopes = Callable[[Calculus, Term, Term], list[slope_ends.Slope]]
 
 
@@ -181,21 +183,27 @@ def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
 
 
 #: Rules that no text says: what is 0 or infinite counts otherwise there, or ties are shared.
-_WRITTEN: dict[str, Rule] = {
+_WRITTEN: dict[str, _OfTwo] = {
     "safe": lambda a, g, y, u, v: (a.safe_factor(g, u, v), a.safe(u, g)),
     "div": lambda a, g, y, u, v: (over_divisor(a, g, y, u, v), a.neg(times_quotient(a, g, y, u, v))),
     "mod": lambda a, g, y, u, v: (g, a.neg(a.safe(g, a.apply("floor", a.div(u, v))))),
-    "neg": lambda a, g, y, u: (a.neg(g),),
     "pow": _pow,
     "max": _extremum(WINS["max"]),
     "min": _extremum(WINS["min"]),
     "atan2": _atan2,
+}
+_WRITTEN_OF_ONE: dict[str, _OfOne] = {
+    "neg": lambda a, g, y, u: (a.neg(g),),
     "abs": lambda a, g, y, u: (a.by_sign(g, y, u),),
 }
-RULES: dict[str, Rule] = {
-    **{f.name: _by_text(f) for f in APPLIED.values() if f.slopes is not None},
-    **_WRITTEN,
-}
+RULES: dict[str, Rule] = OfFunctions(
+    {
+        **{f.name: _by_text(f) for f in APPLIED.values() if f.slopes is not None},
+        **_WRITTEN,
+        **_WRITTEN_OF_ONE,
+    },
+    _by_text,
+)
 complete("a derivative", RULES, APPLIED)
 
 #: Functions whose slope may be infinite or have a step.

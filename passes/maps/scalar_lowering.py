@@ -9,7 +9,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.ops import SCALAR_FUNCTIONS
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
 from tadc.frontend.formula_values import OPERANDS, evaluate
-from tadc.frontend.functions import APPLIED, ScalarFunction, complete
+from tadc.frontend.functions import APPLIED, OfFunctions, ScalarFunction, complete
 from tadc.passes.maps.lower_body import BodyLowering
 
 _RELATIONS = {**PREDICATES, "unordered": 14}
@@ -85,9 +85,11 @@ _WRITTEN: dict[str, Callable[..., ir.Value]] = {
 
 
 def _by_formula(f: ScalarFunction) -> Callable[..., ir.Value]:
-    return lambda s, *operands: evaluate(
-        f.formula_for(s.element), dict(zip(OPERANDS, operands, strict=False)), InOperations(s)
-    )
+    def expand(s: Scalars, *operands: ir.Value) -> ir.Value:
+        given = dict(zip(OPERANDS, operands, strict=False))
+        return evaluate(f.formula_for(s.element), given, InOperations(s))
+
+    return expand
 
 
 class InOperations:
@@ -117,10 +119,10 @@ class InOperations:
         return self.scalars.select(self.scalars.compare(relation, x, y), then, otherwise)
 
 
-EXPANSIONS: dict[str, Callable[..., ir.Value]] = {
-    **{name: _by_formula(APPLIED[name]) for name in SCALAR_FUNCTIONS if APPLIED[name].formula},
-    **_WRITTEN,
-}
+EXPANSIONS: dict[str, Callable[..., ir.Value]] = OfFunctions(
+    {**{name: _by_formula(APPLIED[name]) for name in SCALAR_FUNCTIONS if APPLIED[name].formula}, **_WRITTEN},
+    _by_formula,
+)
 complete("what it expands to", EXPANSIONS, SCALAR_FUNCTIONS)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.float_functions import float_function
 from tadc.frontend.formula_values import OPERANDS, evaluate
-from tadc.frontend.functions import APPLIED, ScalarFunction
+from tadc.frontend.functions import APPLIED, OfFunctions, ScalarFunction
 from tadc.passes.maps.map import Type
 from tadc.passes.terms.numpy_types import Scalar, numpy_type
 
@@ -105,9 +106,9 @@ class _Rounded:
 
 def _by_formula(f: ScalarFunction) -> Callable[..., Scalar]:
     def function(*operands: Scalar) -> Scalar:
-        numbers = _Rounded(type(operands[0]))
-        text = f.formula_for("f32" if numbers.type is np.float32 else "f64")
-        return evaluate(text, dict(zip(OPERANDS, operands, strict=False)), numbers)
+        kind = cast("type[Scalar]", type(operands[0]))
+        text = f.formula_for("f32" if kind is np.float32 else "f64")
+        return evaluate(text, dict(zip(OPERANDS, operands, strict=False)), _Rounded(kind))
 
     return function
 
@@ -119,10 +120,9 @@ def _of_record(f: ScalarFunction) -> Callable[..., Scalar]:
     return getattr(np, f.numpy) if hasattr(np, f.numpy) else _of_floats(float_function(f.name))
 
 
-FUNCTIONS: dict[str, Callable[..., Scalar]] = {
-    **{f.name: _of_record(f) for f in APPLIED.values() if f.name not in _WRITTEN},
-    **_WRITTEN,
-}
+FUNCTIONS: dict[str, Callable[..., Scalar]] = OfFunctions(
+    {**{f.name: _of_record(f) for f in APPLIED.values() if f.name not in _WRITTEN}, **_WRITTEN}, _of_record
+)
 
 JOINS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "sum": operator.add,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tadc.frontend.dtypes import DEFAULT, DTYPES
 from tadc.frontend.extents import Shape
-from tadc.frontend.functions import APPLIED, REDUCTIONS, TRANSCENDENTAL
+from tadc.frontend.functions import APPLIED, REDUCTIONS, TRANSCENDENTAL, OfFunctions
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -29,7 +29,7 @@ from tadc.passes.terms.index_ranges import Range, ranges_within
 ACCESS = 1
 #: An element that is anywhere in memory costs so much.
 SCATTERED = 4
-WEIGHTS: Mapping[str, int] = {name: f.cost for name, f in APPLIED.items()}
+WEIGHTS: Mapping[str, int] = OfFunctions({name: f.cost for name, f in APPLIED.items()}, lambda f: f.cost)
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 EXPENSIVE = WEIGHTS["div"]
 #: Bytes of an element.

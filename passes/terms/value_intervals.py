@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tadc.frontend.functions import APPLIED, complete
+from tadc.frontend.functions import APPLIED, OfFunctions, complete
 from tadc.frontend.functions.scalar_function import Course, ScalarFunction
 from tadc.frontend.value_bounds import is_inside, values_over
 
@@ -132,6 +132,8 @@ def _of_record(f: ScalarFunction, course: Course) -> Callable[[ValueInterval], V
         inside = is_inside(course, (x.low, x.high)) or (
             course.is_open and low == 0 and x.is_positive and x.high <= high
         )
+        if course.goes_on and not inside:
+            return ANY
         part = max(x.low, low), min(x.high, high)
         least, most = (values_over(f, course, part) if part[0] <= part[1] else None) or course.values
         bounded = (
@@ -141,6 +143,10 @@ def _of_record(f: ScalarFunction, course: Course) -> Callable[[ValueInterval], V
         return ValueInterval(least, most, finite, _is_nonzero(course, x))
 
     return values
+
+
+def _of_two(course: Course) -> Callable[[ValueInterval, ValueInterval], ValueInterval]:
+    return lambda x, y: ValueInterval(*course.values, x.finite and y.finite)
 
 
 def _is_nonzero(course: Course, x: ValueInterval) -> bool:
@@ -162,7 +168,7 @@ def _pseudo_inverse(x: ValueInterval) -> ValueInterval:
 
 
 _UNARY: Mapping[str, Callable[[ValueInterval], ValueInterval]] = {
-    **{f.name: _of_record(f, f.course) for f in APPLIED.values() if f.course is not None},
+    **{f.name: _of_record(f, f.course) for f in APPLIED.values() if f.course is not None and f.arity == 1},
     "neg": ValueInterval.negated,
     "abs": _absolute,
     "sin": lambda x: UNIT._replace(finite=x.finite),
@@ -171,6 +177,7 @@ _UNARY: Mapping[str, Callable[[ValueInterval], ValueInterval]] = {
     "pinv": _pseudo_inverse,
 }
 _BINARY: Mapping[str, Callable[[ValueInterval, ValueInterval], ValueInterval]] = {
+    **{f.name: _of_two(f.course) for f in APPLIED.values() if f.course is not None and f.arity == 2},
     "add": _sum,
     "sub": lambda x, y: _sum(x, y.negated()),
     "mul": _product,
@@ -195,5 +202,5 @@ def _names(arity: int) -> list[str]:
 
 
 #: The values of functions and operators of one operand, and of two.
-UNARY = complete("an interval", _UNARY, _names(1))
+UNARY = OfFunctions(complete("an interval", _UNARY, _names(1)), lambda f: _of_record(f, f.course or Course()))
 BINARY = complete("an interval", _BINARY, _names(2))

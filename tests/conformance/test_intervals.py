@@ -32,9 +32,19 @@ EXACT: dict[str, Real] = {
     **{"max": max, "min": min, "atan2": MP.atan2, "hypot": MP.hypot},
     "logaddexp": lambda x, y: max(x, y) + MP.log1p(MP.exp(-abs(x - y))),
     "floordiv": lambda x, y: MP.floor(x / y),
+    **{f"j{n}": lambda x, n=n: MP.besselj(n, x) for n in range(5)},
+    **{f"i{n}": lambda x, n=n: MP.besseli(n, x) for n in range(4)},
+    **{"sinc": MP.sincpi, "trigamma": lambda x: MP.psi(1, x), "polygamma2": lambda x: MP.psi(2, x)},
+    "sinc1": lambda x: (MP.cospi(x) - MP.sincpi(x)) / x if x else x,
     **{"gamma": MP.gamma, "lgamma": lambda x: MP.log(abs(MP.gamma(x)))},
 }
-ARITY = {**dict.fromkeys(UNARY, 1), **dict.fromkeys(BINARY, 2), "neg": 1, "gamma": 1, "lgamma": 1}
+ARITY = {
+    **dict.fromkeys(UNARY, 1),
+    **dict.fromkeys(BINARY, 2),
+    "neg": 1,
+    "gamma": 1,
+    **dict.fromkeys(("sinc1", "polygamma2", "j2", "j3", "j4", "i2", "i3"), 1),
+}
 
 reals = st.one_of(
     st.floats(-4, 4),

@@ -31,7 +31,7 @@ SAID = [
     ("x: i32[3]", "TAD0109", "`size N`"),
     ("x: complex128[3]", "TAD0109", "no complex numbers"),
     ("x: bool[3]", "TAD0109", "0 and 1"),
-    (X + "f[i] = lgamma(x[i])", "TAD0201", "not in the language"),
+    (X + "f[i] = zeta(x[i])", "TAD0201", "not in the language"),
     (X + "f[i] = round(x[i])", "TAD0201", "floor(x + 0.5)"),
     (X + "f[i] = clip(x[i], 0, 1)", "TAD0201", "max(min(x, high), low)"),
     (X + "f = cumsum(x)", "TAD0201", "sum{j}_0^i"),

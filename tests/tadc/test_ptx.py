@@ -23,6 +23,12 @@ g[i] = max(x[i], 0) + min(x[i], 1) + abs(x[i]) + sign(x[i]) + relu(x[i]) + sigmo
 h[i] = select(x[i] < 0, x[i]**3, x[i]**2.5) + atan2(x[i], 2) + floor(x[i]) + ceil(x[i]) + i + cbrt(2 + x[i])
 """
 
+SPECIAL = """
+x: {type}[4]
+f[i] = lgamma(x[i]) + logaddexp(x[i], 1) + sinc(x[i])
+g[i] = j1(x[i]) + i0(x[i]) + digamma(x[i])
+"""
+
 REDUCTIONS = """
 x: {type}[4, 5]
 f[i] = max{{k}} (x[i, k]) + min{{k}}_0^(i) (x[i, k]**2) + prod{{k}} (x[i, k]) * logsumexp{{k}} (sin(x[i, k]))
@@ -31,6 +37,8 @@ f[i] = max{{k}} (x[i, k]) + min{{k}}_0^(i) (x[i, k]**2) + prod{{k}} (x[i, k]) * 
 PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
     "functions f32": FUNCTIONS.format(type="f32"),
     "functions f64": FUNCTIONS.format(type="f64"),
+    "special functions f32": SPECIAL.format(type="f32"),
+    "special functions f64": SPECIAL.format(type="f64"),
     "strides": "x: f64[20, 9]; f[i: 4, j: 3] = x[2*i + 4*j, 3*j + i % 2] * x[i // 2, j]",
     "guards": "x: f32[9]; f[i: 5, j: 4] = if {i + j >= 2 and i = 2*j} then (x[i + j]) else (x[i] * x[j])",
     "size zero": "x: f64[0]; f[i] = x[i]",

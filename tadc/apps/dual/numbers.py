@@ -20,7 +20,7 @@ _RENAMED = {
     **{"fabs": "abs", "maximum": "max", "fmax": "max", "minimum": "min", "fmin": "min"},
     **{"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh"},
     **{"arccosh": "acosh", "arctanh": "atanh", "floor_divide": "floordiv", "rad2deg": "degrees"},
-    **{"deg2rad": "radians", "conjugate": "pos", "gamma": "gamma", "gammaln": "lgamma"},
+    **{"deg2rad": "radians", "conjugate": "pos", "gamma": "gamma", "gammaln": "lgamma", "psi": "digamma"},
 }
 _SAME = (
     *("add", "hypot", "rint", "trunc", "square", "reciprocal", "degrees", "radians", "logaddexp"),

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tadc.apps.dual.gamma import digamma
 from tadc.apps.dual.numbers import UFUNCS
-from tadc.toolkit.language import Floats, complete, power, quotient
+from tadc.toolkit.language import Floats, complete, float_function, power, quotient
 from tadc.toolkit.transforms import RULES
 
 
@@ -71,8 +70,7 @@ _OF_ONE: dict[str, Callable[[float, float], _Partials]] = {
     "reciprocal": lambda y, u: (-y * y,),
     "degrees": lambda y, u: (180 / math.pi,),
     "radians": lambda y, u: (math.pi / 180,),
-    "gamma": lambda y, u: (y * digamma(u),),
-    "lgamma": lambda y, u: (digamma(u),),
+    "gamma": lambda y, u: (y * float_function("digamma")(u),),
 }
 _OF_TWO: dict[str, Callable[[float, float, float], _Partials]] = {
     "pow": _pow,
@@ -81,7 +79,6 @@ _OF_TWO: dict[str, Callable[[float, float, float], _Partials]] = {
     "fmod": lambda y, u, v: (1.0, -float(math.trunc(u / v))),
     "remainder": lambda y, u, v: (1.0, -float(round((u - y) / v))),
     "ldexp": lambda y, u, n: (math.ldexp(1.0, int(n)), 0.0),
-    "logaddexp": lambda y, u, v: (math.exp(u - y), math.exp(v - y)),
 }
 _FURTHER: dict[str, Callable[..., _Partials]] = {
     **_OF_ONE,

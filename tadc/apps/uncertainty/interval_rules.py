@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tadc.toolkit.language import (
     APPLIED,
     LIBRARY,
+    OPERANDS,
     Bounds,
     Course,
     ScalarFunction,
@@ -37,7 +38,9 @@ def bounds_of(function: str, *operands: Bounds) -> Bounds:
     rule = _RULES.get(function)
     record = APPLIED.get(function)
     if rule is None and record is not None and record.course is not None:
-        return _of_record(record, record.course, *operands)
+        return (
+            _of_record(record, record.course, *operands) if record.arity == 1 else _rising(record, *operands)
+        )
     if rule is None:
         helps = ["method `worst` or `mc` goes without"]
         raise ArgumentError([Diagnostic("TAD0908", f"there are no bounds for `{function}`", helps=helps)])
@@ -45,6 +48,8 @@ def bounds_of(function: str, *operands: Bounds) -> Bounds:
 
 
 def _of_record(f: ScalarFunction, course: Course, x: Bounds) -> Bounds:
+    if f.name == "lgamma" and x[1] < 0:
+        return bounds_of("log", bounds_of("abs", _gamma(x)))
     found = values_over(f, course, x) if is_inside(course, x) else None
     if found is None:
         raise no_bound(f.name, x)
@@ -67,8 +72,22 @@ def _along(f: ScalarFunction, course: Course, x: Bounds, slope: Bounds) -> Bound
     return _add(value_at(f, course, middle), _mul(slope, _sub(x, (middle, middle))))
 
 
+def _apart(x: Bounds, y: Bounds) -> bool:
+    return x[1] < y[0] or y[1] < x[0]
+
+
 def _met(x: Bounds, y: Bounds) -> Bounds:
     return max(x[0], y[0]), min(x[1], y[1])
+
+
+def _rising(f: ScalarFunction, *operands: Bounds) -> Bounds:
+    """The values of a function that rises in all operands: its formula at both ends."""
+    ends = [
+        dict(zip(OPERANDS, [(end, end) for end in each], strict=False))
+        for each in zip(*operands, strict=True)
+    ]
+    low, high = (evaluate(f.formula_for("f64"), each, _Roughly()) for each in ends)
+    return low[0], high[1]
 
 
 class _Roughly:
@@ -88,7 +107,9 @@ class _Roughly:
         return _whole_power(x, n)
 
     def select(self, relation: str, x: Bounds, y: Bounds, then: Bounds, otherwise: Bounds) -> Bounds:
-        return _hull([then, otherwise])
+        if relation == "=" and x == y and x[0] == x[1]:
+            return then
+        return otherwise if relation == "=" and _apart(x, y) else _hull([then, otherwise])
 
 
 def _add(x: Bounds, y: Bounds) -> Bounds:
@@ -245,16 +266,6 @@ def _sum(*terms: Bounds) -> Bounds:
     return total
 
 
-def _logaddexp(x: Bounds, y: Bounds) -> Bounds:
-    """log(exp x + exp y) = m + log1p(exp(-|x - y|)), increasing in both."""
-    ends: list[Bounds] = []
-    for a, b in zip(x, y, strict=True):
-        least, most = min(a, b), max(a, b)
-        gap = _sub((least, least), (most, most)) if least != most else (0.0, 0.0)
-        ends.append(_add((most, most), bounds_of("log1p", bounds_of("exp", gap))))
-    return ends[0][0], ends[1][1]
-
-
 def _pos(x: Bounds) -> Bounds:
     return x
 
@@ -298,25 +309,6 @@ def _gamma(x: Bounds) -> Bounds:
     return _neg(found) if whole % 2 else found
 
 
-def _lgamma(x: Bounds) -> Bounds:
-    if x[0] < 100:
-        at_least = bounds_of("log", _abs(_gamma((x[0], min(x[1], 100.0)))))
-        return at_least if x[1] <= 100 else (at_least[0], max(at_least[1], _stirling(x[1])[1]))
-    return _stirling(x[0])[0], _stirling(x[1])[1]
-
-
-def _stirling(end: float) -> Bounds:
-    """The logarithm of gamma at a number above 10, between two sums of its series (DLMF 5.11.1, 5.11(ii))."""
-    if math.isinf(end):
-        return down(end), end
-    x = (end, end)
-    half_log = _div(bounds_of("log", _mul((2.0, 2.0), _PI)), (2.0, 2.0))
-    total = _sub(_mul(_sub(x, (0.5, 0.5)), bounds_of("log", x)), x)
-    total = _add(_add(total, half_log), _div((1.0, 1.0), _mul((12.0, 12.0), x)))
-    least = _sub(total, _div((1.0, 1.0), _mul((360.0, 360.0), _whole_power(x, 3))))
-    return least[0], _add(least, _div((1.0, 1.0), _mul((1260.0, 1260.0), _whole_power(x, 5))))[1]
-
-
 def _pinv(x: Bounds) -> Bounds:
     return x if x == (0.0, 0.0) else _div((1.0, 1.0), x)
 
@@ -338,7 +330,6 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "tan": _tan,
     "atan2": _atan2,
     "gamma": _gamma,
-    "lgamma": _lgamma,
     "degrees": _scaled(math.degrees),
     "radians": _scaled(math.radians),
     "trunc": _steps(math.trunc),
@@ -352,6 +343,5 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "ldexp": _ldexp,
     "fma": _fma,
     "fsum": _sum,
-    "logaddexp": _logaddexp,
 }
 complete("a bound", _RULES, [f.name for f in APPLIED.values() if f.course is None])
