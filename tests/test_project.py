@@ -277,8 +277,8 @@ LIMITS = {
     "passes/schedule": 4_458,
     "passes/supports": 2_115,
     "passes/terms": 4_077,
-    "backend": 16_714,
-    "tadc": 27_789,
+    "backend": 16_717,
+    "tadc": 27_767,
     "tadc/apps": 9_742,
 }
 

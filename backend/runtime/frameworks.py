@@ -323,7 +323,10 @@ def framework_of(value: Any) -> Framework | None:
         if len(_known) >= _MOST:
             _known.clear()
         name = _known[kind] = _library_named(value)
-    if name is None or not hasattr(value, "shape"):
+    try:
+        if name is None or not hasattr(value, "shape"):
+            return None
+    except RuntimeError:  # of a tensor of tensors
         return None
     made = _FRAMEWORKS[name]
     if made.module not in sys.modules:

@@ -78,10 +78,10 @@ class OnHost:
     ) -> None:
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         self.like = _first(given[name] for name in names if name in given)
-        self.args = [_read(value) for value in args]
-        self.kwargs = {name: _read(value) for name, value in kwargs.items()}
+        self.args = [as_numpy_array(value) for value in args]
+        self.kwargs = {name: as_numpy_array(value) for name, value in kwargs.items()}
         self._given = {} if out is None else _items(out)
-        written = {key: _read(value, to_write=True) for key, value in self._given.items()}
+        written = {key: as_numpy_array(value, to_write=True) for key, value in self._given.items()}
         self.out: Any = (
             None if out is None else written if isinstance(out, Mapping) else list(written.values())
         )
@@ -133,7 +133,7 @@ def _library(value: Any) -> Framework | None:
     return host_library(value)
 
 
-def _read(value: Any, to_write: bool = False) -> Any:
+def as_numpy_array(value: Any, to_write: bool = False) -> Any:
     """An array of another library as one of NumPy; what cannot be read stays, and is said to be so later."""
     library = _library(value)
     if library is None:

@@ -192,7 +192,8 @@ class SparseCall:
                 continue
             parameter = patterns.get(name)
             if parameter is None:
-                found = _dense_expected(name, inputs, sizes, self.DENSE)
+                method = "to_dense" if hasattr(value, "to_dense") else self.DENSE
+                found = _dense_expected(name, inputs, sizes, method)
             else:
                 found = self.stored_for(parameter, value)
             if isinstance(found, StoredArray) and parameter is not None:

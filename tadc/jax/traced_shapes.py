@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from jax import dtypes
 
-from tadc.backend.runtime.call_messages import declared, type_problem
+from tadc.backend.runtime.call_messages import declared, said, type_problem
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.host_arrays import shape_problem
 from tadc.backend.runtime.parameters import Parameter
@@ -90,11 +91,15 @@ def array_type_problem(parameter: Parameter, value: Any) -> Diagnostic | None:
 
     Of an index array it has integers.
     """
+    if not isinstance(value.dtype, np.dtype):
+        return said("nothing", parameter, found=str(value.dtype))
     if parameter.below is not None:
         is_right = value.dtype.kind in "iu"
     else:
         is_right = _promoted(value.dtype, value.weak_type, parameter.dtype) == parameter.dtype
-    return None if is_right else type_problem(parameter, value.dtype.kind, value.dtype.name, "jax")
+    is_lossy = not np.can_cast(value.dtype, parameter.dtype)
+    found = value.dtype.kind, value.dtype.name
+    return None if is_right else type_problem(parameter, *found, "jax", is_lossy=is_lossy)
 
 
 def _promoted(given: Any, is_weak: bool, wanted: Any) -> Any:
@@ -102,7 +107,10 @@ def _promoted(given: Any, is_weak: bool, wanted: Any) -> Any:
 
     if is_weak and given.kind in "biuf":
         return wanted
-    return jnp.promote_types(given, wanted)
+    try:
+        return jnp.promote_types(given, wanted)
+    except (TypeError, ValueError):  # of 8 bits, which promote to nothing
+        return None
 
 
 def _may_fit(parameter: Parameter, shape: Shape) -> bool:

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tadc.api.array_kinds import as_numpy_array
 from tadc.api.function import Function
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_sizes import size_missing, told_by_relations
@@ -23,6 +24,7 @@ from tadc.backend.runtime.frameworks import is_traced
 from tadc.backend.runtime.host_arrays import arrange, converted
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT
+from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving
@@ -89,22 +91,35 @@ class JaxFunction:
             if kwargs:
                 args, kwargs = self._by_position(args, kwargs)
             return self._call(*args, **kwargs)
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            other = error
+        try:
+            return self._explained(args, kwargs, other)
         except CompileError as error:
             leaving(error)
             raise
-        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-            other = error
+
+    def _explained(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> Any:
+        """What a call gives that JAX or tadc refused: an error in the words of any call, or results where it
+        can be done. Raises the error itself where nothing is known of it."""
+        if isinstance(error, CompileError) and not isinstance(error, ArgumentError):
+            raise error
         values = [*args, *kwargs.values()]
-        native = [_in_native_order(value) for value in values]
-        if any(one is not other for one, other in zip(native, values, strict=True)):
-            return self(*native[: len(args)], **dict(zip(kwargs, native[len(args) :], strict=True)))
-        # What JAX takes for no array, and what is no index: said as for any call of a function.
-        problems = _unreadable(self._parameters(), args, kwargs)
-        if not problems and "TAD0511" in str(other) and not any(map(is_traced, jax.tree.leaves(values))):
+        if self._has_sparse and isinstance(error, ArgumentError):
+            raise error
+        if not self._has_sparse and any(map(is_sparse, values)):
+            return self._sparse(args, kwargs)
+        problems: list[Diagnostic] = []
+        by_name = {p.name: p for p in self._parameters()}
+        names = [*self.function.inputs[: len(args)], *[""] * (len(args) - len(by_name)), *kwargs]
+        adapted = [_adapted(by_name.get(n), v, problems) for n, v in zip(names, values, strict=True)]
+        if not problems and any(one is not other for one, other in zip(adapted, values, strict=True)):
+            return self(*adapted[: len(args)], **dict(zip(kwargs, adapted[len(args) :], strict=True)))
+        if not problems and "TAD0511" in str(error) and not any(map(is_traced, jax.tree.leaves(values))):
             problems = self._wrong_indices(args, kwargs)
         if not problems:
-            raise other
-        raise ArgumentError(problems) from other
+            raise error
+        raise ArgumentError(problems) from error
 
     def _sparse(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """A call with sparse arrays: one with what they store."""
@@ -247,28 +262,28 @@ def _is_real_number(value: Any) -> bool:
     return array.weak_type and array.dtype.kind in "biuf"
 
 
-def _in_native_order(value: Any) -> Any:
-    """An array of NumPy as JAX takes it: in this machine's order of bytes."""
-    if isinstance(value, np.ndarray) and not value.dtype.isnative:  # pyright: ignore[reportUnknownMemberType]
-        return value.astype(value.dtype.newbyteorder("="))
-    return value
+def _adapted(parameter: Parameter | None, value: Any, problems: list[Diagnostic]) -> Any:
+    """What JAX takes for no array as one of NumPy; what is wrong with it joins the problems."""
+    if parameter is None or isinstance(value, jax.Array | Relation) or _is_plain(parameter, value):
+        return value
+    found = converted(parameter, as_numpy_array(value))
+    if isinstance(found, Diagnostic):
+        problems.append(found)
+        return value
+    return found
 
 
-def _unreadable(
-    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> list[Diagnostic]:
-    """Errors for what is no array of numbers, as NumPy's door says them."""
-    given = {**{p.name: value for p, value in zip(parameters, args, strict=False)}, **kwargs}
-    problems: list[Diagnostic] = []
-    for parameter in parameters:
-        value = given.get(parameter.name, 0)
-        if isinstance(value, jax.Array):
-            continue
-        found = converted(parameter, value)
-        try:
-            is_fine = parameter.below is None and np.asarray(value).dtype.kind in "biufcV"
-        except Exception:  # whatever the library of the value raises
-            is_fine = False
-        if not is_fine and isinstance(found, Diagnostic):
-            problems.append(found)
-    return problems
+def _is_plain(parameter: Parameter, value: Any) -> bool:
+    """Whether a value is what JAX takes, or says itself what is wrong with."""
+    if parameter.below is not None or not isinstance(value, PLAIN_KINDS) or type(value) is np.ma.MaskedArray:
+        return False
+    try:
+        kind = np.asarray(value).dtype
+    except Exception:  # whatever the library of the value raises
+        return False
+    size = 16 if kind.kind == "c" else 8
+    return kind.kind in "biufcV" and kind.isnative and kind.names is None and kind.itemsize <= size
+
+
+PLAIN_KINDS = (bool, int, float, complex, list, tuple, np.ndarray, np.generic)
+"""The types of what JAX may take beside its own arrays."""

@@ -71,8 +71,8 @@ def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
         return said("foreign", parameter, found=type(value).__name__)
     if value.device.type not in DEVICES:
         return said("device", parameter, found=value.device)
-    if value.layout is not torch.strided:
-        return said("layout", parameter, found=value.layout)
+    if value.layout is not torch.strided or value.is_nested:
+        return said("layout", parameter, found="nested" if value.is_nested else value.layout)
     if value.dtype is not ELEMENTS[parameter.type]:
         return tensor_type_problem(parameter, value)
     shape = tuple(value.shape)

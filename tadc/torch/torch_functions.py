@@ -248,6 +248,8 @@ class TorchFunction:
 
     def _explained(self, args: Sequence[Any], error: Exception) -> Any:
         """What a call gives that PyTorch refused: an error that says why, or results if it can be done."""
+        if not self._is_sparse and any(map(is_sparse, args)):
+            return self._sparse(args, {})
         values = in_order(self.parameters, args, {}, self.function.program.sizes)
         indexed = self._with_indices(values)
         tensors = fitting(self.parameters, indexed)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import tadc
 from tests.backend.test_cuda_out import on_the_emulator
@@ -137,6 +138,24 @@ MISTAKES = {
     "text": Mistake(
         SCALED, of(x="abc"), "error[TAD0504]: `x` is no array of numbers: it is of type str", doors=IN_SHAPES
     ),
+    "masked": Mistake(
+        SCALED,
+        of(x=np.ma.array(X, mask=X > 2)),
+        "error[TAD0504]: `x` has masked elements, which have no value",
+        doors=ANY,
+    ),
+    "extended": Mistake(
+        SCALED,
+        of(x=X.astype([("a", "f8")])),
+        "`x` has elements of type void64, which f64 cannot hold without loss",
+        doors=ANY,
+    ),
+    "sparse": Mistake(
+        SCALED,
+        of(x=csr_array(np.eye(4))),
+        "error[TAD0504]: `x` is a sparse array, and the program has all its elements",
+        doors=ANY,
+    ),
     "mapping": Mistake(SCALED, of(x={"x": X}), "error[TAD0504]: `x` is a mapping, no array", doors=IN_SHAPES),
     "scalar for array": Mistake(
         SCALED, of(x=2.0), "error[TAD0503]: `x` has 0 dimensions, shape (), expected 1", doors=IN_SHAPES
@@ -208,7 +227,10 @@ def numpy_door(mistake: Mistake) -> Any:
 
 def framework_door(view: str, make: Callable[[Any], Any]) -> Callable[[Mistake], Any]:
     def call(mistake: Mistake) -> Any:
-        given = {n: make(v) if isinstance(v, np.ndarray) else v for n, v in mistake.given.items()}
+        given = {
+            n: make(v) if type(v) is np.ndarray and v.dtype.names is None else v
+            for n, v in mistake.given.items()
+        }
         return getattr(mistake.f, view)(*map(make, mistake.positional), **given)
 
     return call
