@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Guard, Reduce, Term
@@ -88,24 +90,12 @@ def count(form: Program, arrays: Arrays, most: int) -> int:
 
 def inspected(program: Program, arrays: Arrays) -> Arrays:
     """With the index arrays that the inspector makes."""
-    found = dict(arrays)
-    for argument in program.arguments:
-        if (made := argument.inspected) is None or argument.name in arrays:
-            continue
-        values, shape = found[made.of[-1]], shape_at(argument.shape, {})
-        order = np.argsort(values, axis=None, kind="stable")
-        match made.kind:
-            case "ptr":
-                found[argument.name] = np.searchsorted(np.sort(values, axis=None), np.arange(*shape))
-            case "owner":
-                found[argument.name] = np.searchsorted(values, np.arange(*shape), side="right") - 1
-            case "perm":
-                found[argument.name] = np.unravel_index(order, values.shape)[made.axis]
-            case "values":
-                assert made.form is not None
-                known = Steps(found)
-                points = [{f"#{n}": i for n, i in enumerate(at)} for at in np.ndindex(*shape)]
-                found[argument.name] = np.array([known.form(made.form, at) for at in points]).reshape(shape)
-            case _:
-                found[argument.name] = found[made.of[0]].ravel()[order]
-    return found
+    indices = [
+        Parameter(a.name, a.type, a.shape, a.below, a.increasing, a.inspected)
+        for a in program.arguments
+        if a.below is not None
+    ]
+    given = [p for p in indices if p.name in arrays]
+    made = [p for p in indices if p.inspected is not None and p.name not in arrays]
+    found = IndexArguments(given, made, {}).found([np.ascontiguousarray(arrays[p.name]) for p in given])
+    return {**arrays, **{name: array.array for name, array in found.items()}}
