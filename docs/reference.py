@@ -1,8 +1,8 @@
-"""Writes the generated parts of docs/passes.md and docs/dialect.md: `python -m docs.reference`.
+"""Writes the generated parts of docs/passes.md, dialect.md and how_it_works.md: `python -m docs.reference`.
 
-Everything below the mark in a page is made from the code: the registry of passes, the definitions of
-operations and their docstrings. Examples are lit tests, and what comes out of them is computed here. A test
-says whether the pages are what this would write.
+What stands between the marks of a page is made from the code: the registry of passes, the definitions of
+operations and their docstrings, and `docs/forms.py`. Examples are lit tests, and what comes out of them is
+computed here. A test says whether the pages are what this would write.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import io
 import re
 import sys
 from contextlib import redirect_stdout
-from inspect import cleandoc, getmodule
+from inspect import cleandoc, getclosurevars, getmodule
 from pathlib import Path
 from typing import Any
 
+from docs.forms import how_it_works
 from lit_tests.runner import Script
 from tadc.cli import main
 from tadc.compiler.run_passes import REGISTRY
@@ -24,10 +25,10 @@ from tadc.dialect.mlir import ext, ir
 from tadc.frontend.dtypes import types_listed
 from tadc.passes import catalogue
 from tadc.passes.registry import Pass, is_ours, options_of
-from tadc.passes.term_pass import TermPass
 
 ROOT = Path(__file__).parent.parent
 MARK = "<!-- From here on the page is generated: `python -m docs.reference` writes it. -->\n"
+END = "<!-- The generated part ends here. -->\n"
 
 #: The lit test that shows what a pass does, of those of its folder.
 EXAMPLES = {
@@ -107,10 +108,10 @@ def pass_section(item: type[Pass]) -> str:
 
 def text_of(item: type[Pass]) -> str:
     """What a pass does: its docstring, or those of the modules whose functions it is."""
-    made_of = item.made_of if issubclass(item, TermPass) else None
-    if made_of is None:
+    steps = getclosurevars(vars(item).get("rewrite", item.run)).nonlocals.get("by_name")
+    if steps is None:
         return cleandoc(item.__doc__ or "")
-    modules = [getmodule(vars(catalogue).get(name)) for name in made_of.__code__.co_names]
+    modules = [getmodule(vars(catalogue).get(name)) for name in steps.__code__.co_names]
     said = (module.__doc__ or "" for module in modules if module and module.__name__.count(".") > 2)
     return "\n\n".join(map(cleandoc, said))
 
@@ -201,13 +202,14 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
-PAGES = {"passes.md": passes_reference, "dialect.md": dialect_reference}
+PAGES = {"passes.md": passes_reference, "dialect.md": dialect_reference, "how_it_works.md": how_it_works}
 
 
 def generated(page: str) -> str:
     """A page with its generated part as the code says it is now."""
-    written = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(MARK)[0]
-    return written + MARK + "\n" + PAGES[page]()
+    before, _, made = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(MARK)
+    _, end, after = made.partition(END)
+    return f"{before}{MARK}\n{PAGES[page]()}{end}{after}"
 
 
 def write() -> int:
