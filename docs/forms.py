@@ -91,7 +91,9 @@ def softmax() -> str:
             rows.append((name, f"`tadc {words}`", text, part(text), about))
     parts = ["## A softmax in every form\n", "| form | printed by | lines |\n|---|---|--:|"]
     parts += [f"| {name} | {words} | {len(text.splitlines())} |" for name, words, text, _, _ in rows]
-    parts.append(f"\nFrom the nest on for `{' '.join(TARGET)}`. Below is all of a form, or the part that computes `dx` in the end.\n")
+    parts.append(
+        f"\nFrom the nest on for `{' '.join(TARGET)}`. Below stand all of a form, or its last loops, of `dx`.\n"
+    )
     parts += [
         f"**{name}**. {about}\n\n```diagram\n{_narrow(shown)}```\n" for name, _, _, shown, about in rows
     ]

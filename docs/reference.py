@@ -109,11 +109,11 @@ def pass_section(item: type[Pass]) -> str:
 def text_of(item: type[Pass]) -> str:
     """What a pass does: its docstring, or those of the modules whose functions it is."""
     steps = getclosurevars(vars(item).get("rewrite", item.run)).nonlocals.get("by_name")
-    if steps is None:
-        return cleandoc(item.__doc__ or "")
+    if steps is None or steps.__doc__:
+        return cleandoc((steps or item).__doc__ or "")
     modules = [getmodule(vars(catalogue).get(name)) for name in steps.__code__.co_names]
     said = (module.__doc__ or "" for module in modules if module and module.__name__.count(".") > 2)
-    return "\n\n".join(map(cleandoc, said))
+    return "\n\n".join(dict.fromkeys(map(cleandoc, said)))
 
 
 def example(path: Path) -> tuple[str, str, str, str]:
