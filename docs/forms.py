@@ -21,7 +21,7 @@ from tadc.cli import main
 ROOT = Path(__file__).parent.parent
 
 SOFTMAX = """\
-x: f32[64, 256]
+x: f32[1024, 1024]
 let e[i, k] = exp(x[i, k] - max{j} (x[i, j]))
 y[i, k] = e[i, k] / sum{j} (e[i, j])
 """
