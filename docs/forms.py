@@ -92,7 +92,7 @@ def softmax() -> str:
     parts = ["## A softmax in every form\n", "| form | printed by | lines |\n|---|---|--:|"]
     parts += [f"| {name} | {words} | {len(text.splitlines())} |" for name, words, text, _, _ in rows]
     parts.append(
-        f"\nFrom the nest on for `{' '.join(TARGET)}`. Below stand all of a form, or its last loops, of `dx`.\n"
+        f"\nFrom the nest on for `{' '.join(TARGET)}`. Below stands a form, or its last loops, of `dx`.\n"
     )
     parts += [
         f"**{name}**. {about}\n\n```diagram\n{_narrow(shown)}```\n" for name, _, _, shown, about in rows
@@ -117,10 +117,9 @@ def _narrow(text: str) -> str:
 
 @dataclass
 class Room:
-    """A folder: its lines, and which folders import which of its classes, each by so many modules."""
+    """A folder: which folders import which of its classes, each in so many modules."""
 
     about: str
-    lines: int = 0
     takers: Counter[str] = field(default_factory=Counter[str])
     classes: Counter[str] = field(default_factory=Counter[str])
     needs: set[str] = field(default_factory=set[str])
@@ -141,7 +140,7 @@ def folders() -> str:
 
 
 def _drawn(name: str, room: Room) -> Iterator[str]:
-    yield f"{name:<19}{room.lines / 1000:3.0f}k lines   {room.about}"
+    yield f"{name:<20}{room.about}"
     if room.takers:
         classes, takers = (
             ", ".join(n for n, _ in each.most_common(4)) for each in (room.classes, room.takers)
@@ -156,9 +155,7 @@ def _rooms() -> dict[str, Room]:
     rooms = {path.parent.relative_to(ROOT).as_posix(): Room(_first_words(path)) for path in inits}
     for name, room in rooms.items():
         for path in sorted((ROOT / name).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            room.lines += len(text.splitlines())
-            taken = [(source, names) for source, names in _imports(text, rooms) if source != name]
+            taken = [(source, names) for source, names in _imports(path, rooms) if source != name]
             for source in {source for source, _ in taken}:
                 rooms[source].takers[name] += 1
                 room.needs.add(source)
@@ -172,9 +169,9 @@ def _first_words(package: Path) -> str:
     return re.split(r"[:.,;](?:\s|$)", about)[0]
 
 
-def _imports(text: str, rooms: Container[str]) -> Iterator[tuple[str, list[str]]]:
+def _imports(path: Path, rooms: Container[str]) -> Iterator[tuple[str, list[str]]]:
     """The folders that a module imports from, and the names; not from modules that stand beside folders."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tadc."):
             top, *below = node.module.split(".")[1:]
             found = [
