@@ -1,15 +1,4 @@
-"""What is said of the arguments of a call, in the same words by all ways into a kernel.
-
-TAD0501  an argument or a size is missing
-TAD0502  an argument is unknown, given twice, or one too many
-TAD0503  a wrong shape
-TAD0504  elements that would change when converted, or that cannot be read
-TAD0505  an `out=` that cannot be written as it is
-TAD0506  too little memory
-TAD0507  sizes for which the program has no meaning
-TAD0508  what is no size
-TAD0511  an element that is no index
-"""
+"""What is said of the arguments of a call, in the same words by all ways into a kernel."""
 
 from __future__ import annotations
 
@@ -92,6 +81,9 @@ Memory.
     note: it has {why}
 Index arrays.
   TAD0511 index: `{place}` is {value}, but must be {must}
+  TAD0511 falling: `{place}` is {value}, less than `{before}`, which is {other}
+  TAD0511 many indices: `{name}` has {count} elements, which must be fewer than 2**31
+  TAD0506 inspection: to look at {names} takes {needed}, {free} are available
 What `out=` gives.
   TAD0505 out unknown: `out` names `{name}`, no output
     note: the outputs are {names}
@@ -176,6 +168,11 @@ def said(
 def declared(parameter: Parameter) -> str:
     """The note that says what a parameter is."""
     return f"the program declares `{parameter}`"
+
+
+def element(parameter: Parameter, place: Sequence[int]) -> str:
+    """An element as a program reads it."""
+    return f"{parameter.name}[{', '.join(map(str, place))}]" if place else parameter.name
 
 
 def type_problem(

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.call_messages import element, said
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.inspector import Array
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.parameters import Parameter
     from tadc.frontend.diagnostics import Diagnostic
-
-#: Below this many bytes memory is not asked for.
-_SMALL = 1 << 24
 
 #: Up to here doubles have every integer.
 _EVERY = 1 << 53
@@ -37,7 +34,7 @@ def no_room(parameter: Parameter, array: Array, dtype: np.dtype[Any]) -> Diagnos
     """The error (TAD0506) for an array that has to be copied, where there is too little memory for that."""
     is_read = array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned
     needed = 0 if is_read else array.size * dtype.itemsize
-    free = free_for(needed) if needed > _SMALL else None
+    free = free_for(needed)
     return None if free is None else _no_room(parameter, array, dtype, f"{format_bytes(free)} are available")
 
 
@@ -62,5 +59,5 @@ def inexact(parameter: Parameter, array: Array, copy: Array) -> Diagnostic | Non
     if not differs.any():
         return None
     place = np.unravel_index(np.argmax(differs), array.shape)
-    at = f"{parameter.name}[{', '.join(map(str, place))}]" if place else parameter.name
+    at = element(parameter, place)
     return said("inexact", parameter, place=at, found=array[place], nearest=copy[place])

@@ -7,6 +7,9 @@ from functools import cache
 
 from tadc.backend.runtime.reused_memory import KEPT
 
+SMALL = 1 << 24
+"""For so many bytes memory is not asked for."""
+
 
 def available_memory() -> int | None:
     """Bytes that can be had without swapping, as the system estimates; None where it does not say."""
@@ -56,7 +59,7 @@ def _control_group() -> int | None:
 
 def free_for(needed: int) -> int | None:
     """The bytes that can be had, where these are fewer than are needed; None where there is room."""
-    if needed <= _unused_memory():
+    if needed <= SMALL or needed <= _unused_memory():
         return None
     free = available_memory()
     if free is not None and needed > free:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.backend.runtime.call_messages import said, type_problem
+from tadc.backend.runtime.call_messages import element, said, type_problem
 from tadc.backend.runtime.copied_arrays import as_read, inexact
 from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
 from tadc.backend.runtime.inspector import Array
@@ -210,9 +210,8 @@ def _too_large(parameter: Parameter, given: Array) -> Diagnostic | None:
         return None
     for place, value in np.ndenumerate(given):
         if not 0 <= value < 2**63:
-            at = f"{parameter.name}[{', '.join(map(str, place))}]" if place else parameter.name
             must = "at least 0" if value < 0 else f"below {extent_text(parameter.below or 0)}"
-            return said("index", parameter, place=at, value=value, must=must)
+            return said("index", parameter, place=element(parameter, place), value=value, must=must)
     return None
 
 

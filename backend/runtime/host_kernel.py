@@ -12,7 +12,7 @@ from tadc.backend.runtime.addresses import addresses, overlap, span_of
 from tadc.backend.runtime.cut_kernels import Cutting
 from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.fitting import Fitting
-from tadc.backend.runtime.free_memory import free_for
+from tadc.backend.runtime.free_memory import SMALL, free_for
 from tadc.backend.runtime.host_arrays import Array, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.memory_errors import too_little
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import SizeSymbols
     from tadc.backend.runtime.versions import Versions
     from tadc.frontend.source import Source
-
-#: Below this many bytes memory is not asked for.
-_SMALL = 1 << 24
 
 #: A function called through ctypes takes no more arguments than this.
 _CTYPES_LIMIT = 1024
@@ -89,7 +86,7 @@ class _Plan:
         self.bytes = sum(p.bytes for p in outputs) + self.between.bytes
         # Larger calls ask for memory first.
         self.direct: DirectCall | None = None
-        if self.bytes <= _SMALL:
+        if self.bytes <= SMALL:
             read = [*inputs, *made]
             self.direct = direct_call(kernel.address, read, outputs, self.between, self.sizes)
 
@@ -185,7 +182,7 @@ class HostKernel:
         else:
             inputs, plan = self._sized(args, kwargs)
         self._last = plan
-        if plan.bytes > _SMALL:
+        if plan.bytes > SMALL:
             plan = self._that_fits(plan)
         if plan.indices is not None:
             index_arrays, made_of_them, is_long = plan.indices.anew(inputs)
@@ -193,11 +190,7 @@ class HostKernel:
             if cutting is not None:
                 return cutting(plan.indices.related(inputs, index_arrays), self._sizes_in(kwargs), out)
             inputs = plan.indices.placed(inputs, index_arrays, made_of_them)
-        given = None if out is None else given_outputs(plan.outputs, out)
-        if given is None:
-            made = plan.new_arrays()
-            plan.run(addresses(inputs), addresses(made))
-            return made
+        given = [None] * len(plan.outputs) if out is None else given_outputs(plan.outputs, out)
         return self._run_into(plan, inputs, given)
 
     def _sizes_in(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:

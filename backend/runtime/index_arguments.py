@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tadc.backend.runtime.call_messages import declared
+from tadc.backend.runtime.call_messages import element, said
 from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array
@@ -29,7 +29,7 @@ from tadc.lattice.affine import Affine, Floor
 if TYPE_CHECKING:
     from tadc.frontend.program import Inspected
 
-#: Below this many bytes memory is not asked for.
+
 _SMALL = 1 << 24
 
 
@@ -139,8 +139,7 @@ class IndexArguments:
         """What is wrong with the elements of an index array."""
         given = found.array if isinstance(value, Relation) else value
         if given.size >= INDEX_LIMIT:
-            message = f"`{parameter.name}` has {given.size} elements, which must be fewer than 2**31"
-            return Diagnostic("TAD0511", message, notes=[declared(parameter)])
+            return said("many indices", parameter, count=given.size)
         below = self._below[parameter.name]
         if given.size and found.largest >= min(below, INDEX_LIMIT):
             return out_of_range(parameter, given, below)
@@ -151,11 +150,11 @@ class IndexArguments:
 
 def _ask_for(needed: int, about: Inspected) -> None:
     """Raise ArgumentError (TAD0506) where there is no memory of so many bytes."""
-    free = free_for(needed) if needed > _SMALL else None
+    free = free_for(needed)
     if free is not None:
         names = " and ".join(f"`{name}`" for name in about.of)
-        message = f"to look at {names} takes {format_bytes(needed)}, {format_bytes(free)} are available"
-        raise ArgumentError([Diagnostic("TAD0506", message)])
+        about = {"needed": format_bytes(needed), "free": format_bytes(free)}
+        raise ArgumentError([said("inspection", None, names=names, **about)])
 
 
 def _computed(inspection: InspectorCalls, kept: dict[str, KeptIndexArray]) -> Rooms:
@@ -214,23 +213,17 @@ def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:
         must = "at least 0"
     elif below > INDEX_LIMIT <= value:
         must = "below 2**31"
-    notes = [declared(parameter)]
     others = int(np.count_nonzero(wrong)) - 1
-    if others:
-        notes.insert(0, f"so {'is' if others == 1 else 'are'} {others} more of its {given.size} elements")
-    return Diagnostic("TAD0511", f"{_element(parameter, place)} is {value}, but must be {must}", notes=notes)
+    more = f"so {'is' if others == 1 else 'are'} {others} more of its {given.size} elements"
+    at = element(parameter, place)
+    return said("index", parameter, place=at, value=value, must=must, notes=[more] if others else [])
 
 
 def _falling(parameter: Parameter, given: Array) -> Diagnostic:
-    place = 1 + int(np.argmax(given[1:] < given[:-1]))
-    before, here = _element(parameter, (place - 1,)), _element(parameter, (place,))
-    message = f"{here} is {given[place]}, less than {before}, which is {given[place - 1]}"
-    return Diagnostic("TAD0511", message, notes=[declared(parameter)])
+    here = 1 + int(np.argmax(given[1:] < given[:-1]))
+    place, before = element(parameter, (here,)), element(parameter, (here - 1,))
+    return said("falling", parameter, place=place, before=before, value=given[here], other=given[here - 1])
 
 
 def _first(wrong: Array) -> tuple[int, ...]:
     return tuple(int(n) for n in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-
-
-def _element(parameter: Parameter, place: tuple[int, ...]) -> str:
-    return f"`{parameter.name}[{', '.join(map(str, place))}]`" if place else f"`{parameter.name}`"

@@ -324,7 +324,7 @@ def test_available_memory_where_linux_does_not_say(monkeypatch: pytest.MonkeyPat
     assert available_memory() == 12345
 
 
-@pytest.mark.parametrize(("unused", "asks"), [(1 << 20, False), ((1 << 20) - 1, True), (None, True)])
+@pytest.mark.parametrize(("unused", "asks"), [(1 << 25, False), ((1 << 25) - 1, True), (None, True)])
 def test_memory_that_nothing_uses_is_enough(
     unused: int | None, asks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,7 +337,7 @@ def test_memory_that_nothing_uses_is_enough(
     monkeypatch.setattr(memory, "_free_pages", lambda: unused)
     monkeypatch.setattr(memory, "_first_limit", lambda: 1 << 40)
     monkeypatch.setattr(memory, "available_memory", available)
-    assert memory.free_for(1 << 20) is None
+    assert memory.free_for(1 << 25) is None
     assert bool(asked) is asks
 
 
