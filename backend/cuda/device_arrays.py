@@ -102,7 +102,7 @@ class DeviceArray:
             with device.current() as driver:
                 driver.wait_for(stream or 0, own)
         return make_capsule(
-            shared, shared.address, self.shape, self.dtype.itemsize, here, is_versioned, is_copy=bool(copy)
+            shared, shared.address, self.shape, self.dtype, here, is_versioned, is_copy=bool(copy)
         )
 
     def _host_capsule(self, stream: Any, copy: bool | None, is_versioned: bool) -> Any:
@@ -113,7 +113,7 @@ class DeviceArray:
         host = np.asarray(self)
         address = host.ctypes.data
         return make_capsule(
-            host, address, self.shape, self.dtype.itemsize, (CPU_DEVICE, 0), is_versioned, is_copy=True
+            host, address, self.shape, self.dtype, (CPU_DEVICE, 0), is_versioned, is_copy=True
         )
 
     def _copy(self) -> DeviceArray:
@@ -209,9 +209,9 @@ def view_of(value: Any) -> View:
         )  # fmt: skip
     # The legacy default stream waits for what computes the array.
     capsule = value.__dlpack__(stream=LEGACY_STREAM)
-    address, shape, strides, type, (_, number), is_read_only = read_capsule(capsule)
+    address, shape, strides, dtype, (_, number), is_read_only = read_capsule(capsule)
     return View(
-        address, shape, np.dtype(type), _row_major(shape, strides, 1), number, (value, capsule), framework,
+        address, shape, dtype, _row_major(shape, strides, 1), number, (value, capsule), framework,
         LEGACY_STREAM, is_read_only or is_constant,
     )  # fmt: skip
 

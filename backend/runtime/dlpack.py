@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from contextlib import suppress
 from ctypes import (
     POINTER,
@@ -27,9 +26,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tadc.passes.terms.numpy_types import numpy_type
+
 CPU_DEVICE = 1
 CUDA_DEVICE = 2
-_FLOAT = 2
+_FLOAT, _BFLOAT = 2, 4
 
 
 class _DLTensor(Structure):
@@ -81,7 +82,7 @@ _exported: dict[int, tuple[Any, ...]] = {}
 
 
 class CapsuleRead(NamedTuple):
-    """What a capsule says. `strides` are in elements, None is row-major; `type` is one such as `f4`.
+    """What a capsule says. `strides` are in elements, None is row-major.
 
     What is read-only, or the copy of an array, is not to be written: nobody would see it.
     """
@@ -89,7 +90,7 @@ class CapsuleRead(NamedTuple):
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
-    type: str
+    dtype: np.dtype[Any]
     device: tuple[int, int]
     is_read_only: bool
 
@@ -112,9 +113,10 @@ def read_capsule(capsule: Any) -> CapsuleRead:
         raise ValueError("its elements are vectors")
     shape = _numbers(extents, rank)
     strides = _numbers(steps, rank) if steps else None
-    type = f"{_KINDS.get(code, 'V')}{bits // 8}"
+    is_bf16 = (code, bits) == (_BFLOAT, 16)
+    dtype = numpy_type("bf16") if is_bf16 else np.dtype(f"{_KINDS.get(code, 'V')}{bits // 8}")
     is_read_only = bool(flags & (_READ_ONLY | _IS_COPY))
-    return CapsuleRead(data + offset, shape, strides, type, (device_type, device), is_read_only)
+    return CapsuleRead(data + offset, shape, strides, dtype, (device_type, device), is_read_only)
 
 
 class _Lent:
@@ -123,10 +125,10 @@ class _Lent:
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
         found = read_capsule(capsule)
-        size = int(found.type[1:])
+        size, self.dtype = found.dtype.itemsize, found.dtype
         self.__array_interface__ = {
             "shape": found.shape,
-            "typestr": f"{'<' if sys.byteorder == 'little' else '>'}{found.type}",
+            "typestr": found.dtype.str,
             # NumPy takes no address of 0, which an empty array may have.
             "data": (found.address or ctypes.addressof(_NOWHERE), found.is_read_only),
             "strides": found.strides and tuple(size * step for step in found.strides),
@@ -147,8 +149,13 @@ def lent(value: Any) -> Any:
     # Before the array API of 2023 it took no such words. Some raise TypeError then, others ValueError.
     for asked in ({"max_version": ASKED_VERSION, "copy": False}, {"max_version": ASKED_VERSION}):
         with suppress(TypeError, ValueError):
-            return np.asarray(_Lent(value.__dlpack__(**asked)))
-    return np.asarray(_Lent(value.__dlpack__()))
+            return _array(_Lent(value.__dlpack__(**asked)))
+    return _array(_Lent(value.__dlpack__()))
+
+
+def _array(memory: _Lent) -> Any:
+    # What its interface calls a type is not enough where that is one of another package.
+    return np.asarray(memory).view(memory.dtype)
 
 
 def look_into(capsule: Any) -> tuple[int, tuple[Any, ...]]:
@@ -195,15 +202,16 @@ def make_capsule(
     owner: Any,
     address: int,
     shape: tuple[int, ...],
-    bytes: int,
+    dtype: np.dtype[Any],
     device: tuple[int, int],
     is_versioned: bool = False,
     is_copy: bool = False,
 ) -> Any:
     """A capsule of a row-major array of floating-point numbers that keeps its owner alive."""
     count = max(len(shape), 1)
+    code = _BFLOAT if dtype.kind == "V" else _FLOAT
     extents, steps = (c_int64 * count)(*shape), (c_int64 * count)(*_strides(shape))
-    tensor = _DLTensor(address, *device, len(shape), _FLOAT, 8 * bytes, 1, extents, steps, 0)
+    tensor = _DLTensor(address, *device, len(shape), code, 8 * dtype.itemsize, 1, extents, steps, 0)
     managed: _Managed | _Versioned
     if is_versioned:
         managed = _Versioned(*_VERSION, None, _deleter, _IS_COPY if is_copy else 0, tensor)

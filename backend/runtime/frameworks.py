@@ -171,7 +171,7 @@ class Torch(Framework):
     def on_host(self, value: Any) -> Any:
         """See Framework; this is quicker than DLPack."""
         plain = self.plain(value)
-        if plain.dtype == self.library.bfloat16:  # which NumPy knows by another package
+        if str(plain.dtype) == "torch.bfloat16":  # which NumPy knows by another package
             return plain.view(self.library.int16).numpy().view(numpy_type("bf16"))
         return plain.numpy()
 

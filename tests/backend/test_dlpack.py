@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tadc
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
-from tadc.backend.runtime.dlpack import read_capsule
+from tadc.backend.runtime.dlpack import lent, make_capsule, read_capsule
+from tadc.passes.terms.numpy_types import numpy_type
 from tests.backend.test_cuda import Library, gpu, install, on_gpu
 
 __all__ = ["gpu"]
@@ -105,3 +107,23 @@ def test_a_copy_waits_for_what_computes_the_array(monkeypatch: pytest.MonkeyPatc
     x = DeviceArray(copied_in(host, cuda_device(), 9), host.shape, host.dtype)
     x.__dlpack__(copy=True, stream=5)
     assert streams == [9]
+
+
+def test_bf16_is_no_ieee_half(gpu: Library) -> None:
+    """DLPack has a code of its own for it, which NumPy does not know."""
+    kind = numpy_type("bf16")
+    x = np.arange(6).astype(kind)
+    there = on_gpu(x, kind)
+    for capsule in (there.__dlpack__(), there.__dlpack__(dl_device=(1, 0), max_version=(1, 0))):
+        assert read_capsule(capsule).dtype == kind
+
+    class Brain:
+        def __dlpack__(self, **_: Any) -> Any:
+            return make_capsule(x, x.ctypes.data, x.shape, kind, (1, 0))
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 1, 0
+
+    found = tadc.function("x: T[N]; y[i] = 2*x[i]")(lent(Brain()))
+    assert found.dtype == kind
+    assert found.tolist() == [0, 2, 4, 6, 8, 10]

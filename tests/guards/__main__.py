@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 
+from tadc.frontend.dtypes import FLOATS
 from tests.guards.machines import MACHINES, has_masks, runs_here
 from tests.guards.programs import RANDOM, SOURCES
 from tests.guards.run import run
@@ -14,7 +15,7 @@ parser.add_argument(
     "sources", nargs="*", metavar="SOURCE", help=f"{', '.join([*SOURCES, *RANDOM])}; default: all"
 )
 parser.add_argument("--machine", action="append", choices=MACHINES, help="default: all that can be")
-parser.add_argument("--dtype", action="append", choices=("f32", "f64"), help="default: both")
+parser.add_argument("--dtype", action="append", choices=FLOATS, help="default: f32 and f64")
 parser.add_argument("--first", type=int, default=1, help="the first seed of random programs")
 parser.add_argument("--count", type=int, default=100, help="of seeds")
 parser.add_argument("--code", action="store_true", help="whether machine code keeps masks; runs nothing")

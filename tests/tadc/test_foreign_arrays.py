@@ -271,7 +271,9 @@ class LentOddly(Lent):
 
     def __dlpack__(self, **how: Any) -> Any:
         at = self.array.ctypes.data
-        return make_capsule(self.array, at, (3,), 8, (1, 0), is_versioned="max_version" in how)
+        return make_capsule(
+            self.array, at, (3,), np.dtype(np.float64), (1, 0), is_versioned="max_version" in how
+        )
 
 
 @pytest.mark.parametrize("kind", [Lent, LentBefore, LentCopy])
