@@ -161,6 +161,8 @@ class Function:
         self.options = options
         self.per_value = per_value
         self.type_parameters = types if origin is None else origin.base.type_parameters
+        #: The function for types, by those of NumPy's arrays in a call.
+        self._by_types: dict[tuple[Any, ...], Function] = {}
         #: Whether a call says which function it is of.
         self.is_open = per_value is not None or self.type_parameters is not None
         self.recipe = recipe
@@ -306,7 +308,7 @@ class Function:
         __tracebackhide__ = True
         try:
             if self.is_open:
-                return self.at_call(args, kwargs)(*args, out=out, **kwargs)
+                return self._of_call(args, kwargs)(*args, out=out, **kwargs)
             if self._again is not None:
                 found = self._again(args, kwargs, out)
                 if found is not None:
@@ -346,6 +348,18 @@ class Function:
         # The cotangent of an output has its shape.
         shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
         return self.at(self.per_value.values(shapes, kwargs))
+
+    def _of_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Function:
+        """As `at_call`; arrays of NumPy that have the types of others before them are not looked at anew."""
+        if self.type_parameters is None or kwargs:
+            return self.at_call(args, kwargs)
+        kinds = tuple([(type(value), getattr(value, "dtype", None)) for value in args])
+        found = self._by_types.get(kinds)
+        if found is None:
+            found = self.typed(self.types_of(args, kwargs))
+            if all(kind.__module__ in ("numpy", "builtins") for kind, _ in kinds):
+                self._by_types[kinds] = found
+        return found.at_call(args, kwargs)
 
     def types_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
         """The types that the arrays of a call give."""

@@ -53,6 +53,7 @@ class TorchFunction:
         #: The inputs, with types and shapes.
         self.parameters, _ = parameters_of(f.program)
         self._at: dict[Function, TorchFunction] = {}
+        self._by_types: dict[tuple[Any, ...], TorchFunction] = {}
         self._result: Any = None
         if len(f.outputs) > 1:
             self._result = result_type(f.outputs)
@@ -201,10 +202,16 @@ class TorchFunction:
 
     def _of_types(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TorchFunction:
         """The function for the types of tensors."""
+        kinds = tuple([getattr(value, "dtype", None) for value in args])
+        known = None if kwargs else self._by_types.get(kinds)
+        if known is not None:
+            return known
         made = self.function.typed(self.function.types_of(args, kwargs))
         found = self._at.get(made)
         if found is None:
             found = self._at[made] = made.torch
+        if not kwargs:
+            self._by_types[kinds] = found
         return found
 
     def _sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
