@@ -22,16 +22,7 @@ if not path.isdir(path.join(__path__[0], "passes")):
 
 from tadc.api import framework_views
 from tadc.api.batches import batched
-from tadc.api.derivatives import (
-    grad,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    value_and_grad,
-    value_and_vjp,
-    vjp,
-)
+from tadc.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, value_and_vjp, vjp
 from tadc.api.function import Function
 from tadc.api.load import compile, function, load
 from tadc.caller.boundary import UsageError

@@ -37,7 +37,7 @@ BOUNDS = 8
 
 
 @dataclass(frozen=True)
-class Row:
+class BoundRow:
     """`slope * b + rest >= 0` of an index b; no index is in `rest`."""
 
     slope: int
@@ -49,7 +49,7 @@ class Parts:
     """The full part of an index holds the groups of `factor` elements that all meet the rows."""
 
     factor: int = 1
-    rows: tuple[Row, ...] = ()
+    rows: tuple[BoundRow, ...] = ()
 
 
 WHOLE = Parts()
@@ -88,7 +88,7 @@ def copies(found: Sequence[Parts]) -> int:
     return count
 
 
-def _most(rows: Sequence[Row], factor: int, size: Affine) -> bool:
+def _most(rows: Sequence[BoundRow], factor: int, size: Affine) -> bool:
     """Whether at least half of the elements meet all rows, as far as numbers tell."""
     if not size.is_constant:
         return True
@@ -96,7 +96,7 @@ def _most(rows: Sequence[Row], factor: int, size: Affine) -> bool:
     return 2 * (stop - start - 2 * (factor - 1)) >= size.constant
 
 
-def limits_of(rows: Sequence[Row], size: int) -> tuple[int, int]:
+def limits_of(rows: Sequence[BoundRow], size: int) -> tuple[int, int]:
     """Where the elements that meet all rows start and stop, of so many, as far as numbers tell."""
     start, stop = 0, size
     for row in rows:
@@ -157,11 +157,11 @@ class _Collector:
             found += self.read
         return {_period(atom, name) for atom in found if name in atom.variables and atom.variables <= own}
 
-    def rows(self, name: str) -> tuple[Row, ...]:
+    def rows(self, name: str) -> tuple[BoundRow, ...]:
         """The rows for an index."""
         found = (limit for limit in self.limits if name in limit.variables)
         rows = (
-            Row(limit.coefficient(name), limit - Affine.var(name) * limit.coefficient(name))
+            BoundRow(limit.coefficient(name), limit - Affine.var(name) * limit.coefficient(name))
             for limit in found
         )
         return tuple(dict.fromkeys(rows))

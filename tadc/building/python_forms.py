@@ -140,10 +140,7 @@ def _reduction(kind: str, indices: Any, rest: tuple[Any, ...], where: Any = None
     bounds: list[str | Expression] = []
     if len(rest) == 3:
         if any(size is not None for _, size in head) or len(head) > 1:
-            raise wrong(
-                "bounds are those of one index",
-                "write one reduction in the other",
-            )
+            raise wrong("bounds are those of one index", "write one reduction in the other")
         bounds = ["_(", *_bound("max", rest[0]), ")^(", *_bound("min", rest[1]), ")"]
     held = [] if where is None else [": ", *_conditions(_of_indices(where, kind))]
     parts = (f"{kind}{{", *head_parts(head), *held, "}", *bounds, " (", expression(rest[-1]), ")")

@@ -259,13 +259,7 @@ def index_array(
 
 @public
 def let(
-    name: str,
-    indices: Head,
-    body: Any,
-    *,
-    order: Any = None,
-    dtype: Any = None,
-    at: Any = (),
+    name: str, indices: Head, body: Any, *, order: Any = None, dtype: Any = None, at: Any = ()
 ) -> DefinedTensor:
     """A tensor that is defined by an expression: others read it, or `program` makes it a result.
 

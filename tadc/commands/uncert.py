@@ -60,8 +60,7 @@ def _values(items: list[str], option: str) -> dict[str, Any]:
         if uncertain := re.match(r"(.+?)(?:±|\+/?-)(.+)", value):
             best, spread = uncertain.groups()
             raise BadUsage(
-                f"`{option} {item}` is more than a value",
-                f"write `--at {name}={best} --u {name}={spread}`",
+                f"`{option} {item}` is more than a value", f"write `--at {name}={best} --u {name}={spread}`"
             )
         if value.endswith("%"):
             raise BadUsage(

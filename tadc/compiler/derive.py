@@ -18,10 +18,7 @@ _WRITE_WRT = 'write `wrt="x"` or `wrt=["x", "w"]`'
 
 
 def derive(
-    program: Program,
-    mode: str,
-    wrt: str | Sequence[str] | None = None,
-    options: Options | None = None,
+    program: Program, mode: str, wrt: str | Sequence[str] | None = None, options: Options | None = None
 ) -> Program:
     """The derivative of a program, again a program; of the options mode and `wrt` are those given here.
 

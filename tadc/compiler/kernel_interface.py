@@ -51,10 +51,7 @@ def interface_of(state: Compilation, program: Program) -> Interface:
     all_inputs, _ = parameters_of(lowered)
     return Interface(
         state.symbol,
-        (
-            *(p for p in inputs if p.inspected is None),
-            *(p for p in all_inputs if p.inspected is not None),
-        ),
+        (*(p for p in inputs if p.inspected is None), *(p for p in all_inputs if p.inspected is not None)),
         outputs,
         tuple(
             Temporary(

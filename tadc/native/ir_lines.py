@@ -133,9 +133,5 @@ _FEW = 1 << 14
 SATURATED = "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)"
 """What products of several sizes call."""
 
-_KNOWN: dict[str, Callable[[int, int], int]] = {
-    "add": int.__add__,
-    "mul": int.__mul__,
-    "and": int.__and__,
-}
+_KNOWN: dict[str, Callable[[int, int], int]] = {"add": int.__add__, "mul": int.__mul__, "and": int.__and__}
 """What is computed here where both numbers are known."""

@@ -174,11 +174,7 @@ class _Boxed:
         """The addresses of all inputs."""
         position = 0
         for n, parameter in enumerate(self.inputs):
-            place, shape, address = (
-                lines.word("%stack", n),
-                lines.word(dims, position),
-                lines.word(data, n),
-            )
+            place, shape, address = (lines.word("%stack", n), lines.word(dims, position), lines.word(data, n))
             element, mask = element_number(parameter.type), parameter.dtype.itemsize - 1
             about = f"ptr {place}, i64 {len(parameter.shape)}, ptr {shape}, i32 {element}, i64 {mask}"
             failed = lines.put(f"call i32 @torch.box.data({about}, ptr {address})")

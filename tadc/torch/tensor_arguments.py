@@ -23,10 +23,7 @@ from tadc.torch.result_shapes import DEVICES, ELEMENTS
 
 
 def in_order(
-    parameters: Sequence[Parameter],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    sizes: Sequence[str] = (),
+    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Sequence[str] = ()
 ) -> list[Any]:
     """Arguments by position. Raises ArgumentError for what is missing, unknown or given twice."""
     names = [p.name for p in parameters]

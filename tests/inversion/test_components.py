@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, maximum_flow
 import tadc
 from tadc.apps.undoing.components import partition, widths
 from tadc.apps.undoing.flow import Network, strongly_connected
-from tadc.apps.undoing.graph import Graph, graph_of
+from tadc.apps.undoing.graph import StatementGraph, graph_of
 
 
 def random_program(seed: int) -> str:
@@ -33,7 +33,7 @@ def random_program(seed: int) -> str:
     return "\n".join([*lines, *(f"y{n} = {name}" for n, name in enumerate(made))])
 
 
-def ideals(graph: Graph) -> set[frozenset[int]]:
+def ideals(graph: StatementGraph) -> set[frozenset[int]]:
     """All sets of statements that hold what they read."""
     made = {s.name: n for n, s in enumerate(graph.statements)}
     before = [{made[r] for r in graph.reads[s.name] if r in made} for s in graph.statements]
@@ -47,13 +47,13 @@ def ideals(graph: Graph) -> set[frozenset[int]]:
     return seen
 
 
-def live(graph: Graph, done: frozenset[int]) -> set[str]:
+def live(graph: StatementGraph, done: frozenset[int]) -> set[str]:
     """The values that are live where these statements are done."""
     values = {*graph.inputs, *(graph.statements[n].name for n in done)}
     return {v for v in values if v in graph.outputs or not set(graph.readers[v]) <= done}
 
 
-def best(graph: Graph) -> tuple[int, int, int, int]:
+def best(graph: StatementGraph) -> tuple[int, int, int, int]:
     """Over all partitions: least largest numbers overwritten, with those read, statements; most parts."""
     width = len(graph.inputs)
     cuts = sorted((done for done in ideals(graph) if len(live(graph, done)) == width), key=len)
@@ -80,7 +80,7 @@ def best(graph: Graph) -> tuple[int, int, int, int]:
     return worst[0], worst[1], worst[2], -worst[3]
 
 
-def rank(graph: Graph, seed: int) -> int:
+def rank(graph: StatementGraph, seed: int) -> int:
     """The rank of the Jacobian where all partial derivatives are random."""
     rng = np.random.default_rng(seed)
     rows = dict(zip(graph.inputs, np.eye(len(graph.inputs)), strict=True))

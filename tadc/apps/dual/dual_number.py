@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tadc.apps.dual.numbers import Number, Plain
+from tadc.apps.dual.numbers import Plain, TracedNumber
 from tadc.apps.dual.rules import partials
 
 #: Operations whose second operand is divided by.
 _DIVISIONS = frozenset({"div", "mod", "floordiv", "fmod", "remainder"})
 
 
-class Dual(Number):
+class Dual(TracedNumber):
     """A value with its partial derivatives, one for each direction.
 
     It is compared, hashed never, by its value alone. Numbers that meet have equally many partials; a plain

@@ -38,7 +38,7 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 _TESTS = ("isnan", "isinf", "isfinite", "signbit")
 
 
-class Number(ABC):
+class TracedNumber(ABC):
     """A number that functions of floats compute with; `apply` says what each operation is."""
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Number(ABC):
         """A test of the value, as `math.isnan`."""
 
     def _binary(self, function: str, plain: Plain, other: Any, swapped: bool = False) -> Any:
-        if not isinstance(other, Number) and not _is_number(other):
+        if not isinstance(other, TracedNumber) and not _is_number(other):
             return NotImplemented
         return (
             self.apply(function, plain, other, self) if swapped else self.apply(function, plain, self, other)
@@ -180,7 +180,7 @@ def _elementwise(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
 
     boxed: list[Any] = []
     for x in inputs:
-        if isinstance(x, Number):
+        if isinstance(x, TracedNumber):
             box = np.empty((), object)
             box[()] = x
             boxed.append(box)

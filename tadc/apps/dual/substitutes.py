@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tadc.apps.dual.numbers import Number
+from tadc.apps.dual.numbers import TracedNumber
 
 #: Functions of `math` and what they are here, where the names differ.
 _RENAMED = {"fabs": "abs"}
@@ -22,9 +22,9 @@ _OPERATIONS = (
 _TESTS = ("isnan", "isinf", "isfinite")
 
 
-def first_number(operands: Iterable[Any]) -> Number | None:
+def first_number(operands: Iterable[Any]) -> TracedNumber | None:
     """The first operand that is no plain float."""
-    return next((x for x in operands if isinstance(x, Number)), None)
+    return next((x for x in operands if isinstance(x, TracedNumber)), None)
 
 
 def _dispatched(function: str, plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +39,7 @@ def _dispatched(function: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 def _tested(plain: Callable[..., Any]) -> Callable[[Any], Any]:
     @functools.wraps(plain)
     def call(x: Any) -> Any:
-        return x.test(plain) if isinstance(x, Number) else plain(x)
+        return x.test(plain) if isinstance(x, TracedNumber) else plain(x)
 
     return call
 
@@ -48,10 +48,12 @@ def _log(x: Any, *base: Any) -> Any:
     number = first_number((x, *base))
     if number is None:
         return math.log(x, *base)
-    top = number.apply("log", math.log, x) if isinstance(x, Number) else math.log(x)
+    top = number.apply("log", math.log, x) if isinstance(x, TracedNumber) else math.log(x)
     if not base:
         return top
-    return top / (number.apply("log", math.log, *base) if isinstance(base[0], Number) else math.log(*base))
+    return top / (
+        number.apply("log", math.log, *base) if isinstance(base[0], TracedNumber) else math.log(*base)
+    )
 
 
 def _fsum(terms: Iterable[Any]) -> Any:
@@ -79,7 +81,7 @@ def _sumprod(p: Iterable[Any], q: Iterable[Any], /) -> Any:
 
 
 def _modf(x: Any) -> Any:
-    if not isinstance(x, Number):
+    if not isinstance(x, TracedNumber):
         return math.modf(x)
     whole = x.apply("trunc", _truncated, x)
     return x - whole, whole
@@ -125,10 +127,10 @@ class _Float(type):
     """Makes `float(x)` leave numbers of ours as they are, and `isinstance(x, float)` hold for them."""
 
     def __call__(cls, x: Any = 0.0, /) -> Any:
-        return x if isinstance(x, Number) else float(x)
+        return x if isinstance(x, TracedNumber) else float(x)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, float | Number)
+        return isinstance(instance, float | TracedNumber)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(float, name)

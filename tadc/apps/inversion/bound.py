@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.apps.inversion.compiled_forms import Kernel, Kernels
+from tadc.apps.inversion.compiled_forms import FormKernel, FormKernels
 from tadc.apps.undoing.factors import Array, Factored
 from tadc.apps.undoing.forms import positions
 from tadc.apps.undoing.inversion_errors import near_singular, singular_step, too_large
@@ -44,7 +44,7 @@ def drop(arrays: Arrays, kind: RoleKind, names: Iterable[str]) -> None:
 class BoundComponent:
     """A component with its kernels, between what belongs to the values of a program."""
 
-    def __init__(self, plan: Plan, planned: Step, kernels: Kernels) -> None:
+    def __init__(self, plan: Plan, planned: Step, kernels: FormKernels) -> None:
         self.plan, self.planned, self.kernels = plan, planned, kernels
         self.form, self.kind = planned.form, planned.matrix
         self.role = naming(planned.names, planned.component.statements[0])
@@ -54,7 +54,7 @@ class BoundComponent:
         """The name in the program of a tensor of the form; what is only in between has none."""
         return self.planned.names.get(name, name)
 
-    def run(self, kernel: Kernel, arrays: Arrays, given: Mapping[Role, Array] | None = None) -> Arrays:
+    def run(self, kernel: FormKernel, arrays: Arrays, given: Mapping[Role, Array] | None = None) -> Arrays:
         """What a kernel makes, as it is there; arrays that are given stand before those of the program."""
         if given:
             return kernel(

@@ -11,7 +11,7 @@ import numpy as np
 
 from tadc.apps.inversion.wraps import unwrapped
 from tadc.apps.undoing.factors import Array, Factored, of_dense, of_diagonal, of_low_rank
-from tadc.apps.undoing.forms import Form, program_of
+from tadc.apps.undoing.forms import ComponentForm, program_of
 from tadc.apps.undoing.kinds import Class, LowRank, Steps
 from tadc.apps.undoing.matrices import assembled, columns_of, joined, of_diagonals, whole_matrix
 from tadc.apps.undoing.pieces import log_sum
@@ -27,7 +27,7 @@ LOCK = new_rlock()
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class FormKernel:
     """A compiled program: the roles of its arguments and results, in order."""
 
     inputs: tuple[Role, ...]
@@ -41,29 +41,31 @@ class Kernel:
 
 
 #: Runs a kernel of a form at a point, with arrays besides.
-Runner = Callable[[Kernel, Mapping[Role, Array]], Mapping[Role, Array]]
+Runner = Callable[[FormKernel, Mapping[Role, Array]], Mapping[Role, Array]]
 
 
 def _nothing(_: Sequence[Array]) -> list[Array]:
     return []
 
 
-def compiled(made: RoledProgram, *, fused: bool = False) -> Kernel:
+def compiled(made: RoledProgram, *, fused: bool = False) -> FormKernel:
     """The kernel of a program, from disk if it was compiled before.
 
     If `fused`, products and sums may be rounded once: a recurrence waits half as long for each element.
     """
     if not made.program.outputs:
-        return Kernel((), (), _nothing, ())
+        return FormKernel((), (), _nothing, ())
     f = function_in_memory(unwrapped(made.program), "<inverse>")
     kernel = (f.compiled_fused() if fused else f.compiled()).kernel
-    return Kernel(tuple(map(made.role, f.inputs)), tuple(map(made.role, f.outputs)), kernel, kernel.outputs)
+    return FormKernel(
+        tuple(map(made.role, f.inputs)), tuple(map(made.role, f.outputs)), kernel, kernel.outputs
+    )
 
 
-class Kernels:
+class FormKernels:
     """What a form is computed and inverted with. Tensors go by their names in the form."""
 
-    def __init__(self, form: Form, kind: Class) -> None:
+    def __init__(self, form: ComponentForm, kind: Class) -> None:
         self.form, self.kind = form, kind
         self.programs = programs_of(form, kind)
         self.is_closed = self.programs.is_closed
@@ -83,13 +85,13 @@ class Kernels:
         return self.programs.taped(self._taping)
 
     @cached_property
-    def way_back(self) -> tuple[Kernel, ...]:
+    def way_back(self) -> tuple[FormKernel, ...]:
         """What reads values when the component is undone, as a system."""
         found = (self.right_side, self.columns)
         return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
 
     @cached_property
-    def value(self) -> Kernel:
+    def value(self) -> FormKernel:
         """New values and those to tape."""
         return self._compiled(self.value_program)
 
@@ -104,51 +106,51 @@ class Kernels:
         return self._taping[0]
 
     @cached_property
-    def transposed(self) -> Kernel:
+    def transposed(self) -> FormKernel:
         """New values and the whole transposed solution, of a form that is closed."""
         return self._compiled(self.programs.transposed(), fused=self.kind.base.method == "recurrence")
 
     @cached_property
-    def right_side(self) -> Kernel:
+    def right_side(self) -> FormKernel:
         """What the system is solved for."""
         return self._compiled(self._taping[0])
 
     @cached_property
-    def back(self) -> Kernel:
+    def back(self) -> FormKernel:
         """What the transposed solution leaves to the values that stay."""
         return self._compiled(self.programs.back())
 
     @cached_property
-    def columns(self) -> Kernel:
+    def columns(self) -> FormKernel:
         """The elements of the matrix."""
         return self._compiled(self._taping[1])
 
     @cached_property
-    def outer(self) -> Kernel:
+    def outer(self) -> FormKernel:
         """The first factor of a low rank."""
         return self._compiled(self._taping[2])
 
     @cached_property
-    def inner(self) -> Kernel:
+    def inner(self) -> FormKernel:
         """The second factor of a low rank, a row a call."""
         return self._compiled(self.programs.inner())
 
     @cached_property
-    def jvp(self) -> Kernel:
+    def jvp(self) -> FormKernel:
         """A product with the Jacobian."""
         return self._compiled(self.programs.jvp())
 
     @cached_property
-    def vjp(self) -> Kernel:
+    def vjp(self) -> FormKernel:
         """A product with the transposed Jacobian."""
         return self._compiled(self.programs.vjp())
 
-    def _compiled(self, made: RoledProgram, *, fused: bool = False) -> Kernel:
+    def _compiled(self, made: RoledProgram, *, fused: bool = False) -> FormKernel:
         with LOCK:
             return compiled(made, fused=fused)
 
     @cached_property
-    def log_determinant(self) -> Kernel:
+    def log_determinant(self) -> FormKernel:
         """log |det A|, of a form that is closed."""
         made = self.programs.pivots().program
         total = log_sum(made.terms, made.outputs)

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from tadc.apps.inversion.bound import Arrays, BoundComponent, drop
-from tadc.apps.inversion.compiled_forms import LOCK, Kernel, Kernels, compiled
-from tadc.apps.inversion.units import Unit, units_of
+from tadc.apps.inversion.compiled_forms import LOCK, FormKernel, FormKernels, compiled
+from tadc.apps.inversion.units import ComponentUnit, units_of
 from tadc.apps.undoing.factors import Array
 from tadc.apps.undoing.forms import program_of
 from tadc.apps.undoing.planned import Plan, Step
@@ -29,12 +29,12 @@ class Modes:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        made: dict[int, Kernels] = {}
+        made: dict[int, FormKernels] = {}
         for planned in plan.steps:
             if id(planned.form) not in made:
-                made[id(planned.form)] = Kernels(planned.form, planned.matrix)
+                made[id(planned.form)] = FormKernels(planned.form, planned.matrix)
         self.components = [BoundComponent(plan, planned, made[id(planned.form)]) for planned in plan.steps]
-        self._parameters: Kernel | None = None
+        self._parameters: FormKernel | None = None
 
     @property
     def system(self) -> Step | None:
@@ -54,7 +54,7 @@ class Modes:
         return _results(arrays, TANGENT, tangents)
 
     @cached_property
-    def units(self) -> list[Unit]:
+    def units(self) -> list[ComponentUnit]:
         """The components in groups that are computed and undone together."""
         with LOCK:
             return units_of(self.components)

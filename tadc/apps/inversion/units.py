@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.apps.inversion.bound import Arrays, BoundComponent, drop, is_good
-from tadc.apps.inversion.compiled_forms import Kernel, compiled
+from tadc.apps.inversion.compiled_forms import FormKernel, compiled
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
 from tadc.apps.undoing.segments import Part, composed, groups
 from tadc.toolkit.language import print_program
 
 
 @dataclass
-class Unit:
+class ComponentUnit:
     """Components that are computed by one kernel and undone by another, or one that is solved as a system."""
 
     components: list[BoundComponent]
@@ -55,7 +55,7 @@ class Unit:
 class RoledCall:
     """A kernel, and which arrays it takes and makes."""
 
-    kernel: Kernel
+    kernel: FormKernel
     inputs: tuple[Role, ...]
     outputs: tuple[Role, ...]
 
@@ -65,7 +65,7 @@ class RoledCall:
         return dict(zip(self.outputs, found, strict=True))
 
 
-def units_of(components: Sequence[BoundComponent]) -> list[Unit]:
+def units_of(components: Sequence[BoundComponent]) -> list[ComponentUnit]:
     """The units of a plan's components."""
     # A recurrence is a loop of its own anyway.
     closed = {
@@ -74,7 +74,7 @@ def units_of(components: Sequence[BoundComponent]) -> list[Unit]:
         if component.kernels.is_closed and component.kind.base.method != "recurrence"
     }
     found = [
-        Unit([components[n] for n in group])
+        ComponentUnit([components[n] for n in group])
         for group in groups([component.form for component in components], closed)
     ]
     maker = _Maker()
@@ -95,7 +95,7 @@ def units_of(components: Sequence[BoundComponent]) -> list[Unit]:
     return found
 
 
-def _note_ends(units: Sequence[Unit], back_reads: Sequence[set[Role]]) -> None:
+def _note_ends(units: Sequence[ComponentUnit], back_reads: Sequence[set[Role]]) -> None:
     taped = set[Role]().union(*back_reads)
     seen = set(taped)
     for unit in reversed(units):
@@ -112,7 +112,7 @@ class _Maker:
     """Makes the kernels of units; equal programs are one kernel."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[object, ...], Kernel] = {}
+        self.made: dict[tuple[object, ...], FormKernel] = {}
 
     def back(self, components: Sequence[BoundComponent]) -> RoledCall:
         """The kernel that undoes components, last first."""

@@ -34,13 +34,7 @@ from tadc.toolkit.language import (
 )
 
 #: What each reduction combines the bounds of its elements by.
-_COMBINED = {
-    "sum": "add",
-    "prod": "mul",
-    "max": "max",
-    "min": "min",
-    "logsumexp": "logaddexp",
-}
+_COMBINED = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "logsumexp": "logaddexp"}
 complete("what its bounds combine by", _COMBINED, REDUCTIONS)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tadc.apps.dual.numbers import Number, Plain
+from tadc.apps.dual.numbers import Plain, TracedNumber
 from tadc.apps.uncertainty.interval_rules import bounds_of
 from tadc.toolkit.language import Bounds, down, up
 from tadc.toolkit.reporting import ArgumentError, Diagnostic
@@ -18,7 +18,7 @@ def _undecided(what: str) -> ArgumentError:
     return ArgumentError([Diagnostic("TAD0907", f"{what} is not decided", notes=notes, helps=helps)])
 
 
-class Interval(Number):
+class Interval(TracedNumber):
     """All numbers from `lo` to `hi`. What depends on a comparison that is not decided raises TAD0907."""
 
     __slots__ = ("hi", "lo")

@@ -22,7 +22,7 @@ ROUNDED = 1e-8
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenInputs:
     """What a user says of the inputs, by name; of pairs of them, each once."""
 
     values: dict[str, Any]
@@ -44,7 +44,7 @@ def read_given(
     corr: Mapping[Pair, Any],
     cov: Any,
     dof: Mapping[Any, Any],
-) -> Given:
+) -> GivenInputs:
     """Check names and numbers. Raises ArgumentError with all that is wrong: TAD0501, TAD0901 to TAD0905."""
     for what, given in (("values", values), ("u", u), ("corr", corr), ("dof", dof)):
         if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -76,7 +76,7 @@ def read_given(
     wrong += [_no_correlation(a, b, x) for (a, b), x in pairs.items() if not np.all(_is_correlation(x))]
     wrong += [_exact(n) for n in sorted({n for pair in pairs for n in pair}) if n not in uncertain]
     raise_all(wrong)
-    return Given(held, uncertain, pairs, freedom, ensembles)
+    return GivenInputs(held, uncertain, pairs, freedom, ensembles)
 
 
 def _value(x: Any) -> Any:

@@ -17,10 +17,10 @@ import numpy as np
 from tadc.apps.dual.dual_derivatives import is_numeric
 from tadc.apps.dual.dual_number import Dual
 from tadc.apps.dual.lifting import lifted
-from tadc.apps.dual.numbers import Number
+from tadc.apps.dual.numbers import TracedNumber
 from tadc.apps.uncertainty.input_errors import misfit, raise_all
 from tadc.apps.uncertainty.shared_axes import shared_axes
-from tadc.apps.uncertainty.uncertain_numbers import Array, Layout, Slot, layout_of
+from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, Slot, layout_of
 from tadc.toolkit.reporting import CompileWarning, Diagnostic, usage
 from tadc.toolkit.running import Function, batched, jvp, numpy_type, value_and_vjp
 
@@ -36,7 +36,7 @@ _KEPT = 32
 class Slopes:
     """Outputs at all points, and their derivatives: by output, an array of quantities, points, output."""
 
-    layout: Layout
+    layout: InputLayout
     values: dict[str, Any]
     slopes: dict[str, Any]
 
@@ -56,7 +56,7 @@ class Model(ABC):
         """
 
     @abstractmethod
-    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Layout:
+    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> InputLayout:
         """The quantities of the inputs `names`."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class ProgramModel(Model):
         found = np.shape(values[name])
         return found[len(found) - rank :]
 
-    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Layout:
+    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> InputLayout:
         """As `Model.layout`."""
         return self.prepared(values, names, whole).layout
 
@@ -309,7 +309,7 @@ class PythonModel(Model):
             raise_all(wrong)
             raise
 
-    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Layout:
+    def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> InputLayout:
         """As `Model.layout`."""
         return layout_of([(name, (), np.ndim(values[name]) > 0) for name in names], self.points(values))
 
@@ -354,7 +354,7 @@ class PythonModel(Model):
         else:
             named = {self.name: y}
         for name, part in named.items():
-            if np.ndim(part) or not (isinstance(part, Number) or is_numeric(np.asarray(part)[()])):
+            if np.ndim(part) or not (isinstance(part, TracedNumber) or is_numeric(np.asarray(part)[()])):
                 raise TypeError(
                     f"output `{name}` of a Python function has to be a number, not {type(part).__name__}"
                 )

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from tadc.apps.uncertainty.input_errors import raise_all
-from tadc.apps.uncertainty.inputs import Given
+from tadc.apps.uncertainty.inputs import GivenInputs
 from tadc.apps.uncertainty.models import Model, ProgramModel, PythonModel, measured, plain, repeated_function
 from tadc.apps.uncertainty.stacking import Stacked, stacked
-from tadc.apps.uncertainty.uncertain_numbers import Array, Layout
+from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout
 from tadc.toolkit.reporting import Diagnostic
 from tadc.toolkit.running import numpy_type
 
@@ -45,7 +45,7 @@ def draw(given: Stacked, samples: int, random: np.random.Generator) -> Array:
 
 
 def simulate(
-    model: Model, given: Given, samples: int, random: np.random.Generator
+    model: Model, given: GivenInputs, samples: int, random: np.random.Generator
 ) -> tuple[list[dict[str, Array]], tuple[int, ...]]:
     """Samples of the outputs at each measurement, and the shape of the set of measurements."""
     if isinstance(model, PythonModel):
@@ -61,7 +61,7 @@ def _measurements(model: ProgramModel, values: Mapping[str, Any]) -> tuple[int, 
     return np.shape(values[several[0]])[:1] if several else ()
 
 
-def _each(model: Model, given: Given, points: tuple[int, ...]) -> Iterator[Given]:
+def _each(model: Model, given: GivenInputs, points: tuple[int, ...]) -> Iterator[GivenInputs]:
     """What is given of each measurement."""
     if not points:
         yield given
@@ -81,14 +81,16 @@ def _each(model: Model, given: Given, points: tuple[int, ...]) -> Iterator[Given
             for (a, b), x in given.correlations.items()
         }
         dof = {name: np.asarray(here(name, x)) for name, x in given.dof.items()}
-        yield Given(values, u, pairs, dof, given.ensembles)
+        yield GivenInputs(values, u, pairs, dof, given.ensembles)
 
 
-def _ranks(model: Model, given: Given, a: str, b: str) -> int:
+def _ranks(model: Model, given: GivenInputs, a: str, b: str) -> int:
     return len(model.shape(a, given.values)) + len(model.shape(b, given.values))
 
 
-def _python(model: PythonModel, given: Given, samples: int, random: np.random.Generator) -> dict[str, Array]:
+def _python(
+    model: PythonModel, given: GivenInputs, samples: int, random: np.random.Generator
+) -> dict[str, Array]:
     layout = model.layout(given.values, given.names)
     drawn = draw(stacked(given, layout, False), samples, random)
     fixed = {name: plain(x) for name, x in given.values.items()}
@@ -101,7 +103,7 @@ def _python(model: PythonModel, given: Given, samples: int, random: np.random.Ge
 
 
 def _program(
-    model: ProgramModel, given: Given, samples: int, random: np.random.Generator
+    model: ProgramModel, given: GivenInputs, samples: int, random: np.random.Generator
 ) -> dict[str, Array]:
     f = model.f
     shapes = {name: np.shape(x) for name, x in given.values.items()}
@@ -126,7 +128,7 @@ def _program(
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def _moved(given: Given, layout: Layout, drawn: Array, types: Mapping[str, str]) -> dict[str, Any]:
+def _moved(given: GivenInputs, layout: InputLayout, drawn: Array, types: Mapping[str, str]) -> dict[str, Any]:
     """Samples of the uncertain inputs."""
     found: dict[str, Any] = {}
     for slot in layout.slots:

@@ -9,13 +9,13 @@ import numpy as np
 
 from tadc.apps.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
 from tadc.apps.uncertainty.input_errors import raise_all
-from tadc.apps.uncertainty.inputs import Given, Pair, read_given
+from tadc.apps.uncertainty.inputs import GivenInputs, Pair, read_given
 from tadc.apps.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of
 from tadc.apps.uncertainty.monte_carlo import coverage, simulate
 from tadc.apps.uncertainty.result import KINDS, Budget, Result, Row
 from tadc.apps.uncertainty.rigorous_bounds import interval
 from tadc.apps.uncertainty.stacking import Stacked, needs_whole, stacked
-from tadc.apps.uncertainty.uncertain_numbers import Array, Layout, plain_number
+from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, plain_number
 from tadc.toolkit.reporting import Diagnostic, checked_choice, checked_number, public, usage
 from tadc.toolkit.running import Function
 
@@ -88,7 +88,7 @@ def propagate(
     return _linear(model, given, k, method)
 
 
-def _linear(model: Model, given: Given, k: float, method: str) -> Result:
+def _linear(model: Model, given: GivenInputs, k: float, method: str) -> Result:
     whole = needs_whole(given, model)
     found = model.slopes(given.values, given.names, whole)
     layout = found.layout
@@ -122,7 +122,7 @@ def _linear(model: Model, given: Given, k: float, method: str) -> Result:
     )
 
 
-def _is_measured(model: Model, given: Given) -> bool:
+def _is_measured(model: Model, given: GivenInputs) -> bool:
     shapes = {name: np.shape(x) for name, x in given.values.items()}
     return isinstance(model, ProgramModel) and bool(measured(model.f, shapes))
 
@@ -131,7 +131,7 @@ def _budget(
     slopes: Mapping[str, Any],
     d: Mapping[str, Array],
     one: Stacked,
-    layout: Layout,
+    layout: InputLayout,
     parts_of: Callable[[Array], Array],
 ) -> Budget:
     """The budget; `parts_of` contributions is what the shares are shares of."""
@@ -157,7 +157,9 @@ def _budget(
     return Budget(rows)
 
 
-def _monte_carlo(model: Model, given: Given, k: float, samples: int, random: np.random.Generator) -> Result:
+def _monte_carlo(
+    model: Model, given: GivenInputs, k: float, samples: int, random: np.random.Generator
+) -> Result:
     found, points = simulate(model, given, samples, random)
     names = list(found[0])
 

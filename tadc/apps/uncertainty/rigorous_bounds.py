@@ -11,7 +11,7 @@ from tadc.apps.dual.lifting import lifted
 from tadc.apps.uncertainty.enclosures import enclose
 from tadc.apps.uncertainty.float_intervals import Interval
 from tadc.apps.uncertainty.input_errors import raise_all, undefined
-from tadc.apps.uncertainty.inputs import Given
+from tadc.apps.uncertainty.inputs import GivenInputs
 from tadc.apps.uncertainty.models import Model, ProgramModel, PythonModel, measured, repeated_function
 from tadc.apps.uncertainty.result import Result
 from tadc.apps.uncertainty.stacking import stacked
@@ -23,7 +23,7 @@ Ends = Mapping[str, Array]
 Bounded = Mapping[str, tuple[Array, Array]]
 
 
-def interval(model: Model, given: Given, k: float, pieces: int) -> Result:
+def interval(model: Model, given: GivenInputs, k: float, pieces: int) -> Result:
     """Bounds of all outputs, from at most so many pieces of the box of inputs.
 
     Raises ArgumentError (TAD0902) for a value that is not a number: nothing bounds what follows.
@@ -35,7 +35,7 @@ def interval(model: Model, given: Given, k: float, pieces: int) -> Result:
     return _of_program(model, given, k, pieces)
 
 
-def _of_program(model: ProgramModel, given: Given, k: float, pieces: int) -> Result:
+def _of_program(model: ProgramModel, given: GivenInputs, k: float, pieces: int) -> Result:
     u = given.u
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
@@ -79,7 +79,7 @@ def _enclosed(f: Function, several: tuple[str, ...], low: Ends, high: Ends, piec
     }
 
 
-def _of_python(model: PythonModel, given: Given, k: float, pieces: int) -> Result:
+def _of_python(model: PythonModel, given: GivenInputs, k: float, pieces: int) -> Result:
     names, points = given.names, model.points(given.values)
     one = stacked(given, model.layout(given.values, names), False)
     radius = np.broadcast_to(one.u, (len(names), *points)).reshape(len(names), -1)

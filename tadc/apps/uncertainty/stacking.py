@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tadc.apps.uncertainty.input_errors import misfit, raise_all
-from tadc.apps.uncertainty.inputs import ROUNDED, Given, indefinite
+from tadc.apps.uncertainty.inputs import ROUNDED, GivenInputs, indefinite
 from tadc.apps.uncertainty.models import Model
-from tadc.apps.uncertainty.uncertain_numbers import Array, Layout, Slot
+from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, Slot
 from tadc.toolkit.reporting import Diagnostic
 
 
@@ -30,7 +30,7 @@ class Stacked:
     undefined: tuple[tuple[int, int], ...]
 
 
-def needs_whole(given: Given, model: Model) -> bool:
+def needs_whole(given: GivenInputs, model: Model) -> bool:
     """Whether a correlation is between any elements of arrays, so that these are not points of their own."""
     return any(
         a == b or x.ndim == len(model.shape(a, given.values) + model.shape(b, given.values)) > 1
@@ -38,7 +38,7 @@ def needs_whole(given: Given, model: Model) -> bool:
     )
 
 
-def stacked(given: Given, layout: Layout, is_whole: bool) -> Stacked:
+def stacked(given: GivenInputs, layout: InputLayout, is_whole: bool) -> Stacked:
     """Uncertainties in the places of a layout.
 
     Raises ArgumentError: TAD0903 for shapes that do not fit, TAD0905 for impossible correlations.
@@ -53,7 +53,7 @@ def stacked(given: Given, layout: Layout, is_whole: bool) -> Stacked:
 
 
 def _spread(
-    what: str, given: Mapping[str, Array], layout: Layout, otherwise: float, wrong: list[Diagnostic]
+    what: str, given: Mapping[str, Array], layout: InputLayout, otherwise: float, wrong: list[Diagnostic]
 ) -> Array:
     rows: list[Array] = []
     for slot in layout.slots:
@@ -68,7 +68,7 @@ def _spread(
     return np.concatenate(rows) if rows else np.zeros((0, *[1] * len(layout.points)))
 
 
-def _correlations(given: Given, layout: Layout, is_whole: bool) -> Array:
+def _correlations(given: GivenInputs, layout: InputLayout, is_whole: bool) -> Array:
     slots = {slot.name: slot for slot in layout.slots}
     points = np.broadcast_shapes(
         (),
@@ -113,7 +113,7 @@ def _is_full(first: Slot, second: Slot, x: Array, is_whole: bool) -> bool:
     return bool(is_whole and x.ndim and x.shape == first.shape + second.shape)
 
 
-def _check_definite(r: Array, layout: Layout) -> None:
+def _check_definite(r: Array, layout: InputLayout) -> None:
     matrices = r.reshape(*r.shape[:2], -1).transpose(2, 0, 1)
     skew = np.abs(matrices - matrices.swapaxes(1, 2)).max(initial=0.0)
     ones = np.abs(np.diagonal(matrices, axis1=1, axis2=2) - 1).max(initial=0.0)
@@ -127,7 +127,7 @@ def _check_definite(r: Array, layout: Layout) -> None:
 
 
 def _groups(
-    given: Given, layout: Layout, dof: Array, r: Array | None
+    given: GivenInputs, layout: InputLayout, dof: Array, r: Array | None
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, int], ...]]:
     """Which quantities count as one, and which correlations leave the degrees of freedom undefined."""
     group_of = {k: k for k in range(layout.size) if np.isfinite(dof[k]).any()}

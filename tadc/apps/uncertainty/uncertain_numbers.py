@@ -39,7 +39,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Layout:
+class InputLayout:
     """The uncertain inputs in order, and the shape of the set of points."""
 
     slots: tuple[Slot, ...]
@@ -70,14 +70,14 @@ class Layout:
         return whole.reshape(*front, slot.size).transpose(len(front), *range(len(front)))
 
 
-def layout_of(inputs: list[tuple[str, tuple[int, ...], bool]], points: tuple[int, ...]) -> Layout:
+def layout_of(inputs: list[tuple[str, tuple[int, ...], bool]], points: tuple[int, ...]) -> InputLayout:
     """The layout of inputs: name, shape at a point, whether each point has its own."""
     slots: list[Slot] = []
     begin = 0
     for name, shape, is_carried in inputs:
         slots.append(Slot(name, shape, begin, is_carried))
         begin += slots[-1].size
-    return Layout(tuple(slots), points)
+    return InputLayout(tuple(slots), points)
 
 
 def plain_number(x: Any) -> Any:

@@ -52,7 +52,7 @@ class Recurrences:
 
     def down(self, rest: Term) -> list[Definition]:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i, behind `steps`."""
-        order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
+        order = BandRecurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
         scaled, made = order.definitions(rest, self.coefficients, self.pivot)
         return [*scaled, self.pieces.result(made, Role(TANGENT, self.dying))]
 
@@ -69,14 +69,14 @@ class Recurrences:
         ratios = [ratio(algebra, c, self.coefficients[0]) for c in self.coefficients]
         cancelled = [found for found in ratios if found is not None]
         if len(cancelled) == len(ratios):
-            order = Recurrence(pieces, self.new, f"y_{self.new}", step)
+            order = BandRecurrence(pieces, self.new, f"y_{self.new}", step)
             there = [order.moved(c, k) for k, c in enumerate(cancelled)]
             scaled, product = order.definitions(given, there, algebra.one)
             scaled.append(product)
             body = algebra.div(pieces.read(product.name, self.new), self.pivot)
             made = pieces.define(f"z_{self.new}", self.new, body)
         else:
-            order = Recurrence(pieces, self.new, f"z_{self.new}", step)
+            order = BandRecurrence(pieces, self.new, f"z_{self.new}", step)
             there = [order.moved(c, k) for k, c in enumerate(self.coefficients)]
             scaled, made = order.definitions(given, there, self.pivot)
         if self.new not in form.earlier.values():
@@ -128,7 +128,7 @@ def _is_direct(pieces: Pieces) -> bool:
 
 
 @dataclass(frozen=True)
-class Recurrence:
+class BandRecurrence:
     """A recurrence along the last index of a tensor, in the direction in which `step` looks back."""
 
     pieces: Pieces
@@ -171,10 +171,7 @@ class Recurrence:
             first = near(algebra.mul(right, factor), 0)
             quotients = [algebra.mul(c, factor) for c in coefficients[1:]]
         inside = [
-            near(
-                algebra.guard(self.within(k), self.bare(q, k), algebra.zero),
-                k,
-            )
+            near(algebra.guard(self.within(k), self.bare(q, k), algebra.zero), k)
             for k, q in enumerate(quotients, 1)
         ]
         total = self._ended(first, inside)

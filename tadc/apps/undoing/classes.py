@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import combinations_with_replacement
 from math import prod
 
-from tadc.apps.undoing.forms import Form, flat, positions
+from tadc.apps.undoing.forms import ComponentForm, flat, positions
 from tadc.apps.undoing.kinds import BAND, SMALL, LowRank, MatrixClass, dense, full_blocks, permutation
-from tadc.apps.undoing.relations import Relation, TooMany, apart, facts, relations
+from tadc.apps.undoing.relations import ElementRelation, TooMany, apart, facts, relations
 from tadc.toolkit.language import (
     Affine,
     Constraint,
@@ -35,7 +35,7 @@ _PAIRS = 16
 _TRIES = 5000
 
 
-def class_of(form: Form) -> MatrixClass | LowRank:
+def class_of(form: ComponentForm) -> MatrixClass | LowRank:
     """The class of a component, of those that hold of its index maps the one that is cheapest to solve."""
     if not form.size:
         # As many numbers die as are new, none, but not as many tensors: no other class allows for that.
@@ -52,7 +52,7 @@ def class_of(form: Form) -> MatrixClass | LowRank:
     return found
 
 
-def _direct(form: Form, through: tuple[str, ...]) -> MatrixClass:
+def _direct(form: ComponentForm, through: tuple[str, ...]) -> MatrixClass:
     """The class of what does not pass through some values."""
     if not through and all(not form.shapes[name] for name in (*form.dying, *form.new)):
         # A few scalars are one small system.
@@ -79,11 +79,11 @@ def _direct(form: Form, through: tuple[str, ...]) -> MatrixClass:
     return dense(form.size)
 
 
-_Found = Mapping[str, Sequence[Relation]]
+_Found = Mapping[str, Sequence[ElementRelation]]
 _Made = Mapping[str, Definition]
 
 
-def _blocks(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
+def _blocks(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | None:
     """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
     batch = _batch(form, made, found)
     shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
@@ -110,7 +110,7 @@ def _blocks(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
     return full_blocks("blocks", batch, count, size)
 
 
-def _reach(form: Form, made: _Made, found: _Found, batch: int) -> tuple[int, int]:
+def _reach(form: ComponentForm, made: _Made, found: _Found, batch: int) -> tuple[int, int]:
     """How far the occupied columns of a row of a block are from the diagonal, below and above."""
     (d,) = made.values()
     shape = form.shapes[d.name][batch:]
@@ -130,7 +130,7 @@ def _reaches(offsets: Sequence[tuple[Affine, Sequence[Constraint]]], size: int) 
     return (max(0, greatest(-1)), max(0, greatest(1))) if offsets else (0, 0)
 
 
-def _batch(form: Form, made: _Made, found: _Found) -> int:
+def _batch(form: ComponentForm, made: _Made, found: _Found) -> int:
     """How many dimensions in front have the same extent in all tensors, and the same index on both sides."""
     shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
     batch = 0
@@ -145,14 +145,14 @@ def _batch(form: Form, made: _Made, found: _Found) -> int:
     return batch
 
 
-def _same(one: Affine, other: Affine, definition: Definition, relation: Relation) -> bool:
+def _same(one: Affine, other: Affine, definition: Definition, relation: ElementRelation) -> bool:
     if one == other:
         return True
     known = facts(definition, relation)
     return implied(one - other, known) and implied(other - one, known)
 
 
-def _permutation(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
+def _permutation(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | None:
     """Whether every row and every column has at most one element: no two relations meet."""
     pairs = [(made[name], r) for name, each in found.items() for r in each]
     if len(pairs) > _PAIRS or any(_unknowns(r) for _, r in pairs):
@@ -165,12 +165,12 @@ def _permutation(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
     return permutation(form.size)
 
 
-def _unknowns(relation: Relation) -> bool:
+def _unknowns(relation: ElementRelation) -> bool:
     forms = (*relation.forms, *(row.form for row in relation.rows))
     return any(name.startswith("?") for form in forms for name in form.variables)
 
 
-def _never_both(definition: Definition, one: Relation, other: Relation) -> bool:
+def _never_both(definition: Definition, one: ElementRelation, other: ElementRelation) -> bool:
     """Whether no element depends on two, one by each relation."""
     known = (*facts(definition, one), *other.rows)
     if one.source != other.source:
@@ -178,7 +178,7 @@ def _never_both(definition: Definition, one: Relation, other: Relation) -> bool:
     return all(_no_point((*known, row)) for row in apart(one.forms, other.forms))
 
 
-def _never_one(d: Definition, r: Relation, e: Definition, s: Relation, itself: bool) -> bool:
+def _never_one(d: Definition, r: ElementRelation, e: Definition, s: ElementRelation, itself: bool) -> bool:
     """Whether no two elements depend on one, one by each relation."""
     second = {name: Affine.var(f"{name}'") for name in e.indices}
     there = [row.substitute(second) for row in facts(e, s)]
@@ -198,7 +198,7 @@ def _no_point(rows: Sequence[Constraint]) -> bool:
     return is_empty(rows) or find_point(rows, _TRIES) is None
 
 
-def _banded(form: Form, made: _Made, found: _Found) -> MatrixClass | None:
+def _banded(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | None:
     """How far the occupied columns of a row are from the diagonal."""
     shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
     interleaved = len(shapes) == 1
@@ -259,7 +259,7 @@ def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
     return high
 
 
-def _narrow(form: Form) -> tuple[str, ...]:
+def _narrow(form: ComponentForm) -> tuple[str, ...]:
     """The small values in between that others read, where each path through one is of low rank."""
     limit = min(_RANK, form.size // _SHARE)
     small = [

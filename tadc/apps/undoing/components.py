@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.apps.undoing.flow import UNBOUNDED, Network, strongly_connected
-from tadc.apps.undoing.graph import Graph
+from tadc.apps.undoing.graph import StatementGraph
 from tadc.apps.undoing.inversion_errors import cut_too_narrow
 
 
@@ -30,7 +30,7 @@ class Component:
 class Live:
     """The values that are live while statements are done one after another."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: StatementGraph) -> None:
         self.graph = graph
         self.left = {name: len(readers) for name, readers in graph.readers.items()}
         for name in graph.outputs:
@@ -54,7 +54,7 @@ class Live:
         return died
 
 
-def widths(graph: Graph, order: Sequence[int] | None = None) -> tuple[int, ...]:
+def widths(graph: StatementGraph, order: Sequence[int] | None = None) -> tuple[int, ...]:
     """How many numbers are live before the first statement and after each, in the order of the text."""
     live = Live(graph)
     found = [live.width]
@@ -64,7 +64,7 @@ def widths(graph: Graph, order: Sequence[int] | None = None) -> tuple[int, ...]:
     return tuple(found)
 
 
-def partition(graph: Graph) -> tuple[Component, ...]:
+def partition(graph: StatementGraph) -> tuple[Component, ...]:
     """The finest partition into components, in an order in which they can run.
 
     No other partition has a smaller largest component, or more components. Raises CompileError (TAD0911)
@@ -75,7 +75,7 @@ def partition(graph: Graph) -> tuple[Component, ...]:
     return _components(graph, groups)
 
 
-def _components(graph: Graph, groups: Sequence[Sequence[int]]) -> tuple[Component, ...]:
+def _components(graph: StatementGraph, groups: Sequence[Sequence[int]]) -> tuple[Component, ...]:
     live, made = Live(graph), list[Component]()
     place = {name: n for n, name in enumerate(graph.sizes)}
     for group in groups:
@@ -92,7 +92,7 @@ def _components(graph: Graph, groups: Sequence[Sequence[int]]) -> tuple[Componen
 class _Values:
     """The network of values: value v is the edge from node 2v to 2v + 1, with its size as capacity."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: StatementGraph) -> None:
         self.graph = graph
         self.number = {name: n for n, name in enumerate(graph.sizes)}
         count = len(self.number)

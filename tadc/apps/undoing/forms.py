@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from tadc.apps.undoing.components import Component
-from tadc.apps.undoing.graph import Graph
+from tadc.apps.undoing.graph import StatementGraph
 from tadc.toolkit.language import (
     Affine,
     Apply,
@@ -33,7 +33,7 @@ from tadc.toolkit.transforms import needed, with_arrays
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class ComponentForm:
     """A component as a program: of values that die, that stay and of parameters, in this order, to all it
     makes.
 
@@ -91,13 +91,13 @@ class Form:
 class Forms:
     """The forms of a program's components."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: StatementGraph) -> None:
         self.graph = graph
         self.terms = Terms()
         self.types = graph.program.types()
-        self.made: dict[Any, Form] = {}
+        self.made: dict[Any, ComponentForm] = {}
 
-    def of(self, component: Component) -> tuple[Form, dict[str, str]]:
+    def of(self, component: Component) -> tuple[ComponentForm, dict[str, str]]:
         """The form of a component; by each name of a tensor there the name in the program."""
         graph = self.graph
         statements = [graph.statements[position] for position in component.statements]
@@ -116,10 +116,7 @@ class Forms:
             else Argument(names[name], self.types[name], graph.shapes[name])
             for name in (*component.dying, *component.kept, *parameters)
         ]
-        key = (
-            tuple(arguments),
-            tuple((d.name, d.type, d.shape, d.body.number) for d in made),
-        )
+        key = (tuple(arguments), tuple((d.name, d.type, d.shape, d.body.number) for d in made))
         form = self.made.get(key)
         if form is None:
             program = Program(tuple(arguments), tuple(hoisted(made, self.terms, graph.shapes)), self.terms)
@@ -129,7 +126,7 @@ class Forms:
             )
             itself = [d.name for d in made if d.name in new and d.name in tensors_read([d.body])]
             earlier = {f"e{n}": name for n, name in enumerate(itself)}
-            form = self.made[key] = Form(program, dying, kept, others, new, earlier)
+            form = self.made[key] = ComponentForm(program, dying, kept, others, new, earlier)
         own_names = {own: name for name, own in names.items()}
         return form, own_names | {name: own_names[new] for name, new in form.earlier.items()}
 
@@ -155,7 +152,7 @@ class Forms:
 
 
 def positions(
-    form: Form, names: Sequence[str], interleaved: bool, batch: int = 0
+    form: ComponentForm, names: Sequence[str], interleaved: bool, batch: int = 0
 ) -> dict[str, tuple[int, int, int]]:
     """The place of each tensor's elements among all: of the first, and the step; row-major within one.
 

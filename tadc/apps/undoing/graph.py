@@ -26,7 +26,7 @@ FLAT = having("flat")
 
 
 @dataclass(frozen=True)
-class Graph:
+class StatementGraph:
     """The statements through which the outputs depend on the arguments `inputs`.
 
     A statement is a definition; a value is an argument of `inputs` or what a statement makes, a tensor that
@@ -63,7 +63,7 @@ class Graph:
         return {name: tuple(positions) for name, positions in found.items()}
 
 
-def graph_of(program: Program, wrt: Sequence[str]) -> Graph:
+def graph_of(program: Program, wrt: Sequence[str]) -> StatementGraph:
     """The graph of a program without size symbols, by the arguments `wrt`."""
     types, shapes, names = program.types(), program.shapes(), dict[str, str]()
     active, kept = set(wrt), list[Definition]()
@@ -81,7 +81,7 @@ def graph_of(program: Program, wrt: Sequence[str]) -> Graph:
         kept.append(definition)
     outputs = tuple(names.get(d.name, d.name) for d in program.outputs)
     needed = _needed(kept, outputs, names)
-    return Graph(
+    return StatementGraph(
         program,
         tuple(wrt),
         outputs,

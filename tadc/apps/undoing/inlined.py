@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.toolkit.language import Definition, Read, Reduce, Term, Terms, operands
 
 
@@ -51,7 +51,7 @@ def without(terms: Terms, definitions: Iterable[Definition], names: Iterable[str
     return found
 
 
-def direct(form: Form) -> Form:
+def direct(form: ComponentForm) -> ComponentForm:
     """The form without values in between."""
     between = [d.name for d in form.program.definitions if d.name not in form.new]
     made = without(form.program.terms, form.program.definitions, between)

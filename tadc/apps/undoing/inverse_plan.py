@@ -8,7 +8,7 @@ from math import prod
 from tadc.apps.undoing.classes import class_of
 from tadc.apps.undoing.components import partition, widths
 from tadc.apps.undoing.forms import Forms
-from tadc.apps.undoing.graph import Graph, graph_of
+from tadc.apps.undoing.graph import StatementGraph, graph_of
 from tadc.apps.undoing.inversion_errors import constant_output, other_width, repeated_output
 from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.planned import Plan, Step
@@ -43,7 +43,7 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
     return Plan(graph.inputs, outputs, width, widths(graph), tuple(steps), graph)
 
 
-def _checked(graph: Graph) -> None:
+def _checked(graph: StatementGraph) -> None:
     program = graph.program
     shapes = graph.shapes
     inputs = sum(graph.sizes[name] for name in graph.inputs)

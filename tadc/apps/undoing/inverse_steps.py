@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.inlined import direct
 from tadc.apps.undoing.inverse_plan import plan_of
 from tadc.apps.undoing.kinds import Class
@@ -22,8 +22,8 @@ from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import TANGENT, Role, RoledProgram
 from tadc.apps.undoing.segments import Composed, Naming, Part, composed
-from tadc.apps.undoing.step_chain import NoChain, Reader, Rule, choice
-from tadc.apps.undoing.step_layout import Layout, layouts
+from tadc.apps.undoing.step_chain import ChainReader, NoChain, Rule, choice
+from tadc.apps.undoing.step_layout import StateLayout, layouts
 from tadc.apps.undoing.step_lift import Lift
 from tadc.apps.undoing.triangles import Triangle
 from tadc.apps.undoing.undone import NoFormula, naming
@@ -59,7 +59,7 @@ class InverseSteps:
     of a state are those of `layout`), and from what else its steps read, under its own names.
     """
 
-    layout: Layout
+    layout: StateLayout
     program: Program
 
 
@@ -82,7 +82,7 @@ def inverse_steps(program: Program, name: str, axis: int | None = None) -> Inver
         if axis not in (None, layout.axis):
             continue
         try:
-            reader = Reader(form, definition, layout)
+            reader = ChainReader(form, definition, layout)
             plan = plan_of(reader.step(), list(layout.states("a", range(layout.depth, 0, -1))))
             found.append((plan.cost, InverseSteps(layout, _backwards(form, layout, plan))))
         except (NoChain, NoFormula) as problem:
@@ -95,16 +95,16 @@ def inverse_steps(program: Program, name: str, axis: int | None = None) -> Inver
     return min(found, key=lambda each: each[0])[1]
 
 
-def _form_of(program: Program, definition: Definition) -> Form:
+def _form_of(program: Program, definition: Definition) -> ComponentForm:
     """The recurrence alone; all that it reads is a parameter."""
     types, shapes = program.types(), program.shapes()
     read = tensors_read([definition.body]) - {definition.name}
     arguments = tuple(Argument(name, types[name], shapes[name]) for name in shapes if name in read)
     made = replace(definition, is_output=True, span=None)
-    return Form(Program(arguments, (made,), program.terms), (), (), tuple(sorted(read)), ())
+    return ComponentForm(Program(arguments, (made,), program.terms), (), (), tuple(sorted(read)), ())
 
 
-def _backwards(form: Form, layout: Layout, plan: Plan) -> Program:
+def _backwards(form: ComponentForm, layout: StateLayout, plan: Plan) -> Program:
     """As `InverseSteps.program`."""
     lift = Lift(form, layout)
     known = {(k, part): f"l{k}_{part}" for k, part in lift.states}
@@ -123,7 +123,7 @@ def _backwards(form: Form, layout: Layout, plan: Plan) -> Program:
     return simplify_program(Program((*arguments, *taken), (*lift.made, states), lift.terms))
 
 
-def _of_part(lift: Lift, layout: Layout, own: Sequence[Affine], values: Sequence[Term]) -> Term:
+def _of_part(lift: Lift, layout: StateLayout, own: Sequence[Affine], values: Sequence[Term]) -> Term:
     """The value of the part that the indices of split dimensions choose."""
     place = Affine.const(0)
     for n in layout.split:
@@ -209,7 +209,9 @@ def _is_affine(pieces: Pieces) -> bool:
     return not tensors_read([*found.values(), *(d.body for d in between)]) & moving
 
 
-def _peeled(form: Form, values: dict[str, Term], algebra: Algebra) -> tuple[Form, dict[str, Term]]:
+def _peeled(
+    form: ComponentForm, values: dict[str, Term], algebra: Algebra
+) -> tuple[ComponentForm, dict[str, Term]]:
     """The component without the outermost function of its only new value. Raises NoFormula."""
     made = form.program.definitions
     body = made[0].body

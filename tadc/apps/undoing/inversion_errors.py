@@ -10,7 +10,7 @@ from tadc.toolkit.language import Definition
 from tadc.toolkit.reporting import ArgumentError, CompileError, Diagnostic, Label, Place, Source, Span
 
 if TYPE_CHECKING:
-    from tadc.apps.undoing.graph import Graph
+    from tadc.apps.undoing.graph import StatementGraph
 
 #: So many names of values are listed.
 _SHOWN = 8
@@ -29,7 +29,7 @@ def listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def other_width(graph: Graph, inputs: int, outputs: int) -> CompileError:
+def other_width(graph: StatementGraph, inputs: int, outputs: int) -> CompileError:
     """Inputs and outputs of different total size."""
     given = ", ".join(f"`{name}` {graph.sizes[name]}" for name in graph.inputs)
     made = ", ".join(f"`{d.name}` {prod(graph.shapes[d.name])}" for d in graph.program.outputs)
@@ -43,7 +43,7 @@ def other_width(graph: Graph, inputs: int, outputs: int) -> CompileError:
     return CompileError([found])
 
 
-def _singular(graph: Graph, note: str, help: str, first: Definition | None = None) -> CompileError:
+def _singular(graph: StatementGraph, note: str, help: str, first: Definition | None = None) -> CompileError:
     source = graph.program.source
     found = Diagnostic(
         "TAD0911",
@@ -56,7 +56,7 @@ def _singular(graph: Graph, note: str, help: str, first: Definition | None = Non
     return CompileError([found])
 
 
-def cut_too_narrow(graph: Graph, cut: Sequence[str], found: int, wanted: int) -> CompileError:
+def cut_too_narrow(graph: StatementGraph, cut: Sequence[str], found: int, wanted: int) -> CompileError:
     """A cut that lets fewer numbers through than there are inputs."""
     made = {s.name: s for s in graph.statements}
     first = next((made[name] for name in cut if name in made), None)
@@ -66,13 +66,13 @@ def cut_too_narrow(graph: Graph, cut: Sequence[str], found: int, wanted: int) ->
     return _singular(graph, note, "let more of what the inputs hold come through to the outputs", first)
 
 
-def repeated_output(graph: Graph, first: str, second: str) -> CompileError:
+def repeated_output(graph: StatementGraph, first: str, second: str) -> CompileError:
     """Two outputs that are one value."""
     note = f"the outputs `{first}` and `{second}` are the same value"
     return _singular(graph, note, "leave out one of them, or make it a `let`")
 
 
-def constant_output(graph: Graph, name: str) -> CompileError:
+def constant_output(graph: StatementGraph, name: str) -> CompileError:
     """An output that depends on no input."""
     note = f"the output `{name}` depends on none of {listed(graph.inputs)}"
     return _singular(graph, note, f"make `{name}` a `let`, or name its inputs with `wrt`")

@@ -20,7 +20,7 @@ from tadc.apps.undoing.factors import (
     of_triangle,
     permuted,
 )
-from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.kinds import MatrixClass
 from tadc.toolkit.running import numpy_type
 
@@ -36,7 +36,7 @@ def joined(kind: MatrixClass, names: Sequence[str], arrays: Arrays, lanes: int =
     return found.reshape(lanes, -1)
 
 
-def parted(form: Form, kind: MatrixClass, names: Sequence[str], vector: Array) -> dict[str, Array]:
+def parted(form: ComponentForm, kind: MatrixClass, names: Sequence[str], vector: Array) -> dict[str, Array]:
     """The tensors of which a vector is made."""
     found: dict[str, Array] = {}
     rows, start = vector.reshape(kind.count, -1), 0
@@ -49,7 +49,7 @@ def parted(form: Form, kind: MatrixClass, names: Sequence[str], vector: Array) -
     return found
 
 
-def columns_of(form: Form, kind: MatrixClass, found: Arrays) -> Array:
+def columns_of(form: ComponentForm, kind: MatrixClass, found: Arrays) -> Array:
     """Of each lane what is new, in the order of the class: `[lane, row]`."""
     return joined(kind, form.new, found, len(found[form.new[0]]))
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 from typing import Literal
 
-from tadc.apps.undoing.forms import Form, moved, moved_definition, program_of
+from tadc.apps.undoing.forms import ComponentForm, moved, moved_definition, program_of
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
 from tadc.toolkit.language import (
     Affine,
@@ -51,7 +51,7 @@ class Pieces:
     Derivatives are those of one step of what reads itself, unless they are asked of it as a `whole`.
     """
 
-    form: Form
+    form: ComponentForm
     whole: bool = False
     tensors: dict[str, Argument] = field(default_factory=dict[str, Argument])
     roles: dict[str, Role] = field(default_factory=dict[str, Role])

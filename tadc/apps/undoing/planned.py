@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tadc.apps.undoing.components import Component
-from tadc.apps.undoing.forms import Form
-from tadc.apps.undoing.graph import Graph
+from tadc.apps.undoing.forms import ComponentForm
+from tadc.apps.undoing.graph import StatementGraph
 from tadc.apps.undoing.kinds import Class
 from tadc.toolkit.reporting import tables_html, tables_latex
 
@@ -37,7 +37,7 @@ class Step:
     kind: str
     cost: int
     component: Component = field(repr=False, compare=False)
-    form: Form = field(repr=False, compare=False)
+    form: ComponentForm = field(repr=False, compare=False)
     matrix: Class = field(repr=False, compare=False)
     names: dict[str, str] = field(repr=False, compare=False)
 
@@ -69,7 +69,7 @@ class Plan:
     width: int
     widths: tuple[int, ...]
     steps: tuple[Step, ...]
-    graph: Graph = field(repr=False, compare=False)
+    graph: StatementGraph = field(repr=False, compare=False)
 
     @property
     def cost(self) -> int:

@@ -17,7 +17,7 @@ from itertools import permutations
 
 from tadc.apps.undoing.band_recurrences import Recurrences, diagonals
 from tadc.apps.undoing.colours import colours
-from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.kinds import Class, LowRank, MatrixClass, dense
 from tadc.apps.undoing.pieces import Pieces, Seed
 from tadc.apps.undoing.roles import COLUMN, COTANGENT, PIVOT, RIGHT_SIDE, TANGENT, Role, RoledProgram
@@ -30,7 +30,7 @@ from tadc.toolkit.transforms import is_const
 class Programs:
     """The programs of one form."""
 
-    def __init__(self, form: Form, kind: Class) -> None:
+    def __init__(self, form: ComponentForm, kind: Class) -> None:
         self.form, self.kind = form, kind
 
     @property
@@ -273,7 +273,7 @@ def determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
     return total
 
 
-def one_band(form: Form, kind: Class) -> MatrixClass | None:
+def one_band(form: ComponentForm, kind: Class) -> MatrixClass | None:
     """The band that its diagonals make up: of one tensor of one dimension."""
     ranks = [len(form.shapes[name]) for name in (*form.dying, *form.new)]
     is_one = isinstance(kind, MatrixClass) and kind.method == "lapack" and kind.is_band and not kind.cyclic

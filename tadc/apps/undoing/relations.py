@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.graph import FLAT
 from tadc.toolkit.language import (
     Affine,
@@ -32,7 +32,7 @@ class TooMany(Exception):
 
 
 @dataclass(frozen=True)
-class Relation:
+class ElementRelation:
     """An element at indices i depends on the element `forms` of `source`, where `rows` hold.
 
     `rows` and `forms` are in i and in further unknowns: where some values of these satisfy the rows.
@@ -43,7 +43,9 @@ class Relation:
     rows: Domain
 
 
-def relations(form: Form, into: Definition, direct: Collection[str] = ()) -> tuple[Relation, ...]:
+def relations(
+    form: ComponentForm, into: Definition, direct: Collection[str] = ()
+) -> tuple[ElementRelation, ...]:
     """What the elements of a definition depend on, among values that die and those of `direct`.
 
     Paths through a value of `direct` end there. Raises TooMany.
@@ -53,13 +55,13 @@ def relations(form: Form, into: Definition, direct: Collection[str] = ()) -> tup
 
 @dataclass(frozen=True)
 class _Paths:
-    form: Form
+    form: ComponentForm
     direct: frozenset[str]
 
-    def of(self, into: Definition) -> tuple[Relation, ...]:
+    def of(self, into: Definition) -> tuple[ElementRelation, ...]:
         made = {d.name: d for d in self.form.steps.definitions}
         ends = self.direct | set(self.form.dying)
-        known: dict[str, tuple[Relation, ...]] = {}
+        known: dict[str, tuple[ElementRelation, ...]] = {}
         wanted = [into.name]
         while wanted:
             name = wanted[-1]
@@ -75,7 +77,7 @@ class _Paths:
             if missing:
                 wanted += missing
                 continue
-            found: dict[Relation, None] = {}
+            found: dict[ElementRelation, None] = {}
             for step in steps:
                 if step.source in ends:
                     found[_named(step, made[name])] = None
@@ -89,9 +91,9 @@ class _Paths:
         return known[into.name]
 
 
-def _reads(definition: Definition) -> list[Relation]:
+def _reads(definition: Definition) -> list[ElementRelation]:
     """The reads of a body with the sets over which they are read; unknowns are those of the sums."""
-    found: list[Relation] = []
+    found: list[ElementRelation] = []
     count = 0
     stack: list[tuple[Term, Domain, Mapping[str, Affine]]] = [(definition.body, (), {})]
     while stack:
@@ -99,7 +101,7 @@ def _reads(definition: Definition) -> list[Relation]:
         match term:
             case Read():
                 forms = tuple(form.substitute(names) for form in term.indices)
-                found.append(Relation(term.tensor, forms, rows))
+                found.append(ElementRelation(term.tensor, forms, rows))
             case Apply() if term.function in FLAT:
                 pass
             case Select():
@@ -125,17 +127,17 @@ def _reads(definition: Definition) -> list[Relation]:
     return found
 
 
-def _joined(step: Relation, indices: Sequence[str], rest: Relation) -> Relation:
+def _joined(step: ElementRelation, indices: Sequence[str], rest: ElementRelation) -> ElementRelation:
     """The elements that depend on others through those of one value, whose indices these are."""
     unknowns = {name for row in rest.rows for name in row.form.variables}
     unknowns |= {name for form in rest.forms for name in form.variables}
     inner = dict(zip(indices, step.forms, strict=True))
     inner |= {name: Affine.var(f"?{name}") for name in unknowns if name.startswith("?")}
     forms = tuple(form.substitute(inner) for form in rest.forms)
-    return Relation(rest.source, forms, step.rows + tuple(row.substitute(inner) for row in rest.rows))
+    return ElementRelation(rest.source, forms, step.rows + tuple(row.substitute(inner) for row in rest.rows))
 
 
-def _named(relation: Relation, definition: Definition) -> Relation:
+def _named(relation: ElementRelation, definition: Definition) -> ElementRelation:
     """The relation with unknowns named in order, so that equal ones are one."""
     found: dict[str, Affine] = {}
     for form in (*relation.forms, *(row.form for row in relation.rows)):
@@ -144,10 +146,10 @@ def _named(relation: Relation, definition: Definition) -> Relation:
                 found[name] = Affine.var(f"?{len(found)}")
     forms = tuple(form.substitute(found) for form in relation.forms)
     rows = dict.fromkeys(row.substitute(found) for row in relation.rows)
-    return Relation(relation.source, forms, tuple(rows))
+    return ElementRelation(relation.source, forms, tuple(rows))
 
 
-def facts(definition: Definition, relation: Relation) -> Domain:
+def facts(definition: Definition, relation: ElementRelation) -> Domain:
     """What holds of the indices of a relation."""
     return (*box(definition.indices, definition.shape), *relation.rows)
 

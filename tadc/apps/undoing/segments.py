@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tadc.apps.undoing.forms import Form, moved_definition, program_of
+from tadc.apps.undoing.forms import ComponentForm, moved_definition, program_of
 from tadc.apps.undoing.roles import INNER, Role, RoledProgram
 from tadc.toolkit.language import Argument, Definition, Program, Reduce, Terms, reachable
 
@@ -67,7 +67,7 @@ def composed(parts: Sequence[Part], wanted: Callable[[Role], bool]) -> Composed:
     return Composed(program, {name: role for role, name in names.items()})
 
 
-def groups(forms: Sequence[Form], light: Collection[int]) -> list[range]:
+def groups(forms: Sequence[ComponentForm], light: Collection[int]) -> list[range]:
     """The components that go together, by position; equal groups where the sequence of forms repeats.
 
     `light` are the positions of components that may be in a group. One with sums stays alone: it takes long
@@ -90,11 +90,11 @@ def groups(forms: Sequence[Form], light: Collection[int]) -> list[range]:
     return found
 
 
-def _has_sums(form: Form) -> bool:
+def _has_sums(form: ComponentForm) -> bool:
     return any(isinstance(t, Reduce) for t in reachable(d.body for d in form.program.definitions))
 
 
-def _length(forms: Sequence[Form]) -> int:
+def _length(forms: Sequence[ComponentForm]) -> int:
     """How many components are one group: a multiple of the period, one that divides it if it can."""
     count = len(forms)
     repeats = (p for p in range(1, count // 2 + 1) if all(forms[n] is forms[n - p] for n in range(p, count)))

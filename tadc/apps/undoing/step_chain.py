@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.planned import Plan
-from tadc.apps.undoing.step_layout import MOST_PARTS, Layout, layouts
+from tadc.apps.undoing.step_layout import MOST_PARTS, StateLayout, layouts
 from tadc.toolkit.language import (
     Affine,
     Argument,
@@ -46,7 +46,7 @@ class NoChain(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class FactorChain:
     """The factors of a form's Jacobian, each a plan.
 
     `start` makes `f<state>_<part>` of the values that die, `step` makes `b<back>_<part>` of `a<back>_<part>`,
@@ -54,14 +54,14 @@ class Chain:
     from the last state.
     """
 
-    form: Form
-    layout: Layout
+    form: ComponentForm
+    layout: StateLayout
     start: Plan
     step: Plan
     end: Plan
 
 
-def chains_of(form: Form, planner: Planner) -> list[Chain]:
+def chains_of(form: ComponentForm, planner: Planner) -> list[FactorChain]:
     """The form as chains, one for each layout. Raises NoChain with the reason where there is none."""
     made = [d for d in form.program.definitions if d.order is not None]
     if len(made) != 1 or made[0].name in form.new:
@@ -71,9 +71,9 @@ def chains_of(form: Form, planner: Planner) -> list[Chain]:
     recurrence = made[0]
     before = _upstream(form.program.definitions, recurrence)
     reason = NoChain("its states are not made one of the other by steps that are alike")
-    found: list[Chain] = []
+    found: list[FactorChain] = []
     for layout in layouts(recurrence, form.shapes[recurrence.name]):
-        reader = Reader(form, recurrence, layout)
+        reader = ChainReader(form, recurrence, layout)
         try:
             start = planner(reader.start(before), form.dying)
             step = planner(reader.step(), list(layout.states("a", range(layout.depth, 0, -1))))
@@ -83,7 +83,7 @@ def chains_of(form: Form, planner: Planner) -> list[Chain]:
         except CompileError as error:
             reason = NoChain(error.diagnostics[0].message)
         else:
-            found.append(Chain(form, layout, start, step, end))
+            found.append(FactorChain(form, layout, start, step, end))
     if not found:
         raise reason
     return found
@@ -96,12 +96,12 @@ def _upstream(definitions: Sequence[Definition], recurrence: Definition) -> tupl
 
 
 @dataclass
-class Reader:
+class ChainReader:
     """Reads the three programs off a form."""
 
-    form: Form
+    form: ComponentForm
     recurrence: Definition
-    layout: Layout
+    layout: StateLayout
 
     def __post_init__(self) -> None:
         self.terms = self.form.program.terms
@@ -263,7 +263,7 @@ class Reader:
         return Program((*arguments, *taken), tuple(definitions), self.terms)
 
 
-def chosen(terms: Terms, body: Term, layout: Layout, extents: Mapping[str, int]) -> Term:
+def chosen(terms: Terms, body: Term, layout: StateLayout, extents: Mapping[str, int]) -> Term:
     """The body with a branch for each value of an index that says which part of a state is read."""
     for term in reachable([body]):
         if not isinstance(term, Read) or term.tensor != layout.name:

@@ -14,7 +14,7 @@ MOST_PARTS, _DEPTH = 6, 4
 
 
 @dataclass(frozen=True)
-class Layout:
+class StateLayout:
     """Where the states of a recurrence are: along dimension `axis`, upwards unless `down`.
 
     A state is several tensors, `parts`, one for each value of the indices of the dimensions `split`; a step
@@ -71,10 +71,10 @@ class Layout:
         return self.parts.index(values), state, [forms[n] for n in self.rest]
 
 
-def layouts(recurrence: Definition, shape: tuple[int, ...]) -> list[Layout]:
+def layouts(recurrence: Definition, shape: tuple[int, ...]) -> list[StateLayout]:
     """In which dimensions steps may go, and how the states lie there, as one tensor first."""
     assert recurrence.order is not None
-    found: list[Layout] = []
+    found: list[StateLayout] = []
     for axis, index in enumerate(recurrence.indices):
         sign = recurrence.order.coefficient(index)
         if not sign:
@@ -85,7 +85,7 @@ def layouts(recurrence: Definition, shape: tuple[int, ...]) -> list[Layout]:
         known = [n for n in range(len(shape)) if n != axis and _is_split(recurrence, n, shape[n])]
         for chosen in _splits(known, shape):
             parts = tuple(product(*(range(shape[n]) for n in chosen)))
-            found.append(Layout(recurrence.name, shape, axis, sign < 0, max(back), chosen, parts))
+            found.append(StateLayout(recurrence.name, shape, axis, sign < 0, max(back), chosen, parts))
     return found
 
 

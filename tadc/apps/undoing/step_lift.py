@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.apps.undoing.forms import Form, moved_definition
+from tadc.apps.undoing.forms import ComponentForm, moved_definition
 from tadc.apps.undoing.inlined import without
 from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.planned import Plan
@@ -18,8 +18,8 @@ from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.ratios import is_light
 from tadc.apps.undoing.roles import PIVOT, TANGENT, Role, value_of
 from tadc.apps.undoing.segments import Composed
-from tadc.apps.undoing.step_chain import Chain, Rule, choice, reread
-from tadc.apps.undoing.step_layout import Layout
+from tadc.apps.undoing.step_chain import FactorChain, Rule, choice, reread
+from tadc.apps.undoing.step_layout import StateLayout
 from tadc.apps.undoing.undone import NoFormula, undone
 from tadc.toolkit.language import Affine, Constraint, Definition, Term, bottom_up, interval_of, tensors_read
 
@@ -31,8 +31,8 @@ _ALL = "back"
 class Lift:
     """Puts the solutions of the three factors together; `made` are definitions before the last ones."""
 
-    form: Form
-    layout: Layout
+    form: ComponentForm
+    layout: StateLayout
     made: list[Definition] = field(default_factory=list[Definition])
     pivots: list[Definition] = field(default_factory=list[Definition])
     #: Whose derivative each pivot is, by the names of the factors.
@@ -47,7 +47,7 @@ class Lift:
         self.slots: dict[int, int] = {}
         self.width = 1
 
-    def solved(self, chain: Chain) -> list[Definition]:
+    def solved(self, chain: FactorChain) -> list[Definition]:
         """`x_d` of a chain."""
         depth, parts = self.layout.depth, range(len(self.layout.parts))
         values = {f"a{k}_{part}": self.ahead(depth - k, part) for k in range(1, depth + 1) for part in parts}
@@ -97,11 +97,7 @@ class Lift:
     # -- the steps ---------------------------------------------------------------------------------
 
     def steps(
-        self,
-        plan: Plan,
-        made: Composed,
-        values: Mapping[str, Rule],
-        ends: Mapping[tuple[int, int], Rule],
+        self, plan: Plan, made: Composed, values: Mapping[str, Rule], ends: Mapping[tuple[int, int], Rule]
     ) -> None:
         """The recurrence of what `made` computes for all states, from that of the last states.
 

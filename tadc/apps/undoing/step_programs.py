@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tadc.apps.undoing.forms import Form
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.kinds import Class, Steps, dense
 from tadc.apps.undoing.pieces import Pieces, is_number
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import PIVOT, Role, RoledProgram
-from tadc.apps.undoing.step_chain import Chain, NoChain, Planner, chains_of
+from tadc.apps.undoing.step_chain import FactorChain, NoChain, Planner, chains_of
 from tadc.apps.undoing.step_lift import Lift
 from tadc.apps.undoing.step_systems import StepSystems
 from tadc.apps.undoing.undone import NoFormula
@@ -25,7 +25,7 @@ _SEVERAL = 3
 class StepPrograms(Programs):
     """The programs of a form that is a chain of steps which formulas undo. Raises NoFormula."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: FactorChain) -> None:
         # What is no solution has nothing of steps.
         super().__init__(chain.form, dense(chain.form.size))
         self.chain = chain
@@ -67,7 +67,7 @@ class StepPrograms(Programs):
         return layout.name, tuple(form.constant for form in place)
 
 
-def programs_of(form: Form, kind: Class) -> Programs:
+def programs_of(form: ComponentForm, kind: Class) -> Programs:
     """The programs of a form of a class."""
     if isinstance(kind, Steps):
         assert isinstance(kind.programs, Programs)
@@ -75,7 +75,7 @@ def programs_of(form: Form, kind: Class) -> Programs:
     return Programs(form, kind)
 
 
-def steps_of(form: Form, planner: Planner) -> Steps | None:
+def steps_of(form: ComponentForm, planner: Planner) -> Steps | None:
     """How the chain of steps that a form is, is undone, at the least cost; None where it is none."""
     try:
         chains = chains_of(form, planner)
@@ -90,7 +90,7 @@ def steps_of(form: Form, planner: Planner) -> Steps | None:
     return None
 
 
-def _kind(chain: Chain, programs: Programs) -> Steps:
+def _kind(chain: FactorChain, programs: Programs) -> Steps:
     count = chain.layout.count
     each = tuple(dict.fromkeys(planned.matrix.name for planned in chain.step.steps))
     work = chain.start.cost + chain.step.cost + chain.end.cost

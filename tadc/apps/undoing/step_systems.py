@@ -29,7 +29,7 @@ from tadc.apps.undoing.roles import (
     value_of,
 )
 from tadc.apps.undoing.segments import Part, composed
-from tadc.apps.undoing.step_chain import Chain
+from tadc.apps.undoing.step_chain import FactorChain
 from tadc.apps.undoing.step_lift import Lift
 from tadc.apps.undoing.undone import NoFormula, naming, undone
 from tadc.toolkit.language import Affine, bytes_of_type
@@ -48,7 +48,7 @@ _MOST = 1 << 29
 class StepSystems(Programs):
     """The programs of a form that is a chain of such steps. Raises NoFormula for others, and small ones."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: FactorChain) -> None:
         super().__init__(chain.form, dense(chain.form.size))
         self.chain, layout = chain, chain.layout
         if layout.depth > 1 or len(layout.parts) > 1 or len(chain.step.steps) != 1:

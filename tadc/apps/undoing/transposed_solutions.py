@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tadc.apps.undoing.forms import Form, moved_definition, program_of, with_results
+from tadc.apps.undoing.forms import ComponentForm, moved_definition, program_of, with_results
 from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
 from tadc.toolkit.language import Definition, Program, Term, tensors_read
 from tadc.toolkit.transforms import derive
 
 
-def transposed(form: Form, inverse: RoledProgram) -> RoledProgram:
+def transposed(form: ComponentForm, inverse: RoledProgram) -> RoledProgram:
     """The new values, the cotangents of what is new and stays, and the least magnitude of pivots.
 
     With x_D = A^-1 (v_N - B v_S), the gradient of w_D x_D by v_N is A^-T w_D = z_N, and by v_S -B^T z_N.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tadc.apps.undoing.forms import Form, program_of
+from tadc.apps.undoing.forms import ComponentForm, program_of
 from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
@@ -23,7 +23,7 @@ from tadc.apps.undoing.roles import (
 from tadc.apps.undoing.segments import Composed, Naming, Part, composed
 
 #: The programs of a form of a class.
-ProgramsOf = Callable[[Form, Class], Programs]
+ProgramsOf = Callable[[ComponentForm, Class], Programs]
 
 
 class NoFormula(Exception):
