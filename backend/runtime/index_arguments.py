@@ -51,6 +51,12 @@ class IndexArguments:
         bounded = (*self._given, *made)
         self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
         self._inspections: dict[str, InspectorCalls] = {}
+        #: What an array that is made depends on, besides those that it is made of.
+        self._facts = {
+            p.name: (a.kind, a.axis, a.form, p.shape, *(self._below[name] for name in a.of))
+            for p in self._made
+            if (a := p.inspected) is not None
+        }
         #: What may have long ranges, and what says where these end if they do not where the next begins.
         self._long = tuple(ranges([p for p in bounded if self._below[p.name] > LONG], made))
 
@@ -105,13 +111,10 @@ class IndexArguments:
             found[parameter.name] = self._made_of(parameter, parameter.inspected, found)
         return found
 
-    def _made_of(
-        self, parameter: Parameter, about: Inspected, found: Mapping[str, KeptIndexArray]
-    ) -> KeptIndexArray:
+    def _made_of(self, parameter: Parameter, about: Inspected, found: Mapping[str, KeptIndexArray]) -> Any:
         """One array, made of others, and kept with the first of these."""
-        first, *others = (found[name] for name in about.of)
-        bounds = tuple(self._below[name] for name in about.of)
-        key = about.kind, about.axis, about.form, parameter.shape, bounds, *others
+        first, *others = [found[name] for name in about.of]
+        key = self._facts[parameter.name], *others
         made = first.made.get(key)
         if made is None:
             _ask_for(parameter.bytes, about)
@@ -168,7 +171,8 @@ def _computed(inspection: InspectorCalls, kept: dict[str, KeptIndexArray]) -> Ro
         if call.function != "sort" or call.operands[0] not in kept:
             run(call, arrays, inspector_function)
             continue
-        keys, order, _, below, starts, places = map(str, call.operands)
+        operands: Any = call.operands
+        keys, order, _, below, starts, places = operands
         by = (kept[order],) if order in kept else ()
         found = kept[keys].made.get(("sorted", below, by))
         if found is None:

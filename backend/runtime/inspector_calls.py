@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.dtypes import INDEX_TYPE
-from tadc.frontend.extents import Extent, as_form, count_of, extent, shape_at
+from tadc.frontend.extents import Extent, as_form, count_of, extent, is_static, shape_at
 from tadc.frontend.functions import complete
 from tadc.frontend.program import Made
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
@@ -50,7 +50,7 @@ class InspectorCalls:
 
     def call(self, function: str, *operands: Operand) -> None:
         """Append a call."""
-        self.calls.append(InspectorCall(function, operands))
+        self.calls.append(InspectorCall(function, tuple(map(_number, operands))))
 
     def below(self, name: str) -> Extent:
         """The number that elements are less than."""
@@ -124,6 +124,11 @@ class InspectorCalls:
 
 def _inspected(made: Iterable[Parameter]) -> Iterator[tuple[Parameter, Inspected]]:
     return ((p, p.inspected) for p in made if p.inspected is not None)
+
+
+def _number(operand: Operand) -> Operand:
+    """An operand, a number where extents are known."""
+    return prod(shape_at(operand, {})) if isinstance(operand, tuple) and is_static(operand) else operand
 
 
 def _is_size(atom: str | Floor | Lookup) -> bool:
@@ -274,25 +279,17 @@ def _is_of_blocks(about: Inspected) -> bool:
 
 
 class Rooms(dict[str, Any]):
-    """The arrays that calls name, each made when it is first named."""
+    """The arrays that calls of known sizes name, each made when it is first named."""
 
-    def __init__(
-        self, calls: InspectorCalls, given: Mapping[str, Any], new: Callable[[tuple[int, ...]], Any]
-    ) -> None:
+    def __init__(self, calls: InspectorCalls, given: Mapping[str, Any], new: Callable[[Any], Any]) -> None:
         super().__init__(given)
         self._arrays, self._new = calls.arrays, new
 
     def __missing__(self, name: str) -> Any:
-        made = self[name] = self._new(shape_at(self._arrays[name].shape, {}))
+        made = self[name] = self._new(self._arrays[name].shape)
         return made
 
 
 def run(call: InspectorCall, arrays: Rooms, function: Callable[[str], Callable[..., Any]]) -> None:
     """Do a call whose numbers are known."""
-    function(call.function)(*[_passed(operand, arrays) for operand in call.operands])
-
-
-def _passed(operand: Operand, arrays: Rooms) -> Any:
-    if isinstance(operand, tuple):
-        return prod(shape_at(operand, {}))
-    return arrays[operand] if isinstance(operand, str) else operand
+    function(call.function)(*[arrays[o] if isinstance(o, str) else o for o in call.operands])
