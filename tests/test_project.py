@@ -277,7 +277,7 @@ LIMITS = {
     "passes/schedule": 4_458,
     "passes/supports": 2_115,
     "passes/terms": 4_077,
-    "backend": 16_707,
+    "backend": 16_708,
     "tadc": 27_788,
     "tadc/apps": 9_742,
 }
