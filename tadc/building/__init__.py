@@ -7,7 +7,7 @@ line of Python (`python_lines.py`).
 """
 
 from tadc.building.built_programs import define, program
-from tadc.building.decorated import f32, f64, kernel
+from tadc.building.decorated import bf16, f16, f32, f64, kernel
 from tadc.building.einsums import einsum
 from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
 from tadc.building.python_forms import logsumexp, max, min, norm, prod, select, sum, where
@@ -21,8 +21,10 @@ __all__ = [
     "Size",
     "Tensor",
     "argument",
+    "bf16",
     "define",
     "einsum",
+    "f16",
     "f32",
     "f64",
     "index",

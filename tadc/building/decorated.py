@@ -44,6 +44,32 @@ class f64(_ElementType):
     """
 
 
+class f16(_ElementType):
+    """The type of a parameter of a `tadc.kernel`, as `tadc.f64` is: stored in 16 bits, computed in 32.
+
+    >>> import tadc
+    >>> k = tadc.index("k")
+    >>> @tadc.kernel
+    ... def total(x: tadc.f16["N"]):
+    ...     return tadc.sum(k, x[k])
+    >>> total
+    <tadc.Function (x: f16[N]) -> (total: f16)>
+    """
+
+
+class bf16(_ElementType):
+    """The type of a parameter of a `tadc.kernel`, as `tadc.f16` is, with the exponents of f32.
+
+    >>> import tadc
+    >>> k = tadc.index("k")
+    >>> @tadc.kernel
+    ... def total(x: tadc.bf16["N"]):
+    ...     return tadc.sum(k, x[k])
+    >>> total
+    <tadc.Function (x: bf16[N]) -> (total: bf16)>
+    """
+
+
 class f32(_ElementType):
     """The type of a parameter of a `tadc.kernel`, as `tadc.f64` is.
 
@@ -139,7 +165,7 @@ def _parameter(name: str, parameter: inspect.Parameter) -> ArgumentTensor | Inde
     told = parameter.annotation
     if told is parameter.empty or told is Index:
         return index(name)
-    if told is f32 or told is f64:
+    if isinstance(told, type) and issubclass(told, _ElementType):
         return argument(name, told.__name__)
     if isinstance(told, TensorType):
         return told.argument(name)
