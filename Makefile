@@ -4,6 +4,9 @@ PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_tests
 
+# Tests start many processes, which would compile tadc each, and pytest its own form of the tests.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo check test sweep stress frameworks lint package bench test-gpu bench-gpu gpu-kit clean
 
 demo: .venv/plot.stamp

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import gcd
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
-from tadc.lattice.effort import Price, pay
+from tadc.lattice.effort import Price, apart, pay, spend
 from tadc.lattice.row_groups import parted, reached, row_groups
 from tadc.lattice.simplex import Linear
 from tadc.lattice.system import System, atom_facts, outer_atoms
@@ -78,13 +78,18 @@ def _implied(form: Affine, facts: tuple[Constraint, ...]) -> tuple[bool, tuple[P
     Rows that share nothing with the form, not even by others, say nothing of it if they have a point.
     """
     near, far = parted(reached(form, facts), facts)
-    holds, price = _with_atoms([form], near).implies(form)
+    holds, price = _follows(form, near)
     prices = [price]
     for rows in () if holds or _has_origin(far) else row_groups(far):
         if not (holds or _has_origin(rows)):
             holds, price = _system(rows).no_point()
             prices.append(price)
     return holds, tuple(price for price in prices if price is not None)
+
+
+@lru_cache(maxsize=1 << 14)
+def _follows(form: Affine, facts: tuple[Constraint, ...]) -> tuple[bool, Price | None]:
+    return _with_atoms([form], facts).implies(form)
 
 
 def _has_origin(rows: Sequence[Constraint]) -> bool:
@@ -287,15 +292,26 @@ def _needed_inequalities(forms: Sequence[Affine], facts: tuple[Constraint, ...])
     while left:
         nodes = reached(left[0].form, (*facts, *left))
         (own, left), (near, facts) = parted(nodes, left), parted(nodes, facts)
-        those = _needed_together([row.form for row in own], near)
+        those, entries = _needed_together(tuple(row.form for row in own), near)
+        spend(entries)
         if those is None:
             return None
         needed |= those
     return None if is_empty(facts) else needed
 
 
-def _needed_together(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> set[Affine] | None:
-    """The same of one group of rows."""
+@lru_cache(maxsize=1 << 12)
+def _needed_together(
+    forms: tuple[Affine, ...], facts: tuple[Constraint, ...]
+) -> tuple[set[Affine] | None, int]:
+    """The same of one group of rows, which is asked for where other facts are different, with its price."""
+    with apart() as meter:
+        before = meter.left
+        needed = _needed_of_group(forms, facts)
+        return needed, before - meter.left
+
+
+def _needed_of_group(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> set[Affine] | None:
     system = _with_atoms(forms, facts)
     loose: dict[str | Floor | Lookup, int] = {}
     sharpest: dict[tuple[tuple[int, int], ...], tuple[Affine, Linear]] = {}

@@ -253,7 +253,7 @@ def __getattr__(name: str) -> Any:
             return NAMED[name]
         from tadc.frontend.suggest import did_you_mean
 
-        near = "".join(f"; {help}" for help in did_you_mean(name, __all__))
+        near = "".join(f"; {help}" for help in did_you_mean(name, () if name[0] == "_" else __all__))
         raise AttributeError(f"module 'tadc' has no attribute {name!r}{near}")
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value

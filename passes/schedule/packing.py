@@ -118,14 +118,13 @@ class _ReductionPacking:
         names = frozenset([lane])
         reads: list[ElementRead] = []
         for read in self.loop.reads:
-            if not self.is_inside(read) or not self.is_of_all_residues(read):
-                continue
             together = names | (read.names & frozenset(self.accesses.names))
             # A panel has no copies along other indices than that of the lanes.
             if any(blocks.get(name, 1) > 1 for name in together - {lane}):
                 continue
             least = self.least_reuse(read)
-            if least is not None and self.reuse(together) >= least:
+            is_worth_it = least is not None and self.reuse(together) >= least
+            if is_worth_it and self.is_inside(read) and self.is_of_all_residues(read):
                 reads.append(read)
                 names = together
         return reads, names if reads else frozenset()
@@ -151,11 +150,12 @@ class _ReductionPacking:
         packing."""
         value = self.accesses.lets[read.name].value
         assert isinstance(value, Load)
-        for name, part in self.accesses.parts.items():
-            groups = Affine.var(name) * part.factor
+        several = {name: part.factor for name, part in self.accesses.parts.items() if part.factor > 1}
+        for name, factor in several.items():
+            groups = Affine.var(name) * factor
             places = {
                 tuple(form.substitute({name: groups + residue}) for form in value.at)
-                for residue in range(part.factor)
+                for residue in range(factor)
             }
             if len(places) > 1:
                 return False

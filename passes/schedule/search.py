@@ -140,7 +140,8 @@ def _best(
     candidates = _Candidates(accesses, machine, budget).all(tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
-    packed = (replace(each, packed=packing(accesses, each, machine)) for each in candidates)
+    found = ((each, packing(accesses, each, machine)) for each in candidates)
+    packed = (replace(each, packed=panels) if panels else each for each, panels in found)
     priced = [replace(each, cost=cost(accesses, each, machine)) for each in packed]
     best = _worth_its_code(accesses, machine, priced)
     if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
@@ -236,9 +237,9 @@ class _Candidates:
             if candidate.width >= TOGETHER and self.is_beside(candidate, name):
                 blocks = (*blocks, *range(FEWEST, TOGETHER + 1))
             for block in sorted(set(blocks)):
-                made = replace(candidate, blocks={**candidate.blocks, name: block})
                 room = own * block <= most and (extent is None or extent >= block)
-                if room and _fits(self.body, made, self.machine):
+                made = replace(candidate, blocks={**candidate.blocks, name: block}) if room else None
+                if made is not None and _fits(self.body, made, self.machine):
                     yield made
         if self.accesses.in_steps and candidate.fold is not None and candidate.parts == 1:
             yield from self.both(candidate, most)
@@ -261,9 +262,10 @@ class _Candidates:
             if any({one, other} <= names for names in apart):
                 continue
             for rows, columns in product(SIDES, repeat=2):
-                made = replace(candidate, blocks={one: rows, other: columns})
                 fits = all(e is None or e >= n for e, n in ((first, rows), (second, columns)))
-                if fits and rows * columns <= most and _fits(self.body, made, self.machine):
+                room = fits and rows * columns <= most
+                made = replace(candidate, blocks={one: rows, other: columns}) if room else None
+                if made is not None and _fits(self.body, made, self.machine):
                     yield made
 
 

@@ -57,8 +57,8 @@ def test_solve_is_limited():
 
 def forget() -> None:
     """Drop all answers that are kept."""
-    for cache in (polyhedron._implied, polyhedron._system):  # pyright: ignore[reportPrivateUsage]
-        cache.cache_clear()
+    for name in ("_implied", "_follows", "_needed_together", "_system"):
+        getattr(polyhedron, name).cache_clear()
 
 
 def price(ask: Callable[[], object]) -> int:
