@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tadc.frontend.extents import extent_text
-from tadc.frontend.functions import APPLIED
+from tadc.frontend.functions import APPLIED, REDUCTIONS
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.print_index import (
@@ -42,8 +42,6 @@ _INFIX = {
     "mul": (r" \, ", PRODUCT, PRODUCT, POWER),
     "mod": (r" \bmod ", PRODUCT, PRODUCT, POWER),
 }
-
-_BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
 _RELATIONS = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}
 
@@ -251,7 +249,7 @@ def _reduce(term: Reduce, scope: PrintScope) -> list[Item]:
     else:
         level = level_of(names[0], [row.substitute(inner.names) for row in ranging])
         ends = [(_bound("max", level.lower, lower_text), _bound("min", level.upper, upper_text))]
-    big = _BIG.get(term.kind, rf"\operatorname*{{{term.kind}}}")
+    big = REDUCTIONS[term.kind].latex
     sides = list(zip(map(name_latex, names), ends, strict=True))
     between = [rf"{low} \le {index} \le {high}" for index, (low, high) in sides]
     if held:

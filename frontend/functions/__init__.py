@@ -1,7 +1,8 @@
 """The functions and reductions of the language: one record each, of what all layers know about it.
 
-scalar_function   what a record says
-elementary        exponentials, angles, roots, steps, and operators
+scalar_function    what a record says
+elementary         exponentials, angles, roots, steps, and operators
+reduction_records  sums and the like
 and a file for each further function or family of functions, which is found here by itself
 
 What a layer of its own does with some of them is a table in that layer. `complete` looks, when the layer is
@@ -10,21 +11,21 @@ imported, that the table lacks none.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from tadc.frontend.functions import elementary
-from tadc.frontend.functions.scalar_function import TRANSCENDENTAL, Family, Reduction, ScalarFunction, Trait
+from tadc.frontend.functions import elementary, reduction_records
+from tadc.frontend.functions.reduction_records import Reduction
+from tadc.frontend.functions.scalar_function import TRANSCENDENTAL, Family, ScalarFunction, Trait
 
 T = TypeVar("T")
 
 __all__ = ["TRANSCENDENTAL", "Reduction", "ScalarFunction", "Trait"]
 
-_OWN = ("elementary", "scalar_function", "texts")
+_OWN = ("elementary", "reduction_records", "scalar_function", "texts")
 _FURTHER = tuple(
     import_module(f"{__name__}.{module.name}")
     for module in sorted(iter_modules(__path__), key=lambda module: module.name)
@@ -87,16 +88,7 @@ APPLIED: dict[str, ScalarFunction] = OfFunctions(
 )
 
 #: What a reduction may compute.
-REDUCTIONS: dict[str, Reduction] = {
-    r.name: r
-    for r in (
-        Reduction("sum", nothing=0, ties_share=False, exponentials=0),
-        Reduction("prod", nothing=1, ties_share=False, exponentials=0),
-        Reduction("max", nothing=-math.inf, ties_share=True, exponentials=0),
-        Reduction("min", nothing=math.inf, ties_share=True, exponentials=0),
-        Reduction("logsumexp", nothing=-math.inf, ties_share=False, exponentials=1),
-    )
-}
+REDUCTIONS: dict[str, Reduction] = {r.name: r for r in reduction_records.REDUCTIONS}
 
 #: A formula with a reduction that has a spelling of its own: `norm{i} (e)` is `sqrt(sum{i} (e**2))`.
 NORM = "norm"

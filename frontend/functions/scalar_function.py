@@ -1,4 +1,4 @@
-"""What is known of a function or a reduction of the language, as data.
+"""What is known of a function of the language, as data.
 
 Texts are of the language: `x` and `y` are the operands, `f` the value of the function. Layers read records,
 and have code for what no text says alone: slopes that are infinite somewhere, operators, periods.
@@ -99,20 +99,6 @@ class ScalarFunction:
         formula = self.formula
         assert formula is not None
         return formula if isinstance(formula, str) else formula[type]
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """A reduction. `nothing` is its value over no point, `exponentials` are those that a step takes.
-
-    `ties_share`: elements that tie share its derivative evenly. So one over two indices has another
-    derivative than one over the first of one over the second, though both have the same value.
-    """
-
-    name: str
-    nothing: int | float
-    ties_share: bool
-    exponentials: int
 
 
 @dataclass(frozen=True)

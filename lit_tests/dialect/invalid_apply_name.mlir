@@ -12,4 +12,4 @@ func.func @f(%a: tensor<4xf64>, %b: tensor<4x4xf32>) -> tensor<4xf64> {
 
 // CHECK:      error[TAD0602]: the IR is not valid
 // CHECK-NEXT: invalid_apply_name.mlir:7:10
-// CHECK:      ^^^^^^^^^ 'tad.apply' op unknown function 'sigmoyd'; has: sign, sigmoid, relu, safe, pinv, mod
+// CHECK:      ^^^^^^^^^ 'tad.apply' op unknown function 'sigmoyd'; has: sign, sigmoid, relu, safe

@@ -6,12 +6,12 @@ the indices `at` that stand for the binders of `y`. Ties of max and min split ev
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.frontend.terms import Reduce, Term
 from tadc.lattice.affine import Affine, equals_zero
+from tadc.passes.derivatives.derivative_table import in_terms
 from tadc.passes.terms.algebra import Algebra
 
 Rule = Callable[[Algebra, Term, Reduce, Term, Sequence[str]], Term]
@@ -34,16 +34,14 @@ def _prod(a: Algebra, g: Term, y: Reduce, e: Term, at: Sequence[str]) -> Term:
     return a.mul(g, a.reduction("prod", binders, domain, a.guard(here, a.one, body), y.hints))
 
 
-def _logsumexp(a: Algebra, g: Term, y: Reduce, e: Term, at: Sequence[str]) -> Term:
-    """The softmax, `exp(e - y)`; 0 where all elements are -inf."""
-    return a.select("!=", y, a.const(-math.inf), a.mul(g, a.apply("exp", a.sub(e, y))), a.zero)
+def _by_text(slope: str) -> Rule:
+    return lambda a, g, y, e, at: a.mul(g, in_terms(a, slope, e, value=y))
 
 
 RULES: Mapping[str, Rule] = {
-    "sum": lambda a, g, y, e, at: g,
+    **{r.name: _by_text(r.slope) for r in REDUCTIONS.values() if r.slope is not None},
     "prod": _prod,
     "max": _extremum,
     "min": _extremum,
-    "logsumexp": _logsumexp,
 }
 complete("a derivative", RULES, REDUCTIONS)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tadc.frontend.dtypes import FLOATS
-from tadc.frontend.functions import APPLIED
+from tadc.frontend.functions import APPLIED, REDUCTIONS
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Applied, Ask, Block, Choice, Fold, Let, Load, TensorDecl, Type
 from tadc.passes.nest.mistake import Mistake
@@ -71,7 +71,7 @@ class _TypeWalk:
                     yield from self.given(let, block, inside, 1)
             case Fold(body=body, first=first, type=type):
                 count = len(body.gives)
-                is_plain = not (value.is_in_lockstep or value.kind == "logsumexp")
+                is_plain = not (value.is_in_lockstep or not REDUCTIONS[value.kind].in_loops)
                 if first and not (is_plain and [types.get(name) for name in first] == [type] * count):
                     label = f"it goes on from other than {count} values of type {type}, or in lockstep"
                     yield Mistake(let, label, "write `from` and a value above for each result of a plain one")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tadc.dialect.mlir import ir
-from tadc.passes.maps.scalar_lowering import EXPANSIONS, Scalars
+from tadc.frontend.functions import REDUCTIONS
+from tadc.passes.maps.scalar_lowering import InOperations, Scalars
 
 Point = ir.InsertionPoint
 Made = list[ir.Value]
@@ -16,9 +17,9 @@ Emit = Callable[[Point], Made]
 #: Two results of parts of a set, in order, to that of both; an element is the result of itself.
 Join = Callable[[Scalars, ir.Value, ir.Value], ir.Value]
 
-JOIN: dict[str, Join] = {
-    "sum": lambda s, x, y: s.op("arith.addf", x, y),
-    "prod": lambda s, x, y: s.op("arith.mulf", x, y),
-    "max": EXPANSIONS["arith.maximumf"],
-    "min": EXPANSIONS["arith.minimumf"],
-}
+
+def _of_record(join: str) -> Join:
+    return lambda s, x, y: InOperations(s).apply(join, x, y)
+
+
+JOIN: dict[str, Join] = {r.name: _of_record(r.join) for r in REDUCTIONS.values() if r.in_loops}

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.source import Source
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Lookup
@@ -348,7 +349,7 @@ class _VerifierWalk:
             label = "copies, lanes or threads over more than 0 to a number"
             self.wrong(let, label, "write `where 0 <= k <= 7`, what else holds in a reduction inside")
             return False
-        if fold.kind == "logsumexp":
+        if not REDUCTIONS[fold.kind].in_loops:
             self.wrong(
                 let, "a logsumexp of copies, lanes or threads", "write a maximum and a sum of exponentials"
             )

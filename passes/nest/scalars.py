@@ -12,7 +12,7 @@ import numpy as np
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.float_functions import float_function
 from tadc.frontend.formula_values import OPERANDS, evaluate
-from tadc.frontend.functions import APPLIED, OfFunctions, ScalarFunction
+from tadc.frontend.functions import APPLIED, REDUCTIONS, OfFunctions, ScalarFunction
 from tadc.passes.maps.map import Type
 from tadc.passes.terms.numpy_types import Scalar, numpy_type
 
@@ -125,10 +125,7 @@ FUNCTIONS: dict[str, Callable[..., Scalar]] = OfFunctions(
 )
 
 JOINS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
-    "sum": operator.add,
-    "prod": operator.mul,
-    "max": greater,
-    "min": lesser,
+    r.name: FUNCTIONS[r.join] for r in REDUCTIONS.values()
 }
 """Two results of a reduction, in order, to that of both."""
 

@@ -33,6 +33,7 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.extents import Extent, as_form
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, ElementType, Reduce, Term, join_types, reachable
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
@@ -46,9 +47,6 @@ from tadc.passes.terms.names import Names
 
 PART = FEW_ELEMENTS
 """The elements of a part: some microseconds of a processor."""
-
-_JOINS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
-"""The function that joins two values of a reduction, where there is one."""
 
 
 def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> Program:
@@ -277,13 +275,8 @@ class _LongSum:
 
     def joined(self, rest: Term, parts: Term, some: Constraint) -> Term:
         """The reduction of what is after the whole parts, and of these where there are some."""
-        function = _JOINS.get(self.term.kind)
-        if function is not None:
-            parts = self.terms.guard([some], parts, self.neutral)
-            return self.terms.apply(function, [rest, parts], self.term.span)
-        n = self.terms.fresh("n")
-        both = self.terms.guard([Constraint(-Affine.var(n))], rest, parts)
-        return self.terms.guard([some], self.over({n: ""}, box([n], [2]), both), rest)
+        parts = self.terms.guard([some], parts, self.neutral)
+        return self.terms.apply(REDUCTIONS[self.term.kind].join, [rest, parts], self.term.span)
 
     def over(self, hints: dict[str, str], rows: Domain, body: Term) -> Term:
         return self.terms.reduce_like(self.term, tuple(hints), rows, body, tuple(hints.values()))

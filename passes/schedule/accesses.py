@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tadc.frontend.dtypes import COMPUTING
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
@@ -301,7 +302,7 @@ class Accesses:
         )
         loop.inner.append(inner)
         inner.result = (self.block(fold.body, inner) | inner.domain) - set(binders)
-        if fold.kind == "logsumexp":
+        if not REDUCTIONS[fold.kind].in_loops:
             # The exponentials of what an element is below the maximum are added up.
             given = [self.union([name]) for name in fold.body.gives]
             inner.operations += [

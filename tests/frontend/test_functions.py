@@ -91,7 +91,7 @@ def test_one_over_two_indices_is_printed_as_one_where_ties_share(monkeypatch: py
     """Also of a reduction that is new: the record decides, and nested ones have another derivative."""
     terms = Terms()
     for shares in (True, False):
-        monkeypatch.setitem(REDUCTIONS, "median", Reduction("median", 0, shares, 0))
+        monkeypatch.setitem(REDUCTIONS, "median", Reduction("median", 0, "add", None, "m", ties_share=shares))
         rows = [*rows_of("p", 0, 2), *rows_of("q", 0, 3)]
         term = terms.reduce(["p", "q"], rows, terms.const(1), kind="median")
         assert ("{p: 3, q: 4}" in text(term)) == shares
@@ -114,7 +114,6 @@ OF_FUNCTIONS = {
 OF_REDUCTIONS = {
     "tadc.passes.derivatives.reduction_rules": "a derivative",
     "tadc.passes.nest.fold_kinds": "a lowering",
-    "tadc.apps.uncertainty.enclosures": "what its bounds combine by",
 }
 EXPANDED = {"tadc.passes.maps.scalar_lowering": "what it expands to"}
 ADDING = """
@@ -127,7 +126,7 @@ modules = [importlib.import_module(name) for name in names]
 operation = "math.gudermann" if what == "function" else "tad.apply"
 record = ScalarFunction("gudermann", 1, 10, "an angle", None, "gd", None, operation)
 if what == "reduction":
-    REDUCTIONS["median"] = Reduction("median", 0, False, 0)
+    REDUCTIONS["median"] = Reduction("median", 0, "add", None, "m")
 else:
     FUNCTIONS["gudermann"] = APPLIED["gudermann"] = record
 if what == "expanded":

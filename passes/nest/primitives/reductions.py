@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Unbounded
@@ -104,7 +105,7 @@ def _bound(let: Let, indices: tuple[str, ...], kind: FoldLoop, warp: int = 1) ->
         return (let,)
     if fold.first:
         raise DoesNotFit(f"the reduction over `{', '.join(indices)}` goes on from turn to turn")
-    if whole(fold).kind == "logsumexp":
+    if not REDUCTIONS[whole(fold).kind].in_loops:
         return tuple(made for each in exponentials(let, fold) for made in _bound(each, indices, kind, warp))
     known = {frozenset([index]) for index in indices}
     own = tuple(row for row in fold.rows if row.form.variables in known)
@@ -261,7 +262,7 @@ def _the_value(nest: Nest, name: str) -> Fold:
     for compute in rw.computes_in(nest.body):
         for let in compute.block.lets:
             if name in let.names and compute.block.gives == let.names and isinstance(let.value, Fold):
-                if let.value.kind == "logsumexp" or let.value.first:
+                if not REDUCTIONS[let.value.kind].in_loops or let.value.first:
                     raise DoesNotFit("two results by `logsumexp`, or of turns, do not join")
                 return let.value
     raise DoesNotFit(f"`{name}` is not the one reduction that is stored")

@@ -26,16 +26,11 @@ from tadc.toolkit.language import (
     Reduce,
     Select,
     Term,
-    complete,
     deep_recursion,
     loop_nest,
     shape_at,
     size_sources,
 )
-
-#: What each reduction combines the bounds of its elements by.
-_COMBINED = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "logsumexp": "logaddexp"}
-complete("what its bounds combine by", _COMBINED, REDUCTIONS)
 
 
 def enclose(program: Program, low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -149,11 +144,11 @@ class _Enclosure:
                 yield point
 
     def _reduce(self, term: Reduce, env: dict[str, int]) -> Bounds:
-        function, nothing = _COMBINED[term.kind], float(REDUCTIONS[term.kind].nothing)
+        record = REDUCTIONS[term.kind]
         elements = [self.value(term.body, {**env, **point}) for point in self._points(term, env)]
         if not elements:
-            return nothing, nothing
-        return reduce(lambda x, y: bounds_of(function, x, y), elements)
+            return float(record.nothing), float(record.nothing)
+        return reduce(lambda x, y: bounds_of(record.join, x, y), elements)
 
 
 def _decided(relation: str, x: Bounds, y: Bounds) -> bool | None:
