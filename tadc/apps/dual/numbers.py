@@ -38,6 +38,19 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 _TESTS = ("isnan", "isinf", "isfinite", "signbit")
 
 
+def _both(function: str, plain: Plain) -> tuple[Any, Any]:
+    """An operator of numbers of ours and floats, and the one whose first operand is a float."""
+
+    def left(self: TracedNumber, other: Any) -> Any:
+        is_known = isinstance(other, TracedNumber) or _is_number(other)
+        return self.apply(function, plain, self, other) if is_known else NotImplemented
+
+    def right(self: TracedNumber, other: Any) -> Any:
+        return self.apply(function, plain, other, self) if _is_number(other) else NotImplemented
+
+    return left, right
+
+
 class TracedNumber(ABC):
     """A number that functions of floats compute with; `apply` says what each operation is."""
 
@@ -53,60 +66,19 @@ class TracedNumber(ABC):
     def test(self, plain: Plain) -> Any:
         """A test of the value, as `math.isnan`."""
 
-    def _binary(self, function: str, plain: Plain, other: Any, swapped: bool = False) -> Any:
-        if not isinstance(other, TracedNumber) and not _is_number(other):
-            return NotImplemented
-        return (
-            self.apply(function, plain, other, self) if swapped else self.apply(function, plain, self, other)
-        )
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary("add", operator.add, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("add", operator.add, other, swapped=True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("sub", operator.sub, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("sub", operator.sub, other, swapped=True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("mul", operator.mul, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("mul", operator.mul, other, swapped=True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("div", operator.truediv, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("div", operator.truediv, other, swapped=True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._binary("mod", operator.mod, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._binary("mod", operator.mod, other, swapped=True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._binary("floordiv", operator.floordiv, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._binary("floordiv", operator.floordiv, other, swapped=True)
+    __add__, __radd__ = _both("add", operator.add)
+    __sub__, __rsub__ = _both("sub", operator.sub)
+    __mul__, __rmul__ = _both("mul", operator.mul)
+    __truediv__, __rtruediv__ = _both("div", operator.truediv)
+    __mod__, __rmod__ = _both("mod", operator.mod)
+    __floordiv__, __rfloordiv__ = _both("floordiv", operator.floordiv)
+    __pow__, __rpow__ = _both("pow", operator.pow)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
-
-    def __pow__(self, other: Any, modulo: None = None) -> Any:
-        return self._binary("pow", operator.pow, other)
-
-    def __rpow__(self, other: Any, modulo: None = None) -> Any:
-        return self._binary("pow", operator.pow, other, swapped=True)
 
     def __neg__(self) -> Any:
         return self.apply("neg", operator.neg, self)

@@ -71,18 +71,18 @@ class BoundComponent:
 
     def compute(self, arrays: Arrays) -> None:
         """Compute the new values, and what is taped."""
-        self.put(arrays, self.run(self.kernels.value, arrays))
+        self.put(arrays, self.run(self.kernels["value"], arrays))
 
     def push(self, arrays: Arrays) -> None:
         """The tangents of what is new from those of what dies, then the new values."""
-        found = self.run(self.kernels.jvp, arrays)
+        found = self.run(self.kernels["jvp"], arrays)
         drop(arrays, TANGENT, self.planned.dying)
         self.put(arrays, found)
         self.compute(arrays)
 
     def pull(self, arrays: Arrays) -> None:
         """The cotangents of what died from those of what is new."""
-        found = self.run(self.kernels.vjp, arrays)
+        found = self.run(self.kernels["vjp"], arrays)
         drop(arrays, COTANGENT, self.planned.new)
         self.put(arrays, found)
 
@@ -92,7 +92,7 @@ class BoundComponent:
         """The tangents of what died from those of what is new, of a component that is solved as a system."""
         form, base = self.form, self.kind.base
         factors = self.factors(arrays)
-        right = {role.name: array for role, array in self.run(self.kernels.right_side, arrays).items()}
+        right = {role.name: array for role, array in self.run(self.kernels["right_side"], arrays).items()}
         vector = factors.solve(joined(base, form.new, right)[0], False)
         drop(arrays, TANGENT, self.planned.new)
         solved = parted(form, base, form.dying, vector)
@@ -104,7 +104,7 @@ class BoundComponent:
         """The new values, and cotangents after the component from those before; whether pivots are good."""
         kernels, form, dying = self.kernels, self.form, self.planned.dying
         if kernels.is_closed:
-            found = self.run(kernels.transposed, arrays)
+            found = self.run(kernels["transposed"], arrays)
             least = found.pop(Role(LEAST), None)
             drop(arrays, COTANGENT, dying)
             self.put(arrays, found)
@@ -116,7 +116,7 @@ class BoundComponent:
         drop(arrays, COTANGENT, dying)
         solved = parted(form, base, form.new, vector)
         self.put(arrays, {Role(COTANGENT, name): array for name, array in solved.items()})
-        self.put(arrays, self.run(kernels.back, arrays))
+        self.put(arrays, self.run(kernels["back"], arrays))
         for name in kernels.taped:
             arrays.pop(self.role(value_of(name)), None)
         return True
@@ -124,7 +124,7 @@ class BoundComponent:
     def logabsdet(self, arrays: Arrays) -> float:
         """log |det A|."""
         if self.kernels.is_closed:
-            return float(self.run(self.kernels.log_determinant, arrays)[Role(TOTAL)])
+            return float(self.run(self.kernels["pivots"], arrays)[Role(TOTAL)])
         return self._factored(arrays).logabsdet()
 
     # -- pivots ------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class BoundComponent:
             name, element = programs.element(place)
             return f"the pivot of `{self.own(name)}`", _element(element)
         assert isinstance(programs, StepPrograms)
-        kernel = self.kernels.columns
+        kernel = self.kernels["columns"]
         for pivot, parameter in zip(kernel.outputs, kernel.parameters, strict=True):
             shape = shape_at(parameter.shape, {})
             count = prod(shape)

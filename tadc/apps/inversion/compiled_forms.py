@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from tadc.apps.undoing.programs import one_band
 from tadc.apps.undoing.roles import COTANGENT, TOTAL, Role, RoledProgram
 from tadc.apps.undoing.step_programs import programs_of
 from tadc.apps.undoing.step_systems import StepSystems
-from tadc.toolkit.language import Definition
+from tadc.toolkit.language import Definition, Program
 from tadc.toolkit.reporting import new_rlock
 from tadc.toolkit.running import Parameter, function_in_memory, numpy_type
 
@@ -62,109 +63,69 @@ def compiled(made: RoledProgram, *, fused: bool = False) -> FormKernel:
     )
 
 
+#: The programs of a form, as methods of `Programs`; what is divided by as `log |det A|`.
+What = Literal[
+    "value",
+    "inverse",
+    "transposed",
+    "right_side",
+    "back",
+    "columns",
+    "outer",
+    "inner",
+    "jvp",
+    "vjp",
+    "pivots",
+]
+
+
 class FormKernels:
-    """What a form is computed and inverted with. Tensors go by their names in the form."""
+    """What a form is computed and inverted with, each made at its first use.
+
+    Tensors go by their names in the form.
+    """
 
     def __init__(self, form: ComponentForm, kind: Class) -> None:
         self.form, self.kind = form, kind
         self.programs = programs_of(form, kind)
         self.is_closed = self.programs.is_closed
-
-    @cached_property
-    def _taping(self) -> tuple[RoledProgram, ...]:
-        programs = self.programs
-        if self.is_closed:
-            return programs.inverse(), programs.columns()
-        if isinstance(self.kind, LowRank):
-            return programs.right_side(), programs.columns(), programs.outer()
-        return programs.right_side(), programs.columns()
+        is_low = isinstance(kind, LowRank)
+        #: What reads values when the component is undone, and what of it needs values that are taped.
+        self.way_back: tuple[What, ...] = ("right_side", "columns", *(("outer", "inner") if is_low else ()))
+        self._taping: tuple[What, ...] = ("inverse", "columns") if self.is_closed else self.way_back[:3]
+        self._made: dict[What, RoledProgram] = {}
+        self._kernels: dict[What, FormKernel] = {}
 
     @cached_property
     def taped(self) -> tuple[str, ...]:
         """The values in between that are kept for the way back."""
-        return self.programs.taped(self._taping)
+        return self.programs.taped([self.program(what) for what in self._taping])
 
-    @cached_property
-    def way_back(self) -> tuple[FormKernel, ...]:
-        """What reads values when the component is undone, as a system."""
-        found = (self.right_side, self.columns)
-        return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
+    def program(self, what: What) -> RoledProgram:
+        """A program of the form."""
+        if what not in self._made:
+            make = getattr(self.programs, what)
+            made: RoledProgram = make(self.taped) if what == "value" else make()
+            self._made[what] = _log_determinant(made.program) if what == "pivots" else made
+        return self._made[what]
 
-    @cached_property
-    def value(self) -> FormKernel:
-        """New values and those to tape."""
-        return self._compiled(self.value_program)
-
-    @cached_property
-    def value_program(self) -> RoledProgram:
-        """The program of new values and those to tape."""
-        return self.programs.value(self.taped)
-
-    @property
-    def inverse_program(self) -> RoledProgram:
-        """The whole solution, of a form that is closed."""
-        return self._taping[0]
-
-    @cached_property
-    def transposed(self) -> FormKernel:
-        """New values and the whole transposed solution, of a form that is closed."""
-        return self._compiled(self.programs.transposed(), fused=self.kind.base.method == "recurrence")
-
-    @cached_property
-    def right_side(self) -> FormKernel:
-        """What the system is solved for."""
-        return self._compiled(self._taping[0])
-
-    @cached_property
-    def back(self) -> FormKernel:
-        """What the transposed solution leaves to the values that stay."""
-        return self._compiled(self.programs.back())
-
-    @cached_property
-    def columns(self) -> FormKernel:
-        """The elements of the matrix."""
-        return self._compiled(self._taping[1])
-
-    @cached_property
-    def outer(self) -> FormKernel:
-        """The first factor of a low rank."""
-        return self._compiled(self._taping[2])
-
-    @cached_property
-    def inner(self) -> FormKernel:
-        """The second factor of a low rank, a row a call."""
-        return self._compiled(self.programs.inner())
-
-    @cached_property
-    def jvp(self) -> FormKernel:
-        """A product with the Jacobian."""
-        return self._compiled(self.programs.jvp())
-
-    @cached_property
-    def vjp(self) -> FormKernel:
-        """A product with the transposed Jacobian."""
-        return self._compiled(self.programs.vjp())
+    def __getitem__(self, what: What) -> FormKernel:
+        """A program, compiled."""
+        if what not in self._kernels:
+            fused = what == "transposed" and self.kind.base.method == "recurrence"
+            self._kernels[what] = self._compiled(self.program(what), fused=fused)
+        return self._kernels[what]
 
     def _compiled(self, made: RoledProgram, *, fused: bool = False) -> FormKernel:
         with LOCK:
             return compiled(made, fused=fused)
-
-    @cached_property
-    def log_determinant(self) -> FormKernel:
-        """log |det A|, of a form that is closed."""
-        made = self.programs.pivots().program
-        total = log_sum(made.terms, made.outputs)
-        kept = [replace(d, is_output=False) for d in made.definitions]
-        result = Definition("logabsdet", made.outputs[0].type, (), (), total)
-        program = program_of([*kept, result], made.arguments, made.terms)
-        return self._compiled(RoledProgram(program, {result.name: Role(TOTAL)}))
 
     # -- matrices ----------------------------------------------------------------------------------
 
     def factored(self, run: Runner) -> Factored:
         """The matrix of the component at a point, ready to be solved with."""
         kind, form = self.kind, self.form
-        found = {(role.name, role.of): array for role, array in run(self.columns, {}).items()}
+        found = {(role.name, role.of): array for role, array in run(self["columns"], {}).items()}
         if isinstance(self.programs, StepSystems):
             (columns,) = found.values()
             return self.programs.factored(columns, self._compiled)
@@ -178,7 +139,7 @@ class FormKernels:
         if not isinstance(kind, LowRank):
             return assembled(base, columns)
         factors = assembled(base, columns)
-        outer = columns_of(form, base, {role.name: array for role, array in run(self.outer, {}).items()})
+        outer = columns_of(form, base, {role.name: array for role, array in run(self["outer"], {}).items()})
         if _is_far_from_singular(factors):
             return of_low_rank(factors, np.ascontiguousarray(outer.T), self._inner(kind, run))
         # The base alone hardly has an inverse; the sum may have one.
@@ -194,7 +155,7 @@ class FormKernels:
                 unit = np.zeros_like(units[name])
                 unit.reshape(-1)[place] = 1
                 given = {Role(COTANGENT, n): array for n, array in (units | {name: unit}).items()}
-                found = run(self.inner, given)
+                found = run(self["inner"], given)
                 row = {n: found[Role(COTANGENT, n)] for n in form.dying}
                 rows.append(joined(kind.base, form.dying, row)[0])
         return np.stack(rows)
@@ -205,3 +166,10 @@ def _is_far_from_singular(base: Factored) -> bool:
     pivots = np.abs(base.pivots)
     limit = np.sqrt(np.finfo(pivots.dtype).eps) * pivots.max(initial=0)
     return bool(np.all(pivots > limit))
+
+
+def _log_determinant(made: Program) -> RoledProgram:
+    """The sum of the logarithms of what is divided by, of its program."""
+    result = Definition("logabsdet", made.outputs[0].type, (), (), log_sum(made.terms, made.outputs))
+    kept = [replace(d, is_output=False) for d in made.definitions]
+    return RoledProgram(program_of([*kept, result], made.arguments, made.terms), {result.name: Role(TOTAL)})

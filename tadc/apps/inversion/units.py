@@ -85,7 +85,8 @@ def units_of(components: Sequence[BoundComponent]) -> list[ComponentUnit]:
             read = [*unit.back.inputs]
         else:
             (component,) = unit.components
-            read = [component.role(role) for kernel in component.kernels.way_back for role in kernel.inputs]
+            kernels = component.kernels
+            read = [component.role(role) for what in kernels.way_back for role in kernels[what].inputs]
         back_reads.append({role for role in read if role.kind not in (TANGENT, COTANGENT)})
     later = set[Role]().union(*back_reads)
     for unit in reversed(found):
@@ -116,7 +117,9 @@ class _Maker:
 
     def back(self, components: Sequence[BoundComponent]) -> RoledCall:
         """The kernel that undoes components, last first."""
-        parts: list[Part] = [(component.kernels.inverse_program, component.role) for component in components]
+        parts: list[Part] = [
+            (component.kernels.program("inverse"), component.role) for component in components
+        ]
         gone = {name for component in components for name in component.planned.new}
         last = {name for component in components for name in component.planned.dying}
         left = {Role(TANGENT, name) for name in last - gone}
@@ -125,7 +128,7 @@ class _Maker:
 
     def values(self, components: Sequence[BoundComponent], later: set[Role]) -> RoledCall | None:
         """The kernel that computes what is read later; None where nothing is."""
-        parts: list[Part] = [(component.kernels.value_program, component.role) for component in components]
+        parts: list[Part] = [(component.kernels.program("value"), component.role) for component in components]
         made = self._call(parts, lambda role: role in later)
         return made if made.outputs else None
 

@@ -212,7 +212,7 @@ class Programs:
             between, (pivot,) = self._pivots(pieces)
             made = pieces.define(f"c_{name}", name, pivot.body, Role(COLUMN, name), front=(("lane", 1),))
             return pieces.program([*between, made], taped=True)
-        band = one_band(form, kind)
+        band = one_band(form, self.kind)
         if band is not None:
             between, steps = diagonals(pieces, range(-band.lower, band.upper + 1))
             made = [pieces.result(step, Role(COLUMN, form.new[0], n)) for n, step in enumerate(steps)]
