@@ -278,7 +278,7 @@ LIMITS = {
     "passes/supports": 2_115,
     "passes/terms": 4_077,
     "backend": 16_708,
-    "tadc": 27_788,
+    "tadc": 27_720,
     "tadc/apps": 9_742,
 }
 
