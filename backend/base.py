@@ -154,11 +154,7 @@ class Backend(Protocol):
         ...
 
     def load(
-        self,
-        image: bytes,
-        target: Target,
-        source: Source,
-        recheck: Callable[[Mapping[str, int]], Recheck],
+        self, image: bytes, target: Target, source: Source, recheck: Callable[[Mapping[str, int]], Recheck]
     ) -> Kernel:
         """The kernels of an image. `recheck` takes the sizes that they were compiled for.
 

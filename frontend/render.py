@@ -268,6 +268,4 @@ def _clean(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"

@@ -66,9 +66,7 @@ class Critical:
             for other in with_name[:position]
         ]
         forms |= {form for form in made if form.terms}
-        if len(forms) > MOST_FORMS:
-            return None
-        return Critical(forms, self.period * scale, self.degree + 1)
+        return None if len(forms) > MOST_FORMS else Critical(forms, self.period * scale, self.degree + 1)
 
 
 def critical(forms: Iterable[Affine]) -> Critical:

@@ -166,9 +166,7 @@ def without_floor(row: Constraint, atom: Floor) -> Constraint | None:
 def cleared(row: Constraint) -> Constraint:
     """A row with one floor, a unit of it, as the same row without."""
     floors = [(atom, k) for atom, k in row.form.terms if isinstance(atom, Floor)]
-    if len(floors) != 1 or abs(floors[0][1]) != 1:
-        return row
-    return without_floor(row, floors[0][0]) or row
+    return row if len(floors) != 1 or abs(floors[0][1]) != 1 else without_floor(row, floors[0][0]) or row
 
 
 @lru_cache(maxsize=1 << 10)

@@ -97,11 +97,7 @@ class Cpu:
         return head + b"\n" + _object(unit.llvm_ir, settings)
 
     def load(
-        self,
-        image: bytes,
-        target: Target,
-        source: Source,
-        recheck: Callable[[Mapping[str, int]], Recheck],
+        self, image: bytes, target: Target, source: Source, recheck: Callable[[Mapping[str, int]], Recheck]
     ) -> Any:
         """The code in this process."""
         from tadc.backend.runtime.interface import Interface
@@ -124,7 +120,4 @@ class Cpu:
     def devices(self) -> list[str]:
         """It runs."""
         width = 14
-        return [
-            f"{'cpu':{width}}runs here",
-            f"{'cpu:NAME':{width}}code for {' '.join(PROCESSORS)}",
-        ]
+        return [f"{'cpu':{width}}runs here", f"{'cpu:NAME':{width}}code for {' '.join(PROCESSORS)}"]

@@ -97,11 +97,7 @@ class Cuda:
         return to_bytes(manifest, ptx.encode(), code)
 
     def load(
-        self,
-        image: bytes,
-        target: Target,
-        source: Source,
-        recheck: Callable[[Mapping[str, int]], Recheck],
+        self, image: bytes, target: Target, source: Source, recheck: Callable[[Mapping[str, int]], Recheck]
     ) -> Any:
         """The kernels on the GPU of the arrays."""
         from tadc.backend.cuda.images import from_bytes

@@ -35,7 +35,7 @@ _BLOCK, _DIGIT, _DIGITS = 256, 8, 256
 
 #: Functions that a kernel does with a thread for each place.
 _EACH = frozenset(
-    "cells counted crossed filled looked narrowed quotients rests subscripts summed taken".split(),
+    "cells counted crossed filled looked narrowed quotients rests subscripts summed taken".split()
 )
 
 #: How far apart the sequences of two seeds begin.

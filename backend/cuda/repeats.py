@@ -58,11 +58,7 @@ class Repeats:
     """The kinds of calls of a kernel, and of its versions, that were seen."""
 
     def __init__(
-        self,
-        names: Sequence[str],
-        indices: Sequence[int],
-        size_names: Iterable[str],
-        outputs: int,
+        self, names: Sequence[str], indices: Sequence[int], size_names: Iterable[str], outputs: int
     ) -> None:
         """`names` are those of the inputs, those at `indices` of index arrays."""
         self._names, self._indices = tuple(names), tuple(indices)

@@ -54,16 +54,10 @@ UNARY: dict[str, Callable[[IrFunction], IrValue]] = {
     "erfc": error_function.erfc,
 }
 #: … and of two.
-BINARY: dict[str, Callable[[IrFunction], IrValue]] = {
-    "pow": power.power,
-    "atan2": inverse_trigonometry.atan2,
-}
+BINARY: dict[str, Callable[[IrFunction], IrValue]] = {"pow": power.power, "atan2": inverse_trigonometry.atan2}
 
 #: Of the first, those that `--fast-math` computes otherwise, as `tadc_fast_exp_f64`.
-FAST: dict[str, Callable[[IrFunction], IrValue]] = {
-    "exp": fast_functions.exp,
-    "tanh": fast_functions.tanh,
-}
+FAST: dict[str, Callable[[IrFunction], IrValue]] = {"exp": fast_functions.exp, "tanh": fast_functions.tanh}
 
 #: Those that branch, for huge arguments, by their numbers of arguments.
 BRANCHING = dict.fromkeys(trigonometry.FUNCTIONS, 1) | dict.fromkeys(remainder.FUNCTIONS, 2)

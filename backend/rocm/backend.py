@@ -77,11 +77,7 @@ class Rocm:
         self.runnable(settings.target)
 
     def load(
-        self,
-        image: bytes,
-        target: Target,
-        source: Source,
-        recheck: Callable[[Mapping[str, int]], Recheck],
+        self, image: bytes, target: Target, source: Source, recheck: Callable[[Mapping[str, int]], Recheck]
     ) -> Any:
         """Nothing is run."""
         self.runnable(target)

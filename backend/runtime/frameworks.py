@@ -300,12 +300,7 @@ class Standard(Lender):
         return self.library.from_dlpack(array)
 
 
-_FRAMEWORKS: dict[str, type[Framework]] = {
-    "torch": Torch,
-    "cupy": CuPy,
-    "jax": Jax,
-    "jaxlib": Jax,
-}
+_FRAMEWORKS: dict[str, type[Framework]] = {"torch": Torch, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}
 _found: dict[str, Framework] = {}
 _LENDER = Lender()
 

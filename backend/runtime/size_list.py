@@ -82,10 +82,7 @@ class SizeList:
         return tuple(((n, d), size) for n, p in enumerate(self.arguments) for d, size in enumerate(p.shape))
 
     def values(
-        self,
-        length: Callable[[Place], Number] | None,
-        given: Mapping[str, Number],
-        numbers: Numbers[Number],
+        self, length: Callable[[Place], Number] | None, given: Mapping[str, Number], numbers: Numbers[Number]
     ) -> dict[str, Number]:
         """The values of all symbols where dimensions are so long and some sizes are given; without lengths
         all but counts are."""
