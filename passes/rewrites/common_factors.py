@@ -17,28 +17,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import product
 
-from tadc.frontend.terms import Apply, Const, Select, Term, bottom_up, integer_exponent, operands
-from tadc.passes.terms.algebra import Algebra, is_safe
+from tadc.frontend.terms import Apply, Const, Select, Term, integer_exponent, operands
+from tadc.passes.terms.algebra import is_safe
 from tadc.passes.terms.costs import COMPARED, WEIGHTS, WRITTEN_OUT
 from tadc.passes.terms.products import ScaledProduct, added, product_of, summands, without
+from tadc.passes.terms.term_rewriter import TermRewriter
 
 
-@dataclass
-class CommonFactors:
-    """Rewrites terms of one table, each once."""
-
-    algebra: Algebra
-    known: dict[int, Term] = field(default_factory=dict[int, Term])
-
-    def __post_init__(self) -> None:
-        self.terms = self.algebra.terms
-
-    def rewritten(self, root: Term) -> Term:
-        """The term with fewer operations."""
-        return bottom_up(root, self.known, self.node)
+class CommonFactors(TermRewriter):
+    """Terms with fewer operations."""
 
     def node(self, node: Term, below: list[Term]) -> Term:
         """A term with fewer operations, over operands that are done."""

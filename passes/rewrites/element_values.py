@@ -14,12 +14,12 @@ What is worth it then becomes a tensor with an element for each e. Loops over fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, bottom_up, index_forms, reachable
+from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.term_rewriter import TermRewriter
 
 Opened = tuple[dict[str, str], Domain, Term]
 """The indices of a reduction, each with the name that a person reads, its domain and its body."""
@@ -38,19 +38,8 @@ def is_of_elements(term: Term) -> bool:
     return any(lookup.variables <= term.free and lookup.at for lookup in lookups)
 
 
-@dataclass
-class _ElementRewriter:
-    """Rewrites terms of one table."""
-
-    algebra: Algebra
-    known: dict[int, Term] = field(default_factory=dict[int, Term])
-
-    def __post_init__(self) -> None:
-        self.terms = self.algebra.terms
-
-    def rewritten(self, root: Term) -> Term:
-        """The term with its sums as sums of values of elements."""
-        return bottom_up(root, self.known, self.node)
+class _ElementRewriter(TermRewriter):
+    """Writes sums as sums of values of elements."""
 
     def node(self, node: Term, below: Sequence[Term]) -> Term:
         """A term over operands that are done."""

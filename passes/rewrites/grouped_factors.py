@@ -8,13 +8,13 @@ of its own, where one of `stored_values` pays, and outside of the loops that it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import reduce
 
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Const, Guard, Select, Term, bottom_up, holds_reduction
+from tadc.frontend.terms import Const, Guard, Select, Term, holds_reduction
 from tadc.passes.terms.algebra import Algebra, is_product
 from tadc.passes.terms.products import product_of
+from tadc.passes.terms.term_rewriter import TermRewriter
 
 
 def group_factors(program: Program) -> Program:
@@ -29,20 +29,13 @@ def group_factors(program: Program) -> Program:
     return program.with_bodies(groups.rewritten(d.body) for d in program.definitions)
 
 
-@dataclass
-class _Groups:
-    """Rewrites terms of one table, each once."""
-
-    algebra: Algebra
-    known: dict[int, Term] = field(default_factory=dict[int, Term])
-
-    def rewritten(self, root: Term) -> Term:
-        return bottom_up(root, self.known, self.node)
+class _Groups(TermRewriter):
+    """Puts the factors of products in groups."""
 
     def node(self, node: Term, below: list[Term]) -> Term:
         """A term over operands that are done; of a product factors over fewer indices first, its number last,
         so that what stands together is equal in others."""
-        made = self.algebra.terms.rebuild(node, below)
+        made = self.terms.rebuild(node, below)
         if not is_product(made):
             return made
         product = product_of(made)

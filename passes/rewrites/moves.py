@@ -271,9 +271,7 @@ class Mover(Boxes):
     def _define(
         self, body: Term, shape: Shape, hints: Sequence[str], owner: str, type: ElementType
     ) -> Definition:
-        chosen: list[str] = []
-        for dimension, hint in enumerate(hints):
-            chosen.append(self.names.index(hint or f"{owner}_{dimension}", chosen))
+        chosen = self.names.indices([hint or f"{owner}_{n}" for n, hint in enumerate(hints)])
         named = {f"?{n}": Affine.var(name) for n, name in enumerate(chosen)}
         body = self.program.terms.substitute(body, named)
         return Definition(owner, type, shape, tuple(chosen), body, is_output=False)

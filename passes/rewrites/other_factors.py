@@ -19,7 +19,6 @@ before has it, or what is behind. So it is with several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from itertools import count as count_from_0
@@ -143,7 +142,7 @@ class _Others:
         if key in self.made:
             return self.made[key]
         inner = [self.tensor(family, tuple(n for n in chosen if n != one), step) for one in chosen]
-        indices = self.indices(("q", *family.hints))
+        indices = self.names.indices([hint or "q" for hint in ("q", *family.hints)])
         named = {f"?{n}": Affine.var(index) for n, index in enumerate(indices)}
         here = Affine.var(indices[0])
         own, other = order.known(here), order.known(here + step)
@@ -182,13 +181,6 @@ class _Others:
         self.new.append(made)
         self.made[key] = name
         return name
-
-    def indices(self, hints: Sequence[str]) -> list[str]:
-        """Names for the indices of a definition."""
-        chosen: list[str] = []
-        for hint in hints:
-            chosen.append(self.names.index(hint or "q", chosen))
-        return chosen
 
 
 @dataclass

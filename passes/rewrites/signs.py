@@ -10,12 +10,13 @@ up to the sign of a zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tadc.frontend.functions import having
-from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, integer_exponent, is_bound, reachable
+from tadc.frontend.terms import Apply, Reduce, Term, Terms, integer_exponent, is_bound, reachable
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.term_rewriter import TermRewriter
 
 EVEN, ODD = having("even"), having("odd")
 
@@ -35,7 +36,7 @@ def with_one_sign(terms: Terms, body: Term) -> Term:
             first[x, y] = min(first.get((x, y), term.number), term.number)
             found.append((term.number, (x, y)))
     flipped = {number for number, (x, y) in found if (y, x) in first and first[y, x] < first[x, y]}
-    return _Signs(terms, flipped).rewritten(body) if flipped else body
+    return _Signs(Algebra(terms), flipped).rewritten(body) if flipped else body
 
 
 def _anonymous(terms: Terms, term: Term) -> Term:
@@ -45,18 +46,10 @@ def _anonymous(terms: Terms, term: Term) -> Term:
 
 
 @dataclass
-class _Signs:
-    """Rewrites terms of one table; the differences with the numbers in `flipped` are turned round."""
+class _Signs(TermRewriter):
+    """Turns round the differences with the numbers in `flipped`."""
 
-    terms: Terms
     flipped: set[int]
-    known: dict[int, Term] = field(default_factory=dict[int, Term])
-
-    def __post_init__(self) -> None:
-        self.algebra = Algebra(self.terms)
-
-    def rewritten(self, root: Term) -> Term:
-        return bottom_up(root, self.known, self.node)
 
     def node(self, node: Term, below: list[Term]) -> Term:
         """A term with its minus in front, over operands that are done."""

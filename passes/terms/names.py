@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free
@@ -35,6 +35,13 @@ class Names:
         name = first_free(wish, self.tensors, besides)
         self.taken.add(name)
         return name
+
+    def indices(self, wishes: Iterable[str]) -> list[str]:
+        """Names for several indices, each unlike the others."""
+        chosen: list[str] = []
+        for wish in wishes:
+            chosen.append(self.index(wish, chosen))
+        return chosen
 
 
 def gradient_indices(program: Program, names: Names) -> dict[str, tuple[str, ...]]:
