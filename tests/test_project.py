@@ -277,7 +277,7 @@ LIMITS = {
     "passes/schedule": 4_454,
     "passes/supports": 2_115,
     "passes/terms": 4_094,
-    "backend": 16_708,
+    "backend": 16_654,
     "tadc": 27_720,
     "tadc/apps": 9_742,
 }

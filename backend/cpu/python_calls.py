@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from tadc.backend.cpu import scratch_memory
-from tadc.backend.cpu.jit import passing
+from tadc.backend.cpu.jit import passing, trampoline
 from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library
 
@@ -29,6 +30,14 @@ def passing_code(count: int) -> int | None:
     """The address of a function that gives a kernel at least so many arguments; None for too many."""
     fits = [most for most in COUNTS if count <= most]
     return _library()[_name(fits[0])] if fits else None
+
+
+def run(address: int, words: Sequence[int | None]) -> None:
+    """Run the kernel at an address on addresses of tensors and on sizes, in the order of its arguments."""
+    passing_at = passing_code(len(words)) or trampoline(len(words))["call"]
+    count = next((most for most in COUNTS if len(words) <= most), len(words))
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(passing_at)
+    call(address, (ctypes.c_void_p * count)(*words))
 
 
 @cache

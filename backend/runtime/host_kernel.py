@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
@@ -27,30 +26,8 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.versions import Versions
     from tadc.frontend.source import Source
 
-#: A function called through ctypes takes no more arguments than this.
-_CTYPES_LIMIT = 1024
-
 #: The shapes of this many calls are kept with what was found out about them.
 _PLANS = 256
-
-
-def _few(address: int, pointers: int, sizes: int) -> Callable[..., None]:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * sizes)(address)
-
-
-def _many(address: int, count: int) -> Callable[..., None]:
-    # The one place where a call needs a compiler, so it is imported only here. Sizes pass as
-    # pointers: both take one integer register or stack slot on every machine we compile for.
-    from tadc.backend.cpu.jit import trampoline
-
-    library = trampoline(count)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["call"])
-    array = ctypes.c_void_p * count
-
-    def run(*addresses: int) -> None:
-        call(address, array(*addresses))
-
-    return run
 
 
 class _Plan:
@@ -70,7 +47,7 @@ class _Plan:
 
         `asked` are the inputs as the kernel for all sizes has them.
         """
-        self.function = kernel.function
+        self.address = kernel.address
         self.outputs = tuple(outputs)
         self.temporaries = tuple(temporaries)
         self.largest = max([t.tensor.bytes for t in temporaries], default=0)
@@ -95,14 +72,15 @@ class _Plan:
 
     def run(self, read: Sequence[int | None], written: Sequence[int | None]) -> None:
         """Run on inputs and outputs at these addresses."""
-        if not self.between.offsets:
-            self.function(*read, *written, *self.sizes)
-            return
+        from tadc.backend.cpu.python_calls import run
         from tadc.backend.cpu.scratch_memory import scratch
 
+        if not self.between.offsets:
+            run(self.address, [*read, *written, *self.sizes])
+            return
         with scratch(self.between.bytes) as start:
             between = [start + offset for offset in self.between.offsets]
-            self.function(*read, *written, *between, *self.sizes)
+            run(self.address, [*read, *written, *between, *self.sizes])
 
 
 class HostKernel:
@@ -131,11 +109,7 @@ class HostKernel:
         self.temporaries = tuple(temporaries)
         self.sizes = sizes if sizes and (sizes.names or sizes.fixed) else None
         self._keepalive = keepalive
-        pointers = len(inputs) + len(self.outputs) + len(self.temporaries)
-        count = len(self.sizes.names) if self.sizes else 0
-        few = pointers + count <= _CTYPES_LIMIT
         self.address = address
-        self.function = _few(address, pointers, count) if few else _many(address, pointers + count)
         # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
         self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
         fixed = self.sizes.fixed if self.sizes else {}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tadc
+from tadc.backend.cpu.python_calls import run
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.parameters import Parameter
@@ -72,7 +73,7 @@ def check(function: tadc.Function, sizes: Mapping[str, int], seed: int = 0) -> N
         for fenced, array in zip(inputs, arrays, strict=True):
             fenced.array[...] = array
         addresses = [fenced.address for tensors in held for fenced in tensors]
-        kernel.function(*addresses, *numbers.values())
+        run(kernel.address, [*addresses, *numbers.values()])
         where = f"at_end={at_end}\n{function}"
         _assert_same([i.array for i in inputs], arrays, where)
         _assert_same([o.array for o in outputs], expected, where)
