@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, operands
 from tadc.lattice.affine import Affine, Constraint, box
@@ -99,12 +100,14 @@ class _Lists:
                 body = self.algebra.add(body, point.value)
             name, indices, shape = self.names.free(old.name), same[0].indices, same[0].shape
             lists.append(Entries(name, indices, shape, same[0].at, tuple(point.rows for point in same)))
-            made.append(Definition(name, old.type, shape, indices, body, old.is_output, old.span))
+            made.append(Definition(name, COMPUTING[old.type], shape, indices, body, old.is_output, old.span))
         if old.is_output and not lists:
             # A list of one number that is no entry: a kernel has an output.
             name, indices = self.names.free(old.name), (self.names.index("p", old.indices),)
             lists.append(Entries(name, indices, (1,), tuple(Affine.const(0) for _ in old.indices)))
-            made.append(Definition(name, old.type, (1,), indices, self.algebra.zero, True, old.span))
+            made.append(
+                Definition(name, COMPUTING[old.type], (1,), indices, self.algebra.zero, True, old.span)
+            )
         self.lists[old.name] = tuple(lists)
         return made
 

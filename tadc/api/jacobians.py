@@ -101,7 +101,10 @@ class Jacobian(Function):
                 row = _flattened(indices[:split], shape[:split], mask, wide)
                 where.append((row, _flattened(indices[split:], shape[split:], mask, wide)))
             rows, columns = (np.concatenate([pair[n] for pair in where]) for n in (0, 1))
-            found[name] = sparse.coo_array((np.concatenate(data), (rows, columns)), shape=flat).tocsr()
+            entries = np.concatenate(data)
+            # SciPy has no floats of 16 bits.
+            entries = entries.astype(np.promote_types(entries.dtype, np.float32), copy=False)
+            found[name] = sparse.coo_array((entries, (rows, columns)), shape=flat).tocsr()
         return _by_name(found)
 
     def at(self, sizes: Mapping[str, int] | None = None, *, dtype: Any = None) -> Jacobian:

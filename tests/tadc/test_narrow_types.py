@@ -157,3 +157,21 @@ def test_what_does_not_fit_is_said() -> None:
         f(np.ones(3, np.float32))
     with pytest.raises(ArgumentError, match=r"too large for f16(.|\n)*65504"):
         tadc.function("x: f16[N]; y[i] = x[i]")([1, 70000])
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: T[N]; y[i: N - 2] = x[i] * x[i + 2]",
+        "src: index[E] in N; x: T[N]; y[e] = x[src[e]]**2",
+    ],
+)
+def test_sparse_jacobians_for_scipy_are_of_f32(name: str, text: str) -> None:
+    """SciPy has no matrices of 16 bits."""
+    f = tadc.function(text.replace("T[", f"{name}["))
+    (x,) = numbers(name, [name], ((5,),))
+    given = (np.array([0, 3, 3], np.int32), x) if "src" in text else (x,)
+    dense, found = tadc.jacobian(f, wrt="x")(*given), tadc.jacobian(f, wrt="x").toscipy(*given)
+    assert found.dtype == np.float32
+    close(found.toarray().astype(numpy_type(name)), dense, name)
