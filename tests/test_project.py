@@ -279,7 +279,7 @@ LIMITS = {
     "passes/terms": 4_094,
     "backend": 16_654,
     "tadc": 27_723,
-    "tadc/apps": 9_742,
+    "tadc/apps": 9_640,
 }
 
 
