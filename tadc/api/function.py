@@ -353,7 +353,7 @@ class Function:
         """As `at_call`; arrays of NumPy that have the types of others before them are not looked at anew."""
         if self.type_parameters is None or kwargs:
             return self.at_call(args, kwargs)
-        kinds = tuple([(type(value), getattr(value, "dtype", None)) for value in args])
+        kinds = tuple([(value.__class__, getattr(value, "dtype", None)) for value in args])
         found = self._by_types.get(kinds)
         if found is None:
             found = self.typed(self.types_of(args, kwargs))

@@ -165,7 +165,7 @@ def _parameter(name: str, parameter: inspect.Parameter) -> ArgumentTensor | Inde
     told = parameter.annotation
     if told is parameter.empty or told is Index:
         return index(name)
-    if isinstance(told, type) and issubclass(told, _ElementType):
+    if any(told is kind for kind in (f16, bf16, f32, f64)):
         return argument(name, told.__name__)
     if isinstance(told, TensorType):
         return told.argument(name)
