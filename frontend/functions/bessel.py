@@ -1,6 +1,6 @@
 """Bessel functions of whole order: `j0`, `j1`, `j2`, … of the first kind, `i0`, `i1`, `i2`, … modified ones.
 
-The derivative of each is made of its neighbours (DLMF 10.6.1, 10.29.1). j0 and j1 err by at most 4 units in
+The derivative of each is made of its neighbours (DLMF 10.6.1, 10.29.1). j0 and j1 err by at most 5 units in
 the last place up to 5, zeros included, and beyond by so many of sqrt(2 / (pi x)), the size of their waves; i0
 and i1 by 4. Those of higher order err by some more.
 """
