@@ -1,7 +1,7 @@
 """The logarithm of the gamma function and its derivatives, for all real numbers.
 
 `polygamma<n>` is derivative n + 1 of `lgamma`: digamma, trigamma, polygamma2, polygamma3, …
-Of positive arguments lgamma and trigamma err by at most 4 units in the last place, digamma by 4.1, of negative
+Of positive arguments lgamma and trigamma err by 4 units in the last place at most, digamma by 5, of negative
 ones by 5 of the greatest of the terms that reflection adds, and of 1 (DLMF 5.5.3, 5.5.4, 5.15.6): near zeros
 there, the value has fewer digits.
 """
