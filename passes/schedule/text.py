@@ -39,7 +39,7 @@ STEPS = Grammar(
         "Fill": one_of(get_args(Fill), "way to fill a buffer"),
         "Near": one_of(get_args(Near), "memory of threads"),
         "Ahead": one_of(get_args(Ahead), "way to ask ahead"),
-        "tuple[Condition, ...]": Kind(
+        "tuple[SizeTest, ...]": Kind(
             lambda writer, tests: " and ".join(map(_test, tests)), lambda reader, after: reader.tests()
         ),
         "pairs": Kind(
