@@ -36,18 +36,22 @@ STRESS := $(addprefix tests/backend/test_,pool.py turns.py jit.py kept_code.py d
 stress: .venv/test.stamp
 	$(PYTEST) -p randomly --count 50 -m 'not slow' $(STRESS)
 
-# PyTorch's build without CUDA, and the oldest JAX, whose version is that which the package asks for.
+# PyTorch's build without CUDA; and the oldest JAX, whose version is that which the package asks for, in the newest
+# Python, where what depends on it is tested too.
 TORCH := 2.13.0
 CPU_WHEELS := https://download.pytorch.org/whl/cpu
 OLDEST_JAX := $(subst $() ,,$(subst $(shell echo ,),.,$(shell sed -n 's/^OLDEST = (\(.*\))/\1/p' tadc/jax/__init__.py)))
 JAX_BIN := .venv-jax/bin
 # The last two are what `jax.export` of an old JAX imports.
-TESTERS := pytest pytest-xdist hypothesis flatbuffers absl-py
+TESTERS := pytest pytest-xdist hypothesis filecheck flatbuffers absl-py
+NEWEST := 3.13
+NEWEST_PYTHONS := $(NEWEST_PYTHON) python$(NEWEST) $(wildcard $(HOME)/.pyenv/versions/$(NEWEST).*/bin/python)
+NEWEST_CHECKED := tests/frontend tests/building tests/tadc/test_forks.py tests/tadc/test_other_systems.py lit_tests
 
 frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
-	@echo "PyTorch $(TORCH) and JAX $(OLDEST_JAX): two minutes on two cores"
+	@echo "PyTorch $(TORCH); JAX $(OLDEST_JAX) and others in $$($(JAX_BIN)/python --version): three minutes on two cores"
 	$(PYTEST) tests/torch tests/tadc/test_foreign_arrays.py 'tests/test_pages.py::test_page[pytorch]'
-	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal tests/jax
+	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal tests/jax $(NEWEST_CHECKED)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check
@@ -92,8 +96,14 @@ clean:
 	@touch $@
 
 .venv-jax/%.stamp: pyproject.toml | $(BIN)/python
-	@echo "setting up .venv-jax with JAX $*"
-	@$(BIN)/python -m venv --clear .venv-jax
+	@for python in $(NEWEST_PYTHONS) $(BIN)/python; do \
+	    if $$python -c 'import ensurepip, venv' 2>/dev/null; then break; fi; \
+	done; \
+	echo "setting up .venv-jax with JAX $* and $$($$python --version)"; \
+	if [ $$python = $(BIN)/python ]; then \
+	    echo "Python $(NEWEST) is not tested: there is none. Name one: make frameworks NEWEST_PYTHON=/path/to/python" >&2; \
+	fi; \
+	$$python -m venv --clear .venv-jax
 	@$(JAX_BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[jax]' 'jax==$*' $(TESTERS)
 	@touch $@
 

@@ -44,7 +44,8 @@ class Site:
 
     def source(self) -> Source | None:
         """The text of the file; None where there is none, as of code that was made of a string."""
-        text = "".join(linecache.getlines(self.file))
+        # Python 3.13 keeps the text of `python -c` by the name that all strings have.
+        text = "".join(linecache.getlines(self.file)) if self.file != "<string>" else ""
         return Source(text, self.file) if text and self.line() <= text.count("\n") + 1 else None
 
     def span(self, source: Source) -> Span:
