@@ -43,15 +43,16 @@ CPU_WHEELS := https://download.pytorch.org/whl/cpu
 OLDEST_JAX := $(subst $() ,,$(subst $(shell echo ,),.,$(shell sed -n 's/^OLDEST = (\(.*\))/\1/p' tadc/jax/__init__.py)))
 JAX_BIN := .venv-jax/bin
 # The last two are what `jax.export` of an old JAX imports.
-TESTERS := pytest pytest-xdist hypothesis filecheck flatbuffers absl-py
+TESTERS := pytest pytest-xdist hypothesis lit filecheck flatbuffers absl-py
 NEWEST := 3.13
 NEWEST_PYTHONS := $(NEWEST_PYTHON) python$(NEWEST) $(wildcard $(HOME)/.pyenv/versions/$(NEWEST).*/bin/python)
-NEWEST_CHECKED := tests/frontend tests/building tests/tadc/test_forks.py tests/tadc/test_other_systems.py lit_tests
+NEWEST_CHECKED := tests/building/test_diagnostics.py tests/tadc/test_forks.py lit_tests
 
 frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
 	@echo "PyTorch $(TORCH); JAX $(OLDEST_JAX) and others in $$($(JAX_BIN)/python --version): three minutes on two cores"
 	$(PYTEST) tests/torch tests/tadc/test_foreign_arrays.py 'tests/test_pages.py::test_page[pytorch]'
-	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal tests/jax $(NEWEST_CHECKED)
+	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal tests/jax
+	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal $(NEWEST_CHECKED)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check
