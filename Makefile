@@ -43,7 +43,7 @@ CPU_WHEELS := https://download.pytorch.org/whl/cpu
 OLDEST_JAX := $(subst $() ,,$(subst $(shell echo ,),.,$(shell sed -n 's/^OLDEST = (\(.*\))/\1/p' tadc/jax/__init__.py)))
 JAX_BIN := .venv-jax/bin
 # The last two are what `jax.export` of an old JAX imports.
-TESTERS := pytest pytest-xdist hypothesis lit filecheck flatbuffers absl-py
+TESTERS := pytest pytest-xdist hypothesis lit filecheck matplotlib flatbuffers absl-py
 NEWEST := 3.13
 NEWEST_PYTHONS := $(NEWEST_PYTHON) python$(NEWEST) $(wildcard $(HOME)/.pyenv/versions/$(NEWEST).*/bin/python)
 NEWEST_CHECKED := tests/building/test_diagnostics.py tests/tadc/test_forks.py lit_tests
