@@ -28,7 +28,7 @@ def _sources() -> list[str]:
     root = os.path.dirname(os.path.dirname(__file__))
     found: list[str] = []
     beside = "backend dialect frontend lattice passes tadc"  # in a checkout
-    folders = beside.split() if os.path.isdir(os.path.join(root, "tadc")) else [""]
+    folders: list[str] = [*beside.split()] if os.path.isdir(os.path.join(root, "tadc")) else [""]
     while folders:
         folder = folders.pop()
         with os.scandir(os.path.join(root, folder)) as files:

@@ -17,9 +17,9 @@ from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import Library
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
-from tadc.backend.runtime.host_arrays import DTYPES
 from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
+from tadc.passes.terms.numpy_types import numpy_type
 
 Array = NDArray[Any]
 
@@ -97,7 +97,7 @@ def _peer(name: str, function: Callable[..., Any] | None) -> Callable[..., Any]:
 def speeds(row: tuple[str, Callable[..., Any] | None, float, float], kind: str) -> tuple[float, float]:
     """Elements a second of tadc and of NumPy, the best of interleaved trials; they agree."""
     name, function, low, high = row
-    dtype = DTYPES[kind]
+    dtype = numpy_type(kind)
     size = BYTES // dtype.itemsize
     x, z = np.random.default_rng(0).uniform(low, high, (2, size)).astype(dtype)
     y, expected = np.empty_like(x), np.empty_like(x)

@@ -8,7 +8,7 @@ another. What a kernel keeps of its own stays until it is put in the place of it
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
 
@@ -48,7 +48,7 @@ def _functions() -> tuple[Callable[[int], int | None], Callable[[int], None]]:
 
 
 @contextmanager
-def scratch(size: int) -> Iterator[int]:
+def scratch(size: int) -> Generator[int]:
     """The address of so many bytes, which begin with a line of the cache. Raises MemoryError."""
     take, give = _functions()
     block = take(size)

@@ -64,7 +64,7 @@ class CallPlan:
         device: Device,
         inputs: Sequence[int],
         outputs: Sequence[Output],
-        between: Workspace,
+        between: Workspace[int],
         steps: Sequence[PreparedLaunch],
         sizes: Sequence[int],
         explain: Callable[[CompileError, Launch | None], None],
@@ -103,7 +103,7 @@ class CallMemory(NamedTuple):
     """Whether the last one is for the call alone."""
 
 
-def room_for(outputs: Sequence[int], between: Workspace) -> CallMemory:
+def room_for(outputs: Sequence[int], between: Workspace[int]) -> CallMemory:
     """Room for outputs of so many bytes and for temporaries: one allocation, but for what is large."""
     pieces: list[int] = []
     places: list[tuple[int, int]] = []

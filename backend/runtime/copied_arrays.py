@@ -59,5 +59,5 @@ def inexact(parameter: Parameter, array: Array, copy: Array) -> Diagnostic | Non
     if not differs.any():
         return None
     place = np.unravel_index(np.argmax(differs), array.shape)
-    at = element(parameter, place)
+    at = element(parameter, [int(n) for n in place])
     return said("inexact", parameter, place=at, found=array[place], nearest=copy[place])

@@ -64,7 +64,7 @@ def direct_call(
     kernel: int,
     inputs: Sequence[Parameter],
     outputs: Sequence[Parameter],
-    between: Workspace,
+    between: Workspace[int],
     sizes: Sequence[int],
 ) -> DirectCall | None:
     """Calls of the kernel at an address whose tensors have these static shapes; None where there are none."""

@@ -164,8 +164,8 @@ class HostKernel:
             if cutting is not None:
                 return cutting(plan.indices.related(inputs, index_arrays), self._sizes_in(kwargs), out)
             inputs = plan.indices.placed(inputs, index_arrays, made_of_them)
-        given = [None] * len(plan.outputs) if out is None else given_outputs(plan.outputs, out)
-        return self._run_into(plan, inputs, given)
+        none: list[Array | None] = [None] * len(plan.outputs)
+        return self._run_into(plan, inputs, none if out is None else given_outputs(plan.outputs, out))
 
     def _sizes_in(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in kwargs.items() if name in self._size_names}

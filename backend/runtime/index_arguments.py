@@ -156,8 +156,8 @@ def _ask_for(needed: int, about: Inspected) -> None:
     free = free_for(needed)
     if free is not None:
         names = " and ".join(f"`{name}`" for name in about.of)
-        about = {"needed": format_bytes(needed), "free": format_bytes(free)}
-        raise ArgumentError([said("inspection", None, names=names, **about)])
+        sizes = {"needed": format_bytes(needed), "free": format_bytes(free)}
+        raise ArgumentError([said("inspection", None, names=names, **sizes)])
 
 
 def _computed(inspection: InspectorCalls, kept: dict[str, KeptIndexArray]) -> Rooms:
