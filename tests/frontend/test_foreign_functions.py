@@ -67,7 +67,12 @@ def compared(written: list[tuple[str, str]]) -> list[int]:
         theirs = np.array([at(meaning(name), *point) for point in given])
         known = ~np.isnan(theirs)
         np.testing.assert_allclose(
-            mine[known], theirs[known], rtol=1e-12, atol=1e-300, err_msg=f"{name}: {expression}"
+            mine[known],
+            theirs[known],
+            rtol=1e-12,
+            # NumPy multiplies by a rounded pi, so that its zeros are none.
+            atol=1e-15 if name == "sinc" else 1e-300,
+            err_msg=f"{name}: {expression}",
         )
         counts.append(int(known.sum()))
     return counts

@@ -106,8 +106,8 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         shared.append(cut or (found is not None and (found.fold is not None or bool(found.leaps))))
         return found
 
-    def small_caches(*facts: int) -> CpuMachine:
-        return CpuMachine(*facts, l2=l2, far=far, sets=1)
+    def small_caches(*facts: int, **named: int) -> CpuMachine:
+        return CpuMachine(*facts, **named, l2=l2, far=far, sets=1)
 
     l2, far = choice.choice((1 << 12, 1 << 14, 1 << 16)), choice.choice((8, 64))
 

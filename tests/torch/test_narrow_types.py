@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 import tadc
+from tests.torch.programs import torch
 
 KINDS = {"f16": torch.float16, "bf16": torch.bfloat16}
 TEXT = "x: T[N, K]; w: T[M, K]; y[i, j] = tanh(sum{k} (x[i, k] * w[j, k]))"
