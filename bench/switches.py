@@ -284,13 +284,13 @@ SWITCHES = [
     Switch(
         "panels of rows",
         "what rows of a tile read is copied too",
-        {"schedule.packing:_Packing.row_reads": _always([])},
+        {"schedule.packing:_ReductionPacking.row_reads": _always([])},
         "stage",
     ),
     Switch(
         "blocks of sums",
         "panels hold a part of a reduction",
-        {"schedule.packing:_Packing.cut": _whole_panels},
+        {"schedule.packing:_ReductionPacking.cut": _whole_panels},
         "cut",
     ),
     Switch(
@@ -346,7 +346,7 @@ SWITCHES = [
     Switch(
         "short sums",
         "sums of few steps are written out",
-        {"schedule.steps_of_plan:_Steps.short": _always(None)},
+        {"schedule.steps_of_plan:_PlanSteps.short": _always(None)},
         "unroll",
     ),
     Switch(

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit, Label
-from tadc.frontend.dtypes import FLOATS
+from tadc.frontend.dtypes import COMPUTED, FLOATS
 from tadc.frontend.elsewhere import MEANT_SIGNS, SIGNS
 from tadc.frontend.foreign_functions import CALLS, MODULES
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS
@@ -31,7 +31,8 @@ INDEX, IN, INCREASING = "index", "in", "increasing"
 #: Tells where the elements of a sparse tensor are; elsewhere it is a name like others.
 AT = "at"
 #: Words that name no tensor, size or index.
-RESERVED = KEYWORDS | {*FLOATS, *ALIASES} | {f.name for f in FUNCTIONS.values() if f.is_reserved}
+#: Types that were added are names where none is expected, as before.
+RESERVED = KEYWORDS | {*COMPUTED, *ALIASES} | {f.name for f in FUNCTIONS.values() if f.is_reserved}
 
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 

@@ -8,7 +8,7 @@ from tadc.frontend import syntax
 from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop, describe
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import GUESS, SAFE, CompileError, Edit
-from tadc.frontend.dtypes import DEFAULT, FLOATS, INDEX_TYPE, TYPE_PARAMETER, types_listed
+from tadc.frontend.dtypes import COMPUTED, DEFAULT, FLOATS, INDEX_TYPE, TYPE_PARAMETER, types_listed
 from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
 from tadc.frontend.lexer import AT, IN, INCREASING, INDEX, RESERVED, SCAN, Token
@@ -355,7 +355,7 @@ class _Parser(ExpressionParser):
         if indices and self.peek().kind == ":":
             self.unexpected("`=`", [f"the type of an output stands in a declaration: `{name.text}: f32[…]`"])
         self.expect("=", "`=`" if indices or is_let else "`[`, `:` or `=`", self._define_helps(name.text))
-        if self.peek().text in FLOATS and self.tokens[self.position + 1].kind != "(":
+        if self.peek().text in COMPUTED and self.tokens[self.position + 1].kind != "(":
             equals = self.tokens[self.position - 1].span
             helps = [f"a declaration has a colon: `{name.text}: {self.peek().text}`"]
             edits = [] if indices else [Edit(Span(name.end, equals.end), ":", SAFE)]

@@ -6,6 +6,9 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.readable_text import parse_module
 from tests.dialect.support import problem
 
+#: The functions that `tad.apply` has.
+APPLIED = "sign, sigmoid, relu, safe, pinv, j0, j1, i0, i1, lgamma, digamma, trigamma, logaddexp, sinc, mod"
+
 YIELD = '"tad.yield"(%x) : (f64) -> ()'
 BODY = f"({{ ^bb0(%k: index): {YIELD} }})"
 GIVE = '"tad.yield"(%n) : (i32) -> ()'
@@ -110,7 +113,7 @@ GENERIC = [
      "'tad.value_of' op result must be f16, bf16, f32 or f64, got i32"),
     ('%0 = "tad.value_of"(%x) : (f64) -> f64', "expected base type 'builtin.index' but got 'builtin.f64'"),
     ('%0 = "tad.apply"(%x) {fn = "sigmoyd"} : (f64) -> f64',
-     "'tad.apply' op unknown function 'sigmoyd'; has: sign, sigmoid, relu, mod, safe, pinv"),
+     f"'tad.apply' op unknown function 'sigmoyd'; has: {APPLIED}"),
     ('%0 = "tad.apply"(%x) {fn = "mod"} : (f64) -> f64', "'tad.apply' op 'mod' takes 2 operands, got 1"),
     ('%0 = "tad.apply"(%x, %y) {fn = "mod"} : (f64, f32) -> f64', "expected 'f64' but got 'f32'"),
     ('%0 = "tad.apply"(%y, %y) {fn = "mod"} : (f32, f32) -> f64',
@@ -153,7 +156,7 @@ READABLE = [
     ("%0 = tad.value_of %i : i32", "6 tad.value_of",
      "'tad.value_of' op result must be f16, bf16, f32 or f64, got i32"),
     ('%0 = tad.apply "sinus"(%x) : f64', "6 tad.apply",
-     "'tad.apply' op unknown function 'sinus'; has: sign, sigmoid, relu, mod, safe, pinv"),
+     f"'tad.apply' op unknown function 'sinus'; has: {APPLIED}"),
 ]  # fmt: skip
 
 

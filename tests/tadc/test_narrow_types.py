@@ -175,3 +175,9 @@ def test_sparse_jacobians_for_scipy_are_of_f32(name: str, text: str) -> None:
     dense, found = tadc.jacobian(f, wrt="x")(*given), tadc.jacobian(f, wrt="x").toscipy(*given)
     assert found.dtype == np.float32
     close(found.toarray().astype(numpy_type(name)), dense, name)
+
+
+def test_types_of_16_bits_are_names_where_no_type_is_expected() -> None:
+    f = tadc.function("f16: f64[N]; g: f16[N]; bf16[i: N] = f16[i] * g[i]; h = sum{i} (bf16[i])")
+    found = f(f16=np.array([1.0, 2.0]), g=np.array([3.0, 4.0], np.float16))
+    assert (list(found.bf16), found.h) == ([3.0, 8.0], 11.0)
