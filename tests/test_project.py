@@ -278,7 +278,7 @@ LIMITS = {
     "passes/supports": 2_118,
     "passes/terms": 4_094,
     "backend": 16_654,
-    "tadc": 27_724,
+    "tadc": 27_733,
     "tadc/apps": 9_640,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import derive
 from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.dtypes import DEFAULT, INDEX_TYPE
+from tadc.frontend.dtypes import COMPUTING, DEFAULT, INDEX_TYPE
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.specialise import specialised
@@ -66,7 +66,7 @@ def gradient_errors(
     """
     if program.sizes:
         program = specialised(program, _tried_sizes(program, given or {}))
-    value = compile_program(program)
+    value = compile_program(_unrounded(program))
     derived = derive(program, "vjp", wrt, options)
     gradient = compile_program(derived, options and options.of_derived)
     random = np.random.default_rng(seed)
@@ -77,6 +77,7 @@ def gradient_errors(
         for a in derived.arguments
         if a.cotangent_of
     }
+    wide = {n: a.astype(numpy_type(COMPUTING[types[n]])) if n in types else a for n, a in arrays.items()}
     named = {a.name: cotangents[a.cotangent_of] for a in derived.arguments if a.cotangent_of}
     gradients = evaluate(gradient, arrays | named)
     stored = {*types.values(), *(d.type for d in program.definitions)}
@@ -86,13 +87,21 @@ def gradient_errors(
         argument = definition.gradient_of
         found = np.asarray(gradients[definition.name], dtype=np.float64)
         where = _sample(found.size, random)
-        expected = np.array([_difference(value, arrays, cotangents, argument, n, single) for n in where])
+        expected = np.array([_difference(value, wide, cotangents, argument, n, single) for n in where])
         scale = 1 + float(np.max(np.abs(expected), initial=0.0))
         error = float(np.max(np.abs(found.reshape(-1)[where] - expected), initial=0.0)) / scale
         rows.append(
             GradientRow(argument, shape_at(definition.shape, {}), len(where), error, 2e-2 if single else 1e-6)
         )
     return rows
+
+
+def _unrounded(program: Program) -> Program:
+    """The program with nothing stored in a narrower type than it is computed in: what is rounded has steps,
+    which differences would see."""
+    arguments = (replace(a, type=COMPUTING[a.type]) for a in program.arguments)
+    definitions = (replace(d, type=COMPUTING[d.type]) for d in program.definitions)
+    return replace(program, arguments=tuple(arguments), definitions=tuple(definitions))
 
 
 def _tried_sizes(program: Program, given: Mapping[str, Any]) -> dict[str, int]:
@@ -167,7 +176,7 @@ def _difference(
         moved[sign < 0] = float(flat[n])
         results = evaluate(value, arrays | {argument: changed})
         total += sign * sum(
-            float(np.sum(cotangents[name] * np.asarray(result, dtype=np.float64)))
+            float(np.sum(np.float64(cotangents[name]) * np.asarray(result, dtype=np.float64)))
             for name, result in results.items()
         )
     return total / (moved[0] - moved[1])

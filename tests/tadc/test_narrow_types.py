@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import tadc
+from tadc.commands.gradient_check import gradient_errors
 from tadc.frontend.diagnostics import ArgumentError, CompileError
 from tadc.passes.terms.numpy_types import numpy_type
 
@@ -181,3 +182,9 @@ def test_types_of_16_bits_are_names_where_no_type_is_expected() -> None:
     f = tadc.function("f16: f64[N]; g: f16[N]; bf16[i: N] = f16[i] * g[i]; h = sum{i} (bf16[i])")
     found = f(f16=np.array([1.0, 2.0]), g=np.array([3.0, 4.0], np.float16))
     assert (list(found.bf16), found.h) == ([3.0, 8.0], 11.0)
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_gradients_are_checked_by_differences_of_what_is_not_rounded(name: str) -> None:
+    rows = gradient_errors(tadc.function(f"x: {name}[5]; y[i] = lgamma(x[i]) * sinc(x[i])").program)
+    assert [row.passed for row in rows] == [True]
