@@ -265,7 +265,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_147,
-    "frontend": 11_878,
+    "frontend": 11_883,
     "dialect": 3_430,
     "passes": 44_624,
     "passes/cpu": 1_526,
@@ -277,8 +277,8 @@ LIMITS = {
     "passes/schedule": 4_454,
     "passes/supports": 2_118,
     "passes/terms": 4_094,
-    "backend": 16_654,
-    "tadc": 27_733,
+    "backend": 16_631,
+    "tadc": 27_755,
     "tadc/apps": 9_640,
 }
 

@@ -24,7 +24,6 @@ from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import as_form, extent_text
-from tadc.lattice.affine import Affine, Floor
 
 if TYPE_CHECKING:
     from tadc.frontend.program import Inspected
@@ -182,28 +181,6 @@ def _computed(inspection: InspectorCalls, kept: dict[str, KeptIndexArray]) -> Ro
         for name, array in zip((starts, places), found, strict=True):
             kept[name], arrays[name] = array, array.array
     return arrays
-
-
-def values_of(form: Affine, places: Mapping[str, Array], arrays: Mapping[str, Array]) -> Array:
-    """The values of a form of places and lookups; a lookup that is out of range counts as 0."""
-    total = np.array(form.constant, np.int64)
-    for atom, k in form.terms:
-        if isinstance(atom, str):
-            total = total + places[atom].astype(np.int64) * k
-        elif isinstance(atom, Floor):
-            total = total + values_of(atom.numerator, places, arrays) // atom.denominator * k
-        else:
-            array = arrays[atom.array]
-            at = [values_of(part, places, arrays) for part in atom.at]
-            within = [(0 <= n) & (n < size) for n, size in zip(at, array.shape, strict=True)]
-            inside = np.logical_and.reduce(np.broadcast_arrays(*within))
-            if array.size:
-                # Of a type that the caller chose, too narrow for a multiple, or without a sign.
-                found = array[tuple(np.where(inside, n, 0) for n in at)].astype(np.int64)
-                total = total + np.where(inside, found, 0) * k
-            else:
-                total = np.broadcast_to(total, np.broadcast_shapes(total.shape, inside.shape))
-    return total
 
 
 def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:

@@ -11,12 +11,12 @@ import numpy as np
 
 from tadc.backend.runtime.added_entries import added
 from tadc.backend.runtime.free_memory import format_bytes, free_for
-from tadc.backend.runtime.index_arguments import values_of
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, owners, sorted_places
 from tadc.backend.runtime.workspace import ALIGNMENT, new_array
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, shape_at, shape_text
 from tadc.frontend.print_index import form_text
+from tadc.lattice.affine import Affine, Floor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -198,3 +198,25 @@ def _copy(array: Array) -> Array:
     made: Array = new_array(array.shape, array.dtype, array.nbytes)
     made[...] = array
     return made
+
+
+def values_of(form: Affine, places: Mapping[str, Array], arrays: Mapping[str, Array]) -> Array:
+    """The values of a form of places and lookups; a lookup that is out of range counts as 0."""
+    total = np.array(form.constant, np.int64)
+    for atom, k in form.terms:
+        if isinstance(atom, str):
+            total = total + places[atom].astype(np.int64) * k
+        elif isinstance(atom, Floor):
+            total = total + values_of(atom.numerator, places, arrays) // atom.denominator * k
+        else:
+            array = arrays[atom.array]
+            at = [values_of(part, places, arrays) for part in atom.at]
+            within = [(0 <= n) & (n < size) for n, size in zip(at, array.shape, strict=True)]
+            inside = np.logical_and.reduce(np.broadcast_arrays(*within))
+            if array.size:
+                # Of a type that the caller chose, too narrow for a multiple, or without a sign.
+                found = array[tuple(np.where(inside, n, 0) for n in at)].astype(np.int64)
+                total = total + np.where(inside, found, 0) * k
+            else:
+                total = np.broadcast_to(total, np.broadcast_shapes(total.shape, inside.shape))
+    return total

@@ -13,7 +13,7 @@ import pytest
 
 import tadc
 import tadc.api.jacobians
-from tadc.backend.runtime.index_arguments import values_of
+from tadc.api.entry_lists import values_of
 from tadc.lattice.affine import Affine, Lookup
 
 sparse = pytest.importorskip("scipy.sparse")
