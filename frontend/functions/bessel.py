@@ -15,6 +15,7 @@ from tadc.frontend.functions.scalar_function import (
     Course,
     Family,
     ScalarFunction,
+    Trait,
     by_type,
 )
 from tadc.frontend.functions.texts import Quotient, polynomial, quotient
@@ -219,6 +220,11 @@ def _neighbours(letter: str, n: int, between: str) -> tuple[str]:
     return (f"({letter}{n - 1}(x) {between} {letter}{n + 1}(x)) / 2",)
 
 
+def _traits(n: int) -> frozenset[Trait]:
+    """The traits of either function of an order."""
+    return frozenset(("even",) if n == 0 else ("odd", "zero at 0") if n == 1 else ())
+
+
 def bessel(n: int) -> ScalarFunction:
     """The Bessel function of the first kind of order n."""
     waves = ((_J0, _P0, _Q0), (_J1, _P1, _Q1))
@@ -235,7 +241,7 @@ def bessel(n: int) -> ScalarFunction:
         if n < 2
         else _further(n, "j", 2 * math.sqrt(n + 1), -1),
         numpy=f"j{n}",
-        traits=frozenset(("even",) if n == 0 else ("odd", "zero at 0") if n == 1 else ()),
+        traits=_traits(n),
         is_reserved=False,
     )
 
@@ -256,7 +262,7 @@ def modified(n: int) -> ScalarFunction:
         Course(zeros=(0.0,), ulps=32) if n % 2 else even,
         formula=by_type(lambda type: _modified(n, type)) if n < 2 else _further(n, "i", 4.0 * n, 1),
         numpy=f"i{n}",
-        traits=frozenset(("even",) if n == 0 else ("odd", "zero at 0") if n == 1 else ()),
+        traits=_traits(n),
         is_reserved=False,
     )
 
