@@ -1,7 +1,7 @@
 """Memory of earlier calls, used again once nobody has it any more.
 
 A system gives large memory a page at a time, each filled with zeros when it is first written. That takes
-longer than many kernels. So blocks are kept, and the next call gets one that no array uses by then.
+longer than many kernels. So the next call gets a block that no array uses any more: that used last, in cache.
 
     TADC_KEEP_MEMORY   how much is kept: bytes, or as in 64M (256M); 0 keeps none
 """
@@ -32,7 +32,7 @@ MOST = 32
 
 
 class Blocks:
-    """Blocks of memory, those used last at the end; `limit` bytes together, with those still in use.
+    """Blocks of memory, those used last in front; `limit` bytes together, with those still in use.
 
     A block is free where nothing but the list refers to it: an array has the block that its memory is in as
     its base, and so have all views of it.
@@ -53,13 +53,13 @@ class Blocks:
             blocks = self.blocks
             for n, count in enumerate(self._references(blocks)):
                 if count == self.alone and size <= blocks[n].nbytes <= size + size // 4:
-                    blocks.append(blocks.pop(n))
-                    return blocks[-1]
+                    blocks.insert(0, blocks.pop(n))
+                    return blocks[0]
             made = empty(size, uint8)
-            blocks.append(made)
+            blocks.insert(0, made)
             total = sum([block.nbytes for block in blocks])
             while total > self.limit or len(blocks) > MOST:
-                total -= blocks.pop(0).nbytes
+                total -= blocks.pop().nbytes
             return made
 
     def forget(self) -> None:

@@ -22,6 +22,17 @@ def test_a_free_block_is_used_again() -> None:
     assert len(blocks.blocks) == 1
 
 
+def test_of_free_blocks_the_one_used_last_is_taken() -> None:
+    """It is still in a cache."""
+    blocks = Blocks(8 * SIZE)
+    held = [blocks.take(SIZE) for _ in range(3)]
+    last = held[1].ctypes.data
+    del held[1]
+    blocks.take(SIZE)
+    del held
+    assert blocks.take(SIZE).ctypes.data == last
+
+
 @pytest.mark.parametrize(
     "held",
     [
@@ -40,7 +51,8 @@ def test_a_block_in_use_is_not(held: Callable[[Any], Any]) -> None:
     address = blocks.blocks[0].ctypes.data
     assert blocks.take(SIZE).ctypes.data != address
     del first
-    assert address in [blocks.take(SIZE).ctypes.data for _ in range(2)]
+    both = [blocks.take(SIZE) for _ in range(2)]
+    assert address in [block.ctypes.data for block in both]
 
 
 def test_sizes_that_do_not_fit_get_a_block_of_their_own() -> None:
