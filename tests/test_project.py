@@ -239,11 +239,9 @@ def test_a_class_is_named_once() -> None:
     places: dict[str, list[str]] = {}
     for path in SOURCES:
         module = path.relative_to(ROOT)
-        if module.parts[0] not in (*LAYERS, "tadc"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(str(module))
+        if module.parts[0] in (*LAYERS, "tadc"):
+            for name in re.findall(r"^ *class (\w+)\b.*:$", path.read_text(encoding="utf-8"), re.MULTILINE):
+                places.setdefault(name, []).append(str(module))
     several = {name: found for name, found in places.items() if len(found) > 1}
     assert several == {}
 
