@@ -3,7 +3,7 @@
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.dtypes import DEFAULT, bytes_of_type
 from tadc.frontend.extents import as_form, shape_at, size_sources
-from tadc.frontend.float_functions import Floats, called, float_function, power, quotient
+from tadc.frontend.float_functions import HOLDS, Floats, called, float_function, power, quotient
 from tadc.frontend.formula_values import OPERANDS, evaluate
 from tadc.frontend.functions import APPLIED, FUNCTIONS, REDUCTIONS, UNARY, complete, having
 from tadc.frontend.functions.scalar_function import Course, ScalarFunction
@@ -42,13 +42,14 @@ from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.terms.names import Names
 
 __all__ = [
-    "APPLIED", "DEFAULT", "FUNCTIONS", "LIBRARY", "OPERANDS", "REDUCTIONS", "UNARY", "Affine", "Apply",
-    "Argument", "Bounds", "Const", "Constraint", "Course", "Definition", "Domain", "EliminationLimit",
-    "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup", "LoopNest", "Names", "Program",
-    "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select", "Term", "Terms", "as_form",
-    "bottom_up", "box", "bytes_of_type", "called", "complete", "deep_recursion", "down", "equals_zero",
-    "evaluate", "find_point", "float_function", "having", "implied", "in_text_order", "index_forms",
-    "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "loop_nest", "lower",
-    "needs_values", "no_bound", "operands", "power", "print_program", "quotient", "reachable",
-    "shape_at", "size_sources", "tensors_read", "type_in", "up", "upper", "value_at", "values_over",
+    "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "OPERANDS", "REDUCTIONS", "UNARY",
+    "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition",
+    "Domain", "EliminationLimit", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
+    "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select",
+    "Term", "Terms", "as_form", "bottom_up", "box", "bytes_of_type", "called", "complete",
+    "deep_recursion", "down", "equals_zero", "evaluate", "find_point", "float_function", "having",
+    "implied", "in_text_order", "index_forms", "integer_exponent", "interval_of", "is_empty",
+    "is_inside", "join_types", "loop_nest", "lower", "needs_values", "no_bound", "operands",
+    "power", "print_program", "quotient", "reachable", "shape_at", "size_sources", "tensors_read",
+    "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip

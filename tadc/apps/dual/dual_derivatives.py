@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tadc.apps.dual.dual_number import Dual
 from tadc.apps.dual.lifting import lifted
@@ -46,11 +49,7 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
         raise usage(f"{len(primals)} arguments have {len(tangents)} tangents", "give one for each argument")
     arguments = [_moving(n, x, t) for n, (x, t) in enumerate(zip(primals, tangents, strict=True))]
     found = lifted(fn)(*arguments)
-    return value_of(found), _each(found, _dot, _mapped(_dot))
-
-
-def _dot(y: Any) -> float:
-    return y.partials[0] if isinstance(y, Dual) else 0.0
+    return value_of(found), _each(found, lambda y: _plain(partials_of(y, 1)[..., 0]))
 
 
 def _moving(position: int, x: Any, tangent: Any) -> Any:
@@ -58,10 +57,7 @@ def _moving(position: int, x: Any, tangent: Any) -> Any:
         raise usage(f"argument {position} is {x!r}: no number and no array of numbers")
     if np.shape(x) != np.shape(tangent):
         raise usage(f"the tangent of argument {position} has shape {np.shape(tangent)}, not {np.shape(x)}")
-    if np.ndim(x) == 0:
-        return Dual(x, (float(tangent),))
-    dots = np.asarray(tangent, dtype=float)
-    return _array(np.shape(x), [Dual(v, (d,)) for v, d in zip(_items(x), dots.ravel().tolist(), strict=True)])
+    return _dual(x, np.asarray(tangent, float)[..., None])
 
 
 @public
@@ -76,28 +72,35 @@ def value_and_partials(fn: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
     >>> tadc.dual.value_and_partials(math.hypot, 3.0, 4.0)
     (5.0, (0.6, 0.8))
     """
-    duals, places = seeded(args)
+    shapes = [np.shape(x) if is_numeric(x) else None for x in args]
+    ends = [0, *accumulate(0 if shape is None else prod(shape) for shape in shapes)]
+    parts = list(zip(shapes, pairwise(ends), strict=True))
+    units = np.eye(ends[-1])
+    duals = [
+        x if shape is None else _dual(x, units[begin:end].reshape(*shape, ends[-1]))
+        for x, (shape, (begin, end)) in zip(args, parts, strict=True)
+    ]
     found = lifted(fn)(*duals)
-    partials = _each(found, lambda y: _split(y, places), lambda y: _split_array(y, places))
-    return value_of(found), partials
+
+    def split(y: Any) -> tuple[Any, ...]:
+        whole = partials_of(y, ends[-1])
+        return tuple(
+            None if shape is None else _plain(whole[..., begin:end].reshape(np.shape(y) + shape))
+            for shape, (begin, end) in parts
+        )
+
+    return value_of(found), _each(found, split)
 
 
-def seeded(args: Sequence[Any]) -> tuple[list[Any], list[tuple[int, tuple[int, ...]] | None]]:
-    """Each number as a dual with a direction of its own, and where each argument's directions begin."""
-    sizes = [int(np.size(x)) if is_numeric(x) else 0 for x in args]
-    total, begin = sum(sizes), 0
-    duals: list[Any] = []
-    places: list[tuple[int, tuple[int, ...]] | None] = []
-    for x, size in zip(args, sizes, strict=True):
-        if not is_numeric(x):
-            duals.append(x)
-            places.append(None)
-            continue
-        made = [Dual(v, _unit(begin + n, total)) for n, v in enumerate(_items(x))]
-        duals.append(_array(np.shape(x), made) if np.ndim(x) else made[0])
-        places.append((begin, np.shape(x)))
-        begin += size
-    return duals, places
+def _dual(x: Any, partials: NDArray[np.float64]) -> Any:
+    """A number or an array of numbers as duals, of which each has a row of partials."""
+    if np.ndim(x) == 0:
+        return Dual(x, partials.tolist())
+    array: Any = np.empty(np.size(x), object)
+    items: Any = np.ravel(x)
+    rows = partials.reshape(len(items), partials.shape[-1]).tolist()
+    array[:] = [Dual(item, row) for item, row in zip(items, rows, strict=True)]
+    return array.reshape(np.shape(x))
 
 
 def is_numeric(x: Any) -> bool:
@@ -110,65 +113,35 @@ def is_numeric(x: Any) -> bool:
 
 def value_of(found: Any) -> Any:
     """A result without its partials."""
-    return _each(found, _value, _mapped(_value))
+    return _each(found, _value)
 
 
 def _value(y: Any) -> Any:
+    if getattr(y, "ndim", 0):
+        return np.array([_value(x) for x in y.ravel()]).reshape(y.shape)
     return y.value if isinstance(y, Dual) else y
 
 
-def _items(x: Any) -> list[Any]:
-    flat: Any = np.ravel(x)
-    return list(flat) if np.ndim(x) else [x]
+def partials_of(y: Any, count: int) -> NDArray[np.float64]:
+    """The partials of a number or an array of numbers, as the last dimension; of plain numbers they are 0."""
+    items = y.ravel() if getattr(y, "ndim", 0) else [y]
+    rows = [x.partials if isinstance(x, Dual) else (0.0,) * count for x in items]
+    return np.array(rows, float).reshape(*np.shape(y), count)
 
 
-def _array(shape: tuple[int, ...], items: Sequence[Any]) -> Any:
-    array = np.empty(len(items), object)
-    array[:] = items
-    return array.reshape(shape)
+def _plain(x: NDArray[np.float64]) -> Any:
+    """A single number as a float."""
+    return x if x.ndim else x.item()
 
 
-def _unit(position: int, total: int) -> tuple[float, ...]:
-    return (0.0,) * position + (1.0,) + (0.0,) * (total - position - 1)
-
-
-def _split(y: Any, places: Sequence[tuple[int, tuple[int, ...]] | None]) -> tuple[Any, ...]:
-    """The partials of one number, by argument."""
-    total = sum(int(np.prod(place[1])) for place in places if place)
-    dots = y.partials if isinstance(y, Dual) else (0.0,) * total
-    found: list[Any] = []
-    for place in places:
-        if place is None:
-            found.append(None)
-            continue
-        begin, shape = place
-        size = int(np.prod(shape))
-        found.append(np.array(dots[begin : begin + size]).reshape(shape) if shape else dots[begin])
-    return tuple(found)
-
-
-def _split_array(array: Any, places: Sequence[tuple[int, tuple[int, ...]] | None]) -> tuple[Any, ...]:
-    """The partials of an array, by argument."""
-    rows = [_split(y, places) for y in array.ravel()]
-    return tuple(
-        None if place is None else np.array([row[n] for row in rows]).reshape(array.shape + place[1])
-        for n, place in enumerate(places)
-    )
-
-
-def _each(found: Any, leaf: Callable[[Any], Any], array: Callable[[Any], Any]) -> Any:
-    """A result built alike, with `leaf` of each number in it, and `array` of each array."""
+def _each(found: Any, make: Callable[[Any], Any]) -> Any:
+    """A result built alike, with what is made of each number and each array in it."""
     y: Any = found  # `isinstance` would narrow it to types whose parts are unknown
     if isinstance(found, np.ndarray):
-        return array(y) if y.ndim else leaf(y[()])
+        return make(y if y.ndim else y[()])
     if isinstance(found, Mapping):
-        return {name: _each(part, leaf, array) for name, part in y.items()}
+        return {name: _each(part, make) for name, part in y.items()}
     if isinstance(found, tuple | list):
-        parts = [_each(part, leaf, array) for part in y]
+        parts = [_each(part, make) for part in y]
         return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
-    return leaf(y)
-
-
-def _mapped(leaf: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`leaf` of each element of an array."""
-    return lambda array: np.array([leaf(y) for y in array.ravel()]).reshape(array.shape)
+    return make(y)

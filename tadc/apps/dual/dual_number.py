@@ -7,12 +7,12 @@ of every loop are theirs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tadc.apps.dual.numbers import Plain, TracedNumber
 from tadc.apps.dual.rules import partials
+from tadc.toolkit.language import HOLDS
 
 #: Operations whose second operand is divided by.
 _DIVISIONS = frozenset({"div", "mod", "floordiv", "fmod", "remainder"})
@@ -66,50 +66,19 @@ class Dual(TracedNumber):
             total = [t + slope * dot if dot else t for t, dot in zip(total, dots, strict=True)]
         return cls(value, total)
 
-    def test(self, plain: Plain) -> Any:
-        """The test of the value."""
+    def test(self, plain: Plain, what: str = "") -> Any:
+        """The test of the value. What gives whole numbers is constant almost everywhere: nothing is lost."""
         return plain(self.value)
+
+    def compare(self, relation: str, other: Any) -> Any:
+        """The values alone."""
+        return HOLDS[relation](self.value, _value(other))
 
     def __repr__(self) -> str:
         return f"Dual({self.value!r}, {self.partials!r})"
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-    def __eq__(self, other: object) -> Any:
-        return self.value == _value(other)
-
-    def __ne__(self, other: object) -> Any:
-        return self.value != _value(other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self.value < _value(other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.value <= _value(other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.value > _value(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.value >= _value(other)
-
-    # What gives whole numbers is constant almost everywhere, so nothing is lost.
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    def __trunc__(self) -> int:
-        return math.trunc(self.value)
-
-    def __floor__(self) -> int:
-        return math.floor(self.value)
-
-    def __ceil__(self) -> int:
-        return math.ceil(self.value)
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.value, digits)

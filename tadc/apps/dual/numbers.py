@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator as plain_operators
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -29,6 +30,7 @@ _SAME = (
 #: NumPy's and SciPy's element-wise functions, and what they are here.
 UFUNCS: dict[str, str] = {**{name: name for name in _SAME}, **_RENAMED}
 
+#: NumPy's relations, and operators.
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     **{"less": operator.lt, "less_equal": operator.le, "greater": operator.gt},
     **{"greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne},
@@ -51,6 +53,20 @@ def _both(function: str, plain: Plain) -> tuple[Any, Any]:
     return left, right
 
 
+def _compared(relation: str) -> Any:
+    def method(self: TracedNumber, other: Any) -> Any:
+        return self.compare(relation, other)
+
+    return method
+
+
+def _rounded(plain: Plain) -> Any:
+    def method(self: TracedNumber) -> Any:
+        return self.test(plain, f"the whole number that {self!r} is rounded to")
+
+    return method
+
+
 class TracedNumber(ABC):
     """A number that functions of floats compute with; `apply` says what each operation is."""
 
@@ -63,8 +79,22 @@ class TracedNumber(ABC):
         """The function of numbers of this kind and floats; `plain` is the one of floats."""
 
     @abstractmethod
-    def test(self, plain: Plain) -> Any:
-        """A test of the value, as `math.isnan`."""
+    def test(self, plain: Plain, what: str = "") -> Any:
+        """What `plain` finds of the value, as `math.isnan` or `int`; `what` says in an error what that is."""
+
+    @abstractmethod
+    def compare(self, relation: str, other: Any) -> Any:
+        """Whether a relation of the language holds for the value and another number."""
+
+    __eq__, __ne__ = _compared("="), _compared("!=")
+    __lt__, __le__ = _compared("<"), _compared("<=")
+    __gt__, __ge__ = _compared(">"), _compared(">=")
+
+    __int__, __trunc__ = _rounded(int), _rounded(math.trunc)
+    __floor__, __ceil__ = _rounded(math.floor), _rounded(math.ceil)
+
+    def __bool__(self) -> bool:
+        return bool(self != 0.0)
 
     __add__, __radd__ = _both("add", operator.add)
     __sub__, __rsub__ = _both("sub", operator.sub)
@@ -112,7 +142,7 @@ class TracedNumber(ABC):
             raise TypeError(f"{how} cannot be computed with {type(self).__name__} numbers")
         if any(getattr(x, "ndim", 0) for x in inputs):
             return _elementwise(ufunc, inputs)
-        operands = [_unboxed(x) for x in inputs]
+        operands = [unboxed(x) for x in inputs]
         if name in _RELATIONS:
             return _RELATIONS[name](*operands)
         if name in _TESTS:
@@ -143,7 +173,8 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, np.number | np.bool_)
 
 
-def _unboxed(x: Any) -> Any:
+def unboxed(x: Any) -> Any:
+    """What is in an array without dimensions; anything else as it is."""
     return x[()] if getattr(x, "shape", None) == () else x
 
 

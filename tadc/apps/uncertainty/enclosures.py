@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.apps.uncertainty.interval_rules import bounds_of
+from tadc.apps.uncertainty.interval_rules import bounds_of, decided
 from tadc.toolkit.language import (
     REDUCTIONS,
     Affine,
@@ -103,7 +103,7 @@ class _Enclosure:
                 raise TypeError(term)
 
     def _select(self, term: Select, env: dict[str, int]) -> Bounds:
-        holds = _decided(term.relation, self.value(term.lhs, env), self.value(term.rhs, env))
+        holds = decided(term.relation, self.value(term.lhs, env), self.value(term.rhs, env))
         taken = [term.then] * (holds is not False) + [term.otherwise] * (holds is not True)
         found = [self.value(branch, env) for branch in taken]
         return min(lo for lo, _ in found), max(hi for _, hi in found)
@@ -149,21 +149,3 @@ class _Enclosure:
         if not elements:
             return float(record.nothing), float(record.nothing)
         return reduce(lambda x, y: bounds_of(record.join, x, y), elements)
-
-
-def _decided(relation: str, x: Bounds, y: Bounds) -> bool | None:
-    """Whether a relation holds for all numbers (True), for none (False), or for some."""
-    below, above = x[1] < y[0], y[1] < x[0]
-    match relation:
-        case "<":
-            return True if below else False if y[1] <= x[0] else None
-        case ">":
-            return True if above else False if x[1] <= y[0] else None
-        case "<=":
-            return True if x[1] <= y[0] else False if above else None
-        case ">=":
-            return True if y[1] <= x[0] else False if below else None
-        case _:
-            equal = x[0] == x[1] == y[0] == y[1]
-            same = True if equal else False if below or above else None
-            return same if relation == "=" or same is None else not same

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 from tadc.apps.dual.numbers import Plain, TracedNumber
-from tadc.apps.uncertainty.interval_rules import bounds_of
+from tadc.apps.uncertainty.interval_rules import bounds_of, decided
 from tadc.toolkit.language import Bounds, down, up
 from tadc.toolkit.reporting import ArgumentError, Diagnostic
+
+#: What is asked by a relation, or by its opposite.
+_SAID = {"=": "equals", "!=": "equals", "<": "is below", ">=": "is below", ">": "is above", "<=": "is above"}
 
 
 def _undecided(what: str) -> ArgumentError:
@@ -43,74 +44,27 @@ class Interval(TracedNumber):
         pairs = [_bounds(x) for x in operands]
         return cls(plain(lo for lo, _ in pairs), plain(hi for _, hi in pairs))
 
-    def test(self, plain: Plain) -> Any:
+    def test(self, plain: Plain, what: str = "") -> Any:
         """The test of both ends."""
-        low, high = bool(plain(self.lo)), bool(plain(self.hi))
+        low, high = plain(self.lo), plain(self.hi)
         if low != high:
-            raise _undecided(f"`{plain.__name__}` of {self!r}")
+            raise _undecided(what or f"`{plain.__name__}` of {self!r}")
         return low
+
+    def compare(self, relation: str, other: Any) -> bool:
+        """The relation of all numbers in it and in the other."""
+        holds = decided(relation, (self.lo, self.hi), _bounds(other))
+        if holds is None:
+            raise _undecided(f"whether {self!r} {_SAID[relation]} {other!r}")
+        return holds
 
     def __repr__(self) -> str:
         return f"[{self.lo:.6g}, {self.hi:.6g}]"
 
-    def __eq__(self, other: object) -> bool:
-        lo, hi = _bounds(other)
-        if self.hi < lo or hi < self.lo:
-            return False
-        if self.lo == self.hi == lo == hi:
-            return True
-        raise _undecided(f"whether {self!r} equals {other!r}")
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __lt__(self, other: Any) -> bool:
-        lo, hi = _bounds(other)
-        if self.hi < lo:
-            return True
-        if self.lo >= hi:
-            return False
-        raise _undecided(f"whether {self!r} is below {other!r}")
-
-    def __ge__(self, other: Any) -> bool:
-        return not self < other
-
-    def __gt__(self, other: Any) -> bool:
-        lo, hi = _bounds(other)
-        if self.lo > hi:
-            return True
-        if self.hi <= lo:
-            return False
-        raise _undecided(f"whether {self!r} is above {other!r}")
-
-    def __le__(self, other: Any) -> bool:
-        return not self > other
-
-    def __bool__(self) -> bool:
-        return self != 0.0
-
-    def _whole(self, function: Callable[[float], int]) -> int:
-        low, high = function(self.lo), function(self.hi)
-        if low != high:
-            raise _undecided(f"the whole number that {self!r} is rounded to")
-        return low
-
-    def __int__(self) -> int:
-        return self._whole(int)
-
-    def __trunc__(self) -> int:
-        return self._whole(math.trunc)
-
-    def __floor__(self) -> int:
-        return self._whole(math.floor)
-
-    def __ceil__(self) -> int:
-        return self._whole(math.ceil)
-
     def __round__(self, digits: int | None = None) -> Any:
         if digits is not None:
             return Interval(round(self.lo, digits), round(self.hi, digits))
-        return self._whole(round)
+        return self.test(round, f"the whole number that {self!r} is rounded to")
 
     def __float__(self) -> float:
         raise TypeError(

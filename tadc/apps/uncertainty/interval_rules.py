@@ -47,6 +47,20 @@ def bounds_of(function: str, *operands: Bounds) -> Bounds:
     return rule(*operands)
 
 
+def decided(relation: str, x: Bounds, y: Bounds) -> bool | None:
+    """Whether a relation holds for all numbers (True), for none (False), or for some."""
+    match relation:
+        case "<":
+            return True if x[1] < y[0] else False if x[0] >= y[1] else None
+        case ">":
+            return decided("<", y, x)
+        case "=":
+            return True if x[0] == x[1] == y[0] == y[1] else False if _apart(x, y) else None
+        case _:
+            opposite = decided({"!=": "=", ">=": "<", "<=": ">"}[relation], x, y)
+            return None if opposite is None else not opposite
+
+
 def _of_record(f: ScalarFunction, course: Course, x: Bounds) -> Bounds:
     if f.name == "lgamma" and x[1] < 0:
         return bounds_of("log", bounds_of("abs", _gamma(x)))

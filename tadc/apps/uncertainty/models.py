@@ -14,10 +14,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tadc.apps.dual.dual_derivatives import is_numeric
+from tadc.apps.dual.dual_derivatives import is_numeric, partials_of, value_of
 from tadc.apps.dual.dual_number import Dual
 from tadc.apps.dual.lifting import lifted
-from tadc.apps.dual.numbers import TracedNumber
+from tadc.apps.dual.numbers import TracedNumber, unboxed
 from tadc.apps.uncertainty.input_errors import misfit, raise_all
 from tadc.apps.uncertainty.shared_axes import shared_axes
 from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, Slot, layout_of
@@ -321,14 +321,12 @@ class PythonModel(Model):
             units = np.eye(len(names)).tolist()
             return given | {n: Dual(given[n], units[k]) for k, n in enumerate(names)}
 
-        rows = [
-            {name: _parts(y, len(names)) for name, y in self.outputs(self.lifted(**seeded(point))).items()}
-            for point in self.each(values)
-        ]
-        shape = layout.points
-        found = {name: np.array([row[name][0] for row in rows]).reshape(shape) for name in rows[0]}
+        rows = [self.outputs(self.lifted(**seeded(point))) for point in self.each(values)]
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        found = {n: np.array(value_of(ys), float).reshape(layout.points) for n, ys in columns.items()}
         slopes = {
-            name: np.array([row[name][1] for row in rows]).T.reshape(len(names), *shape) for name in rows[0]
+            n: np.array([partials_of(y, len(names)) for y in ys]).T.reshape(len(names), *layout.points)
+            for n, ys in columns.items()
         }
         return Slopes(layout, {n: y if y.ndim else y[()] for n, y in found.items()}, slopes)
 
@@ -353,6 +351,7 @@ class PythonModel(Model):
             named = dict(zip(fields, y, strict=True))
         else:
             named = {self.name: y}
+        named = {name: unboxed(part) for name, part in named.items()}
         for name, part in named.items():
             if np.ndim(part) or not (isinstance(part, TracedNumber) or is_numeric(np.asarray(part)[()])):
                 raise TypeError(
@@ -364,11 +363,6 @@ class PythonModel(Model):
 def plain(x: Any) -> Any:
     """A number as Python's own."""
     return x.item() if hasattr(x, "item") else x
-
-
-def _parts(y: Any, count: int) -> tuple[float, Sequence[float]]:
-    y = y[()] if getattr(y, "shape", None) == () else y
-    return (float(y.value), y.partials) if isinstance(y, Dual) else (float(y), (0.0,) * count)
 
 
 __all__ = ["Array", "Model", "ProgramModel", "PythonModel", "Slopes", "Slot", "model_of"]
