@@ -42,6 +42,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "interval with dof": ({"dof": {"V": 4}, "method": "interval"}, ["TAD0909", "degrees of freedom"]),
     "mc of unequal": ({"corr": CORR, "dof": {"V": 4}, "method": "mc"}, ["TAD0909", "joint"]),
     "u of another shape": ({"u": {"V": np.ones(3)}}, ["TAD0903", "(3,)"]),
+    "limits of another shape": ({"u": {"V": np.ones(3)}, "method": "interval"}, ["TAD0903", "(3,)"]),
 }
 
 

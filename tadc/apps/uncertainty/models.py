@@ -18,9 +18,11 @@ from tadc.apps.dual.dual_derivatives import is_numeric, partials_of, value_of
 from tadc.apps.dual.dual_number import Dual
 from tadc.apps.dual.lifting import lifted
 from tadc.apps.dual.numbers import TracedNumber, unboxed
+from tadc.apps.uncertainty.enclosures import enclose
+from tadc.apps.uncertainty.float_intervals import Interval
 from tadc.apps.uncertainty.input_errors import misfit, raise_all
 from tadc.apps.uncertainty.shared_axes import shared_axes
-from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, Slot, layout_of
+from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, layout_of
 from tadc.toolkit.reporting import CompileWarning, Diagnostic, usage
 from tadc.toolkit.running import Function, batched, jvp, numpy_type, value_and_vjp
 
@@ -30,6 +32,10 @@ _CHUNK = 64
 _LIMIT = 1 << 32
 #: So many preparations of one function are kept.
 _KEPT = 32
+
+
+Ends = Mapping[str, Array]
+Bounded = Mapping[str, tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,21 @@ class Model(ABC):
     def shape(self, name: str, values: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of an input at one measurement."""
 
+    @abstractmethod
+    def points(self, values: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of the set of measurements. Raises ArgumentError where inputs do not agree on it."""
+
+    @abstractmethod
+    def samples(self, values: Mapping[str, Any], moved: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs of one measurement at many values of some inputs, a dimension in front of these."""
+
+    @abstractmethod
+    def enclosed(self, values: Mapping[str, Any], low: Ends, high: Ends) -> Bounded:
+        """Bounds of the outputs of one measurement, where some inputs lie between ends.
+
+        Raises ArgumentError (TAD0908) where there are none.
+        """
+
 
 def model_of(fn: Function | Callable[..., Any]) -> Model:
     """The model of a compiled or a plain function. Raises TypeError for what is neither."""
@@ -82,6 +103,30 @@ class ProgramModel(Model):
         found = np.shape(values[name])
         return found[len(found) - rank :]
 
+    def points(self, values: Mapping[str, Any]) -> tuple[int, ...]:
+        """As `Model.points`: of arguments that have one more dimension than they are declared with."""
+        several = measured(self.f, {name: np.shape(x) for name, x in values.items()})
+        return np.shape(values[several[0]])[:1] if several else ()
+
+    def samples(self, values: Mapping[str, Any], moved: Mapping[str, Array]) -> dict[str, Array]:
+        """As `Model.samples`: a call of the function over a batch."""
+        f = self._sized(values)
+        sampled, types = repeated_function(f, tuple(moved)), f.program.types()
+        typed = {name: x.astype(numpy_type(types[name]), copy=False) for name, x in moved.items()}
+        return {name: np.asarray(y, float) for name, y in _named(f, sampled(**{**values, **typed})).items()}
+
+    def enclosed(self, values: Mapping[str, Any], low: Ends, high: Ends) -> Bounded:
+        """As `Model.enclosed`: on the terms of the program."""
+        exact = {name: np.asarray(x, float) for name, x in values.items()}
+        return enclose(self._sized(values).program, {**exact, **low}, {**exact, **high})
+
+    def _sized(self, values: Mapping[str, Any]) -> Function:
+        """The function for the sizes of arrays, where it is another for each."""
+        f = self.f
+        if f.per_value is None:
+            return f
+        return f.at(f.per_value.values({name: np.shape(x) for name, x in values.items()}, {}))
+
     def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> InputLayout:
         """As `Model.layout`."""
         return self.prepared(values, names, whole).layout
@@ -99,7 +144,7 @@ class ProgramModel(Model):
         if found is None:
             while len(kept) >= _KEPT:
                 kept.pop(next(iter(kept)))
-            found = kept[key] = _Prepared(self.f, dict(shapes), tuple(names), whole)
+            found = kept[key] = _Prepared(self._sized(values), dict(shapes), tuple(names), whole)
         return found
 
 
@@ -137,8 +182,6 @@ class _Prepared:
     def __init__(
         self, f: Function, shapes: dict[str, tuple[int, ...]], names: tuple[str, ...], whole: bool
     ) -> None:
-        if f.per_value is not None:
-            f = f.at(f.per_value.values(shapes, {}))
         several = measured(f, shapes)
         self.f = repeated_function(f, several) if several else f
         self.shapes, self.names = shapes, names
@@ -218,16 +261,12 @@ class _Prepared:
         """Unit tangents in the directions of the quantities from `begin` on."""
         found: dict[str, Any] = {}
         for slot in self.layout.slots:
-            rank = len(self.layout.points) if slot.is_carried else 0
             front = self.layout.points if slot.is_carried else ()
             dtype = numpy_type(self.types[slot.name])
-            tangent = np.zeros((self.chunk, *front, slot.size), dtype)
-            for row in range(self.chunk):
-                column = begin + row - slot.begin
-                if 0 <= column < slot.size:
-                    tangent[(row, *[slice(None)] * rank, column)] = 1
-            name = self.derivative.tangents[slot.name]
-            found[name] = tangent.reshape(self.chunk, *front, *slot.shape)
+            units = np.eye(self.chunk, slot.size, begin - slot.begin, dtype)
+            units = units.reshape(self.chunk, *[1] * len(front), *slot.shape)
+            wide = np.broadcast_to(units, (self.chunk, *front, *slot.shape))
+            found[self.derivative.tangents[slot.name]] = np.ascontiguousarray(wide)
         return found
 
     def _reverse(self, given: dict[str, Any]) -> Slopes:
@@ -299,7 +338,7 @@ class PythonModel(Model):
         return ()
 
     def points(self, values: Mapping[str, Any]) -> tuple[int, ...]:
-        """The shape of the set of measurements. Raises ArgumentError where inputs do not agree on it."""
+        """As `Model.points`: inputs are broadcast."""
         shapes = {name: np.shape(values[name]) for name in values}
         try:
             return np.broadcast_shapes(*shapes.values())
@@ -329,6 +368,20 @@ class PythonModel(Model):
             for n, ys in columns.items()
         }
         return Slopes(layout, {n: y if y.ndim else y[()] for n, y in found.items()}, slopes)
+
+    def samples(self, values: Mapping[str, Any], moved: Mapping[str, Array]) -> dict[str, Array]:
+        """As `Model.samples`: a call for each."""
+        rows = [self.outputs(self.fn(**point)) for point in self.each({**values, **moved})]
+        return {name: np.array([row[name] for row in rows], float) for name in rows[0]}
+
+    def enclosed(self, values: Mapping[str, Any], low: Ends, high: Ends) -> Bounded:
+        """As `Model.enclosed`: by a run on intervals."""
+        boxes = {name: Interval(float(x), float(high[name])) for name, x in low.items()}
+        found = self.outputs(self.lifted(**{name: plain(x) for name, x in values.items()} | boxes))
+        return {
+            name: (y.lo, y.hi) if isinstance(y, Interval) else (float(y), float(y))
+            for name, y in found.items()
+        }
 
     def each(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The inputs at each measurement."""
@@ -363,6 +416,3 @@ class PythonModel(Model):
 def plain(x: Any) -> Any:
     """A number as Python's own."""
     return x.item() if hasattr(x, "item") else x
-
-
-__all__ = ["Array", "Model", "ProgramModel", "PythonModel", "Slopes", "Slot", "model_of"]

@@ -10,7 +10,7 @@ import numpy as np
 from tadc.apps.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
 from tadc.apps.uncertainty.input_errors import raise_all
 from tadc.apps.uncertainty.inputs import GivenInputs, Pair, read_given
-from tadc.apps.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of
+from tadc.apps.uncertainty.models import Model, model_of
 from tadc.apps.uncertainty.monte_carlo import coverage, simulate
 from tadc.apps.uncertainty.result import KINDS, Budget, Result, Row
 from tadc.apps.uncertainty.rigorous_bounds import interval
@@ -103,7 +103,7 @@ def _linear(model: Model, given: GivenInputs, k: float, method: str) -> Result:
     expanded = {name: k * x for name, x in us.items()}
 
     def cov() -> Array:
-        if whole or not rank or isinstance(model, PythonModel) or _is_measured(model, given):
+        if whole or not rank or model.points(given.values):
             return covariance(d, one.r, rank)
         # Elements of outputs have quantities in common, and a place in one matrix.
         at_once = model.slopes(given.values, given.names, whole=True)
@@ -120,11 +120,6 @@ def _linear(model: Model, given: GivenInputs, k: float, method: str) -> Result:
         _dof=lambda: {name: plain_number(degrees_of_freedom(x, one, rank)) for name, x in d.items()},
         _budget=lambda: _budget(found.slopes, d, one, layout, lambda x: x * related(x, one.r, rank)),
     )
-
-
-def _is_measured(model: Model, given: GivenInputs) -> bool:
-    shapes = {name: np.shape(x) for name, x in given.values.items()}
-    return isinstance(model, ProgramModel) and bool(measured(model.f, shapes))
 
 
 def _budget(
@@ -160,7 +155,7 @@ def _budget(
 def _monte_carlo(
     model: Model, given: GivenInputs, k: float, samples: int, random: np.random.Generator
 ) -> Result:
-    found, points = simulate(model, given, samples, random)
+    found, points = simulate(model, given, samples, random), model.points(given.values)
     names = list(found[0])
 
     def at_all(statistic: Callable[[Array], Any]) -> dict[str, Any]:
