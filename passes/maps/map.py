@@ -213,6 +213,17 @@ def blocks_of(value: Value) -> tuple[Block, ...]:
             return ()
 
 
+def factors(value: Value) -> tuple[str, ...]:
+    """Of a product its operands; of a square its base, twice; nothing of another value."""
+    match value:
+        case Applied(function="mul", operands=operands):
+            return operands
+        case Applied(function="powi", operands=(base,), exponent=2):
+            return base, base
+        case _:
+            return ()
+
+
 @dataclass(frozen=True)
 class TensorDecl:
     """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes.

@@ -7,12 +7,13 @@ outermost (the hyperplane method, Lamport 1974).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint, box
-from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Sweep, Value
+from tadc.lattice.affine import Affine, box
+from tadc.passes.maps.blocks import Renaming
+from tadc.passes.maps.map import Block, Choice, Fold, Load, Map, Sweep
 from tadc.passes.terms.checked_reads import outside
 from tadc.passes.terms.costs import LONGEST
 from tadc.passes.terms.loop_sequences import StepRead, lexicographic
@@ -114,28 +115,4 @@ def reversed_map(item: Map, down: frozenset[str]) -> Map:
     N-1-i."""
     extents = dict(zip(item.indices, item.extents, strict=True))
     forms = {name: extents[name] - 1 - Affine.var(name) for name in sorted(down)}
-    return replace(item, body=_substituted(item.body, forms)) if forms else item
-
-
-def _substituted(block: Block, forms: Mapping[str, Affine]) -> Block:
-    lets = (Let(let.names, _value(let.value, forms), let.place) for let in block.lets)
-    return Block(tuple(lets), block.gives)
-
-
-def _value(value: Value, forms: Mapping[str, Affine]) -> Value:
-    match value:
-        case IndexNumber(form=form):
-            return replace(value, form=form.substitute(forms))
-        case Load(at=at) | Ask(at=at):
-            return replace(value, at=tuple(form.substitute(forms) for form in at))
-        case Choice(rows=rows, then=then, otherwise=otherwise):
-            branches = _substituted(then, forms), _substituted(otherwise, forms)
-            return Choice(_rows(rows, forms), *branches, value.type)
-        case Fold(rows=rows, body=body):
-            return replace(value, rows=_rows(rows, forms), body=_substituted(body, forms))
-        case _:
-            return value
-
-
-def _rows(rows: Domain, forms: Mapping[str, Affine]) -> Domain:
-    return tuple(Constraint(row.form.substitute(forms), row.equality) for row in rows)
+    return replace(item, body=Renaming(forms=forms).block(item.body)) if forms else item

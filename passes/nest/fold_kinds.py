@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
-from tadc.passes.maps.map import Fold, Let
+from tadc.passes.maps.map import Fold, Let, factors
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.exponentials import exponentials
 from tadc.passes.nest.fold_blocks import FoldInBlocks
-from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
+from tadc.passes.nest.fold_loops import Combine, FoldLoops
 from tadc.passes.nest.joins import JOIN
 from tadc.passes.nest.lockstep import Lockstep, LockstepContext
 from tadc.passes.nest.lockstep_folds import join_in_lockstep
@@ -35,7 +35,7 @@ def _sum(of: FoldLoops, s: Scalars, element: str, result: ir.Value, copy: Copy) 
     if element in of.left_out:
         x, y = (
             of.body.lanes.spread_to(of.body.value(name, copy), s.type, s.point)
-            for name in factors(of.made[element], of.made)
+            for name in factors(of.made[element].value)
         )
         return s.op("math.fma", x, y, result)
     return JOIN["sum"](s, result, of.joining(s, element, copy))

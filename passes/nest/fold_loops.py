@@ -24,7 +24,7 @@ from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.polyhedron import NEVER, irredundant
 from tadc.passes.maps.blocks import uses
-from tadc.passes.maps.map import Applied, Ask, Fold, Let
+from tadc.passes.maps.map import Ask, Fold, Let, factors
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Lockstep, LockstepContext
@@ -130,7 +130,7 @@ class FoldLoops:
         made = {let.names[0]: let for let in self.value.body.lets if let.names}
         own = [made.get(name) for name in self.elements]
         used = Counter(uses(self.value.body))
-        found = (let for let in own if let and factors(let, made) and used[let.names[0]] == 1)
+        found = (let for let in own if let and factors(let.value) and used[let.names[0]] == 1)
         self.left_out = tuple(let.names[0] for let in found)
         self.made = made
 
@@ -361,14 +361,3 @@ def rows_of(level: Level) -> list[Constraint]:
     index = Affine.var(level.name)
     lower = [Constraint(index * b.divisor - b.form) for b in level.lower]
     return [*lower, *(Constraint(b.form - index * b.divisor) for b in level.upper)]
-
-
-def factors(let: Let, made: Mapping[str, Let]) -> tuple[str, ...]:
-    """Of a product its operands; of a square its base, twice; nothing of another value."""
-    match let.value:
-        case Applied(function="mul", operands=operands):
-            return operands
-        case Applied(function="powi", operands=(base,), exponent=2):
-            return (base, base)
-        case _:
-            return ()

@@ -113,7 +113,7 @@ def _periods(definition: Definition, index: str) -> Iterator[int]:
     """What divides an index in a body, or comes with it where a sum runs over a group of elements."""
     for atom in _floors(definition.body):
         if index in atom.variables and atom.variables <= set(definition.indices):
-            yield _period(atom, index)
+            yield period_of(atom, index)
     for term in reachable([definition.body]):
         for row in term.domain if isinstance(term, Reduce) else ():
             if abs(row.form.coefficient(index)) == 1:
@@ -127,12 +127,12 @@ def _floors(body: Term) -> Iterator[Floor]:
             yield from form.floors()
 
 
-def _period(atom: Floor, index: str) -> int:
+def period_of(atom: Floor, index: str) -> int:
     """The least c such that with `index = c*g + r` the floor is a multiple of g and one without g."""
     period = 1
     for inner, k in atom.numerator.terms:
         if index in (inner.variables if isinstance(inner, Floor) else (inner,)):
-            below = _period(inner, index) if isinstance(inner, Floor) else 1
+            below = period_of(inner, index) if isinstance(inner, Floor) else 1
             period = math.lcm(period, below * (atom.denominator // math.gcd(atom.denominator, k)))
     return period
 

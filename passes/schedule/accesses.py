@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,6 +25,8 @@ from tadc.passes.maps.map import (
     Map,
     MapFunction,
     TensorDecl,
+    blocks_of,
+    factors,
 )
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.splits import WHOLE, Parts
@@ -291,7 +293,8 @@ class Accesses:
         domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
         inner = Loop(values[0], fold.kind, binders, trips, domain=domain - set(binders), bounds=bounds)
         inner.results = len(values)
-        inner.additions = sum(fold.kind != "sum" or not self.factors(name) for name in fold.body.gives)
+        added = (self.lets[name].value for name in fold.body.gives)
+        inner.additions = sum(fold.kind != "sum" or not factors(value) for value in added)
         inner.direct = not self.guards
         inner.moved = step_with(binders[-1], rows, self.names) if binders else ZERO
         inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
@@ -316,16 +319,6 @@ class Accesses:
         between = steps_between(name, (row.form for row in rows), self.tensors)
         return most if between is None else min(most, between)
 
-    def factors(self, name: str) -> tuple[str, ...]:
-        """Of a product its operands; of a square its base, twice; nothing of another value."""
-        match self.lets[name].value:
-            case Applied(function="mul", operands=operands):
-                return operands
-            case Applied(function="powi", operands=(base,), exponent=2):
-                return base, base
-            case _:
-                return ()
-
 
 def shape_bytes(tensor: TensorDecl) -> int | None:
     """The bytes of a tensor; None where its shape depends on sizes."""
@@ -348,29 +341,4 @@ def _distance(name: str, rows: Sequence[Constraint]) -> int:
 
 def operations_in(item: Map) -> int:
     """The number of operations of a map, itself and the ends of its blocks among them."""
-    return 2 + sum(1 + len(blocks_of(let)) for let in item.body.all_lets())
-
-
-def blocks_of(let: Let) -> list[Block]:
-    """The blocks of a value."""
-    match let.value:
-        case Choice(then=then, otherwise=otherwise):
-            return [then, otherwise]
-        case Fold(body=body):
-            return [body]
-        case _:
-            return []
-
-
-def all_forms(block: Block) -> Iterator[Affine]:
-    """All index forms of a block, those of rows too."""
-    for let in block.all_lets():
-        match let.value:
-            case IndexNumber(form=form):
-                yield form
-            case Load(at=at) | Ask(at=at):
-                yield from at
-            case Choice(rows=rows) | Fold(rows=rows):
-                yield from (row.form for row in rows)
-            case _:
-                pass
+    return 2 + sum(1 + len(blocks_of(let.value)) for let in item.body.all_lets())

@@ -8,12 +8,12 @@ from functools import reduce
 from itertools import product
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import BlockNames, indices_bound
+from tadc.passes.maps.blocks import BlockNames, forms_of, indices_bound
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import recurrence_of, reversed_map, sweep_of
 from tadc.passes.nest.steps import Bind, Join, Peel, Residues, Rows, Scatter, Steps, Threads
-from tadc.passes.schedule.accesses import Accesses, all_forms, operations_in
+from tadc.passes.schedule.accesses import Accesses, operations_in
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import rows_of
@@ -179,7 +179,7 @@ def plan_at_sum(over: Map, item: Map, function: MapFunction) -> NestPlan:
 
 def _is_known(item: Map, function: MapFunction) -> bool:
     """Whether a map depends on no size whose value is not known."""
-    forms = (*item.extents, *all_forms(item.body))
+    forms = (*item.extents, *forms_of(item.body))
     return all(form.variables.isdisjoint(function.sizes) for form in forms)
 
 

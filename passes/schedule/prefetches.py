@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.bounds import Level
 from tadc.lattice.loop_nests import loop_nest
-from tadc.passes.maps.map import Block, Fold, Load, Map, MapFunction
+from tadc.passes.maps.map import Block, Fold, Load, Map, MapFunction, blocks_of
 from tadc.passes.nest.steps import Ahead
-from tadc.passes.schedule.accesses import blocks_of, shape_bytes
+from tadc.passes.schedule.accesses import shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import LEAST_STEPS
@@ -66,7 +66,7 @@ def _from_anywhere(
 def _folds(block: Block, tiling: Candidate, copies: int) -> Iterator[tuple[Fold, int]]:
     """The reductions in a block, but for that over lanes, and how many copies they have."""
     for let in block.lets:
-        for inner in blocks_of(let):
+        for inner in blocks_of(let.value):
             over_lanes = tiling.fold is not None and let.names[0] == tiling.fold.fold
             yield from _folds(inner, tiling, copies * (tiling.parts if over_lanes else 1))
         if isinstance(let.value, Fold) and not (tiling.fold and let.names[0] == tiling.fold.fold):

@@ -15,7 +15,8 @@ from fractions import Fraction
 from itertools import product
 
 from tadc.lattice.affine import Affine, Floor
-from tadc.passes.maps.map import Block, Choice, Fold, Load, Map
+from tadc.passes.maps.map import Choice, Fold, Load, Map, blocks_of
+from tadc.passes.rewrites.split_indices import period_of
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
@@ -121,16 +122,6 @@ def _combined(periods: set[int], size: Affine) -> int:
     return result
 
 
-def _period(atom: Floor, name: str) -> int:
-    """The least c such that with `name = c*q + r` the atom is a multiple of q plus a form without."""
-    period = 1
-    for inner, k in atom.numerator.terms:
-        if name in (inner.variables if isinstance(inner, Floor) else (inner,)):
-            below = _period(inner, name) if isinstance(inner, Floor) else 1
-            period = math.lcm(period, below * (atom.denominator // math.gcd(atom.denominator, k)))
-    return period
-
-
 class _Collector:
     """What the index forms of a map's body say about its indices."""
 
@@ -146,8 +137,18 @@ class _Collector:
         """Whether a read is contiguous along the innermost index."""
         self.limits: list[Affine] = []
         """Forms in one index of the map that are to be >= 0."""
-        self.operations = 0
-        self.block(item.body)
+        self.operations = 1
+        for let in item.body.all_lets():
+            self.operations += 1 + len(blocks_of(let.value))
+            match let.value:
+                case Fold() as fold:
+                    self.fold(fold)
+                case Choice(rows=rows):
+                    self.test(row.form for row in rows)
+                case Load(at=at):
+                    self.access(at)
+                case _:
+                    pass
 
     def periods(self, name: str) -> set[int]:
         """The factors that remove a floor on indices of the map."""
@@ -155,7 +156,7 @@ class _Collector:
         found = [*self.tested]
         if name == self.names[-1] and not self.contiguous:
             found += self.read
-        return {_period(atom, name) for atom in found if name in atom.variables and atom.variables <= own}
+        return {period_of(atom, name) for atom in found if name in atom.variables and atom.variables <= own}
 
     def rows(self, name: str) -> tuple[BoundRow, ...]:
         """The rows for an index."""
@@ -165,22 +166,6 @@ class _Collector:
             for limit in found
         )
         return tuple(dict.fromkeys(rows))
-
-    def block(self, block: Block) -> None:
-        """Take in all values of a block; its end counts as one."""
-        self.operations += len(block.lets) + 1
-        for let in block.lets:
-            match let.value:
-                case Fold() as fold:
-                    self.fold(fold)
-                case Choice(rows=rows, then=then, otherwise=otherwise):
-                    self.test(row.form for row in rows)
-                    self.block(then)
-                    self.block(otherwise)
-                case Load(at=at):
-                    self.access(at)
-                case _:
-                    pass
 
     def test(self, forms: Iterable[Affine]) -> None:
         self.tested |= {atom: None for form in forms for atom in form.floors()}
@@ -207,7 +192,6 @@ class _Collector:
             # In the full part no other bounds are left.
             for form in pair if limits else sides:
                 self.test(_bounds(form, name))
-        self.block(fold.body)
 
     def limits_of(self, name: str, rows: Sequence[Affine]) -> tuple[list[Affine], Sequence[Affine]]:
         """Where the closest pair of bounds of a sum's index that move together are its bounds, and the pair.
