@@ -10,8 +10,7 @@ from tadc.apps.undoing.forms import moved, moved_definition
 from tadc.apps.undoing.inlined import without
 from tadc.apps.undoing.pieces import log_sum
 from tadc.apps.undoing.planned import Plan
-from tadc.apps.undoing.roles import PIVOT, TANGENT, VALUE, Role
-from tadc.apps.undoing.segments import Composed
+from tadc.apps.undoing.roles import PIVOT, TANGENT, VALUE, Role, RoledProgram
 from tadc.apps.undoing.step_programs import programs_of
 from tadc.apps.undoing.undone import undone
 from tadc.toolkit.language import (
@@ -116,7 +115,7 @@ class _Formula:
 
     def __post_init__(self) -> None:
         program = self.plan.graph.program
-        self.made: Composed = undone(self.plan, programs_of, is_known=False)
+        self.made: RoledProgram = undone(self.plan, programs_of, is_known=False)
         self.terms = self.made.program.terms
         self.names = Names(program)
         self.original = {t.name: t for t in (*program.arguments, *program.definitions)}

@@ -13,12 +13,22 @@ from functools import cached_property
 import numpy as np
 
 from tadc.apps.inversion.bound import Arrays, BoundComponent, drop
-from tadc.apps.inversion.compiled_forms import LOCK, FormKernel, FormKernels, compiled
+from tadc.apps.inversion.factors import Array
+from tadc.apps.inversion.form_kernels import LOCK, FormKernels, RoledKernel, compiled
+from tadc.apps.inversion.systems import SystemComponent
 from tadc.apps.inversion.units import ComponentUnit, units_of
-from tadc.apps.undoing.factors import Array
-from tadc.apps.undoing.forms import program_of
 from tadc.apps.undoing.planned import Plan, Step
-from tadc.apps.undoing.roles import COTANGENT, TANGENT, VALUE, Role, RoledProgram, RoleKind, value_of
+from tadc.apps.undoing.roles import (
+    COTANGENT,
+    TANGENT,
+    VALUE,
+    Role,
+    RoledProgram,
+    RoleKind,
+    program_of,
+    returning,
+    value_of,
+)
 from tadc.toolkit.language import tensors_read
 
 Named = dict[str, Array]
@@ -30,11 +40,13 @@ class Modes:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         made: dict[int, FormKernels] = {}
+        self.components: list[BoundComponent] = []
         for planned in plan.steps:
             if id(planned.form) not in made:
                 made[id(planned.form)] = FormKernels(planned.form, planned.matrix)
-        self.components = [BoundComponent(plan, planned, made[id(planned.form)]) for planned in plan.steps]
-        self._parameters: FormKernel | None = None
+            given = plan, planned, made[id(planned.form)]
+            is_closed = given[2].is_closed
+            self.components.append(BoundComponent(*given) if is_closed else SystemComponent(*given, Modes))
 
     @property
     def system(self) -> Step | None:
@@ -65,7 +77,7 @@ class Modes:
         for component in self.components:
             component.compute(arrays)
         for component in reversed(self.components):
-            component.factors(arrays)
+            component.check(arrays)
 
     def transposed(self, arguments: Named, cotangents: Named) -> Named:
         """J^-T w: the cotangents of the outputs from those of the inputs."""
@@ -104,10 +116,16 @@ class Modes:
         """The arguments, the parameters computed from them, and what is given of values."""
         arrays = {value_of(name): array for name, array in arguments.items()}
         if self.plan.graph.parameters:
-            if self._parameters is None:
-                self._parameters = compiled(_parameter_program(self.plan))
             arrays |= self._parameters(arrays)
         return arrays | {Role(kind, name): array for name, array in (given or {}).items()}
+
+    @cached_property
+    def _parameters(self) -> RoledKernel:
+        """What the statements read that depends on no input."""
+        graph, program = self.plan.graph, self.plan.graph.program
+        wanted = {graph.names.get(n, n) for s in graph.statements for n in tensors_read([s.body])}
+        made = program_of(returning(graph.parameters, wanted), program.arguments, program.terms)
+        return compiled(RoledProgram(replace(made, source=program.source), {}))
 
 
 def _results(arrays: Arrays, kind: RoleKind, given: Named) -> Named:
@@ -118,16 +136,6 @@ def _results(arrays: Arrays, kind: RoleKind, given: Named) -> Named:
         for role, array in arrays.items()
         if role.kind == kind
     }
-
-
-def _parameter_program(plan: Plan) -> RoledProgram:
-    """What the statements read that depends on no input."""
-    graph, program = plan.graph, plan.graph.program
-    wanted = {graph.names.get(n, n) for s in graph.statements for n in tensors_read([s.body])}
-    made = [replace(d, is_output=d.name in wanted) for d in graph.parameters]
-    return RoledProgram(
-        replace(program_of(made, program.arguments, program.terms), source=program.source), {}
-    )
 
 
 __all__ = ["Modes"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.apps.inversion.bound import Arrays, BoundComponent, drop, is_good
-from tadc.apps.inversion.compiled_forms import FormKernel, compiled
-from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
+from tadc.apps.inversion.form_kernels import RoledKernel, compiled
+from tadc.apps.inversion.systems import SystemComponent
+from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role
 from tadc.apps.undoing.segments import Part, composed, groups
 from tadc.toolkit.language import print_program
 
@@ -17,31 +18,32 @@ class ComponentUnit:
     """Components that are computed by one kernel and undone by another, or one that is solved as a system."""
 
     components: list[BoundComponent]
-    values: RoledCall | None = None
-    back: RoledCall | None = None
+    values: RoledKernel | None = None
+    back: RoledKernel | None = None
     #: What nothing reads after the unit, forwards and backwards.
     ends_forwards: list[Role] = field(default_factory=list[Role])
     ends_backwards: list[Role] = field(default_factory=list[Role])
 
     @property
-    def is_closed(self) -> bool:
-        """Whether formulas undo it."""
-        return self.components[0].kernels.is_closed
+    def system(self) -> SystemComponent | None:
+        """The component that is solved as a system, if it is one."""
+        first = self.components[0]
+        return first if isinstance(first, SystemComponent) else None
 
     def compute(self, arrays: Arrays) -> None:
         """Compute what is read later, if anything is."""
         if self.values is not None:
-            arrays.update(self.values.run(arrays))
+            arrays.update(self.values(arrays))
         for role in self.ends_forwards:
             arrays.pop(role, None)
 
     def undo(self, arrays: Arrays) -> bool:
         """The tangents before the components from those after them; whether all pivots are far from 0."""
         good = True
-        if self.back is None:
-            self.components[0].undo(arrays)
-        else:
-            found = self.back.run(arrays)
+        if self.system is not None:
+            self.system.undo(arrays)
+        elif self.back is not None:
+            found = self.back(arrays)
             for component in self.components:
                 drop(arrays, TANGENT, component.planned.new)
             good = all(is_good(array) for role, array in found.items() if role.kind == LEAST)
@@ -49,20 +51,6 @@ class ComponentUnit:
         for role in self.ends_backwards:
             arrays.pop(role, None)
         return good
-
-
-@dataclass(frozen=True)
-class RoledCall:
-    """A kernel, and which arrays it takes and makes."""
-
-    kernel: FormKernel
-    inputs: tuple[Role, ...]
-    outputs: tuple[Role, ...]
-
-    def run(self, arrays: Arrays) -> Arrays:
-        """What it makes."""
-        found = self.kernel.call([arrays[role] for role in self.inputs])
-        return dict(zip(self.outputs, found, strict=True))
 
 
 def units_of(components: Sequence[BoundComponent]) -> list[ComponentUnit]:
@@ -80,13 +68,11 @@ def units_of(components: Sequence[BoundComponent]) -> list[ComponentUnit]:
     maker = _Maker()
     back_reads: list[set[Role]] = []
     for unit in found:
-        if unit.is_closed:
+        if unit.system is not None:
+            read = [role for what in unit.system.kernels.way_back for role in unit.system.kernel(what).inputs]
+        else:
             unit.back = maker.back(unit.components)
             read = [*unit.back.inputs]
-        else:
-            (component,) = unit.components
-            kernels = component.kernels
-            read = [component.role(role) for what in kernels.way_back for role in kernels[what].inputs]
         back_reads.append({role for role in read if role.kind not in (TANGENT, COTANGENT)})
     later = set[Role]().union(*back_reads)
     for unit in reversed(found):
@@ -113,9 +99,9 @@ class _Maker:
     """Makes the kernels of units; equal programs are one kernel."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[object, ...], FormKernel] = {}
+        self.made: dict[tuple[object, ...], RoledKernel] = {}
 
-    def back(self, components: Sequence[BoundComponent]) -> RoledCall:
+    def back(self, components: Sequence[BoundComponent]) -> RoledKernel:
         """The kernel that undoes components, last first."""
         parts: list[Part] = [
             (component.kernels.program("inverse"), component.role) for component in components
@@ -124,20 +110,19 @@ class _Maker:
         last = {name for component in components for name in component.planned.dying}
         left = {Role(TANGENT, name) for name in last - gone}
         fused = any(component.kind.base.method == "recurrence" for component in components)
-        return self._call(parts[::-1], lambda role: role in left or role.kind == LEAST, fused=fused)
+        return self._kernel(parts[::-1], lambda role: role in left or role.kind == LEAST, fused=fused)
 
-    def values(self, components: Sequence[BoundComponent], later: set[Role]) -> RoledCall | None:
+    def values(self, components: Sequence[BoundComponent], later: set[Role]) -> RoledKernel | None:
         """The kernel that computes what is read later; None where nothing is."""
         parts: list[Part] = [(component.kernels.program("value"), component.role) for component in components]
-        made = self._call(parts, lambda role: role in later)
+        made = self._kernel(parts, lambda role: role in later)
         return made if made.outputs else None
 
-    def _call(
+    def _kernel(
         self, parts: Sequence[Part], wanted: Callable[[Role], bool], *, fused: bool = False
-    ) -> RoledCall:
+    ) -> RoledKernel:
         made = composed(parts, wanted)
         key = (print_program(made.program), fused)
-        kernel = self.made.get(key)
-        if kernel is None:
-            kernel = self.made[key] = compiled(RoledProgram(made.program, made.roles), fused=fused)
-        return RoledCall(kernel, made.inputs, made.outputs)
+        if key not in self.made:
+            self.made[key] = compiled(made, fused=fused)
+        return replace(self.made[key], inputs=made.inputs, outputs=made.outputs)

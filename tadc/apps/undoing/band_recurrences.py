@@ -11,7 +11,7 @@ from tadc.apps.undoing.graph import differentiable_reads
 from tadc.apps.undoing.kinds import MatrixClass
 from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.ratios import given, is_light, ratio
-from tadc.apps.undoing.roles import COTANGENT, TANGENT, Role, RoledProgram
+from tadc.apps.undoing.roles import COTANGENT, TANGENT, Role, RoledProgram, returning
 from tadc.toolkit.language import Affine, Constraint, Definition, Term
 
 
@@ -81,7 +81,7 @@ class Recurrences:
             scaled, made = order.definitions(given, there, self.pivot)
         if self.new not in form.earlier.values():
             made = pieces.result(made, Role(COTANGENT, self.new))
-        values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
+        values = returning(form.program.definitions, form.new)
         after = left(pieces, {self.new: f"z_{self.new}"})
         return pieces.program(
             [*values, *more, *steps, *scaled, made, *after, *pieces.least(self.pivots)], taped=False

@@ -15,8 +15,6 @@ from tadc.toolkit.language import Affine, Constraint, Term, equals_zero
 
 def colours(pieces: Pieces, names: Sequence[str], kind: MatrixClass) -> tuple[int, dict[str, Seed]]:
     """How many colours the columns need, and the seed of each value, 1 in its colour's lane."""
-    if kind.method == "permutation":
-        return 1, {name: pieces.one for name in names}
     width = kind.width
     left = kind.size % width if kind.cyclic else 0
     # Columns are numbered as the vectors that are solved for.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -29,7 +29,7 @@ from tadc.toolkit.language import (
     tensors_read,
     type_in,
 )
-from tadc.toolkit.transforms import needed, with_arrays
+from tadc.toolkit.transforms import with_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,19 +214,6 @@ def moved_definition(
         tangent_of="",
         span=None,
     )
-
-
-def program_of(definitions: Sequence[Definition], known: Iterable[Argument], terms: Terms) -> Program:
-    """The program of the definitions that results need, and of those of the arguments that these read."""
-    kept = needed(definitions)
-    read = tensors_read(d.body for d in kept) - {d.name for d in kept}
-    return Program(tuple(a for a in known if a.name in read), kept, terms)
-
-
-def with_results(program: Program, results: Collection[str]) -> Program:
-    """The program of some of its tensors as the results."""
-    made = [replace(d, is_output=d.name in results) for d in program.definitions]
-    return program_of(made, program.arguments, program.terms)
 
 
 def hoisted(

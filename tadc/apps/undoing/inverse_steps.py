@@ -20,8 +20,8 @@ from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
-from tadc.apps.undoing.roles import TANGENT, Role, RoledProgram
-from tadc.apps.undoing.segments import Composed, Naming, Part, composed
+from tadc.apps.undoing.roles import TANGENT, Naming, Role, RoledProgram
+from tadc.apps.undoing.segments import Part, composed
 from tadc.apps.undoing.step_chain import ChainReader, NoChain, Rule, choice
 from tadc.apps.undoing.step_layout import StateLayout, layouts
 from tadc.apps.undoing.step_lift import Lift
@@ -131,7 +131,7 @@ def _of_part(lift: Lift, layout: StateLayout, own: Sequence[Affine], values: Seq
     return choice(lift.terms, place, values)
 
 
-def _values(plan: Plan) -> Composed:
+def _values(plan: Plan) -> RoledProgram:
     """What takes the values of a step's outputs to those of its inputs, last component first."""
     sizes, parts = plan.graph.sizes, list[Part]()
     for number, planned in enumerate(reversed(plan.steps)):

@@ -44,11 +44,6 @@ class MatrixClass:
         return self.method not in ("blocks", "lapack")
 
     @property
-    def is_scaled(self) -> bool:
-        """Whether its pivots are of rows, one each."""
-        return self.method in ("permutation", "recurrence", "triangles")
-
-    @property
     def is_band(self) -> bool:
         """Whether few diagonals are occupied."""
         return self.method == "recurrence" or (self.lower + self.upper + 1) * BAND <= self.size

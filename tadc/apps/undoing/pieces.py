@@ -8,8 +8,8 @@ from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 from typing import Literal
 
-from tadc.apps.undoing.forms import ComponentForm, moved, moved_definition, program_of
-from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram
+from tadc.apps.undoing.forms import ComponentForm, moved, moved_definition
+from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram, program_of, returning
 from tadc.toolkit.language import (
     Affine,
     Apply,
@@ -178,19 +178,18 @@ class Pieces:
         form = self.form
         arguments = [*self.source.arguments]
         arguments += [Argument(name, form.types[name], form.shapes[name]) for name in fixed]
-        kept = [
-            replace(d, is_output=d.name in wanted) for d in self.source.definitions if d.name not in fixed
-        ]
+        kept = returning([d for d in self.source.definitions if d.name not in fixed], wanted)
         return replace(self.source, arguments=tuple(arguments), definitions=needed(kept))
 
     def gradients(
-        self, tag: str, wrt: Sequence[str], cotangents: Mapping[str, str]
+        self, tag: str, wrt: Sequence[str], cotangents: Mapping[str, str], of: Program | None = None
     ) -> tuple[list[Definition], dict[str, Term]]:
         """The cotangents of values `wrt` for the cotangents, tensors by name, of values that are made.
 
-        First definitions of what they read, named with the tag, then the term of each.
+        Values are those of the form, or of another program. First definitions of what they read, named with
+        the tag, then the term of each.
         """
-        program = self._cut(cotangents, ())
+        program = self._cut(cotangents, ()) if of is None else of
         read = {name for d in program.definitions for name in tensors_read([d.body])}
         through = [name for name in wrt if name in read]
         if not through:
@@ -254,7 +253,7 @@ class Pieces:
         made = [replace(d, body=moved(d.body, self.terms, stands)) if stands else d for d in definitions]
         if not taped:
             have = {d.name for d in made}
-            made = [replace(d, is_output=False) for d in self.primal.values() if d.name not in have] + made
+            made = returning([d for d in self.primal.values() if d.name not in have], ()) + made
         own = {a.name: a for a in self.form.program.arguments}
         own |= {d.name: Argument(d.name, d.type, d.shape) for d in self.primal.values()}
         return RoledProgram(program_of(made, (own | self.tensors).values(), self.terms), self.roles)

@@ -12,7 +12,6 @@ A recurrence N = F(D, S, N) is of this kind with N among S, as dN = F_D dD + F_S
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import permutations
 
 from tadc.apps.undoing.band_recurrences import Recurrences, diagonals
@@ -20,8 +19,17 @@ from tadc.apps.undoing.colours import colours
 from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.kinds import Class, LowRank, MatrixClass, dense
 from tadc.apps.undoing.pieces import Pieces, Seed
-from tadc.apps.undoing.roles import COLUMN, COTANGENT, PIVOT, RIGHT_SIDE, TANGENT, Role, RoledProgram
-from tadc.apps.undoing.transposed_solutions import transposed
+from tadc.apps.undoing.roles import (
+    COLUMN,
+    COTANGENT,
+    LEAST,
+    PIVOT,
+    RIGHT_SIDE,
+    TANGENT,
+    Role,
+    RoledProgram,
+    returning,
+)
 from tadc.apps.undoing.triangles import Triangle
 from tadc.toolkit.language import Definition, Term
 from tadc.toolkit.transforms import is_const
@@ -43,8 +51,7 @@ class Programs:
     def value(self, taped: Sequence[str]) -> RoledProgram:
         """The new values, and those in between that are taped."""
         pieces = Pieces(self.form)
-        wanted = {*self.form.new, *taped}
-        made = [replace(d, is_output=d.name in wanted) for d in self.form.program.definitions]
+        made = returning(self.form.program.definitions, {*self.form.new, *taped})
         return pieces.program(made, taped=False)
 
     def taped(self, programs: Sequence[RoledProgram]) -> tuple[str, ...]:
@@ -172,7 +179,21 @@ class Programs:
         """The new values, the cotangents of what is new and stays, and the least magnitude of pivots."""
         if self.kind.base.method == "recurrence":
             return Recurrences(Pieces(self.form), self.kind.base).up(self._left)
-        return transposed(self.form, self.inverse())
+        # J^-1 v is linear in v: J^-T w is its gradient.
+        pieces, form, inverse = Pieces(self.form), self.form, self.inverse()
+        solution = inverse.only(TANGENT)
+        cotangents = {solution.names[role]: pieces.given(COTANGENT, role.name) for role in solution.outputs}
+        by = {solution.names[role]: role.name for role in solution.inputs if role.kind == TANGENT}
+        between, found = pieces.gradients("_g", tuple(by), cotangents, of=solution.program)
+        gradients = dict.fromkeys(form.new, pieces.algebra.zero) | {by[v]: body for v, body in found.items()}
+        least = [pieces.result(d, Role(LEAST)) for d in inverse.only(LEAST).program.outputs]
+        made = returning(form.program.definitions, form.new)
+        made += returning(inverse.only(LEAST).program.definitions[:-1], ())
+        for name, body in gradients.items():
+            if name not in form.new:
+                body = pieces.algebra.add(pieces.cotangent(name), body)
+            between.append(pieces.define(f"z_{name}", name, body, Role(COTANGENT, name)))
+        return pieces.program([*made, *between, *least], taped=False)
 
     def _brought_back(
         self, pieces: Pieces, rest: dict[str, Term], factors: dict[str, Term]
@@ -201,24 +222,22 @@ class Programs:
             columns.append(found)
         return between, [[column[n] for column in columns] for n in self.form.new]
 
+    def element(self, pivot: str, index: list[int]) -> tuple[str, list[int]]:
+        """The tensor of the form, and its element, whose derivative a pivot is."""
+        return pivot, index
+
     # -- matrices ----------------------------------------------------------------------------------
 
     def columns(self) -> RoledProgram:
         """Sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
         pieces, form = Pieces(self.form), self.form
-        kind = self.kind.base
-        if kind.method in ("recurrence", "triangles"):
-            (name,) = form.new
-            between, (pivot,) = self._pivots(pieces)
-            made = pieces.define(f"c_{name}", name, pivot.body, Role(COLUMN, name), front=(("lane", 1),))
-            return pieces.program([*between, made], taped=True)
         band = one_band(form, self.kind)
         if band is not None:
             between, steps = diagonals(pieces, range(-band.lower, band.upper + 1))
             made = [pieces.result(step, Role(COLUMN, form.new[0], n)) for n, step in enumerate(steps)]
             return pieces.program([*between, *made], taped=True)
         through = self.kind.through if isinstance(self.kind, LowRank) else ()
-        lanes, seeds = colours(pieces, form.dying, kind)
+        lanes, seeds = colours(pieces, form.dying, self.kind.base)
         return self._by_lanes(pieces, lanes, seeds, through)
 
     def outer(self) -> RoledProgram:

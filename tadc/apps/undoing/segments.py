@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from typing import TypeAlias
 
-from tadc.apps.undoing.forms import ComponentForm, moved_definition, program_of
-from tadc.apps.undoing.roles import INNER, Role, RoledProgram
-from tadc.toolkit.language import Argument, Definition, Program, Reduce, Terms, reachable
+from tadc.apps.undoing.forms import ComponentForm, moved_definition
+from tadc.apps.undoing.roles import INNER, Naming, Role, RoledProgram, program_of
+from tadc.toolkit.language import Argument, Definition, Reduce, Terms, reachable
 
 #: So many definitions of one kernel are compiled together.
 _DEFINITIONS = 24
 #: So many components are.
 _COMPONENTS = 12
 
-#: What each tensor of a program is among all: a role by its own.
-Naming = Callable[[Role], Role]
-Part = tuple[RoledProgram, Naming]
+Part: TypeAlias = tuple[RoledProgram, Naming]
 
 
-@dataclass(frozen=True)
-class Composed:
-    """Programs one after another as one. `roles` are those of all its tensors, by name."""
-
-    program: Program
-    roles: dict[str, Role]
-
-    @cached_property
-    def names(self) -> dict[Role, str]:
-        """All its tensors, by role."""
-        return {role: name for name, role in self.roles.items()}
-
-    @property
-    def inputs(self) -> tuple[Role, ...]:
-        """The arguments, in order."""
-        return tuple(self.roles[a.name] for a in self.program.arguments)
-
-    @property
-    def outputs(self) -> tuple[Role, ...]:
-        """The results, in order."""
-        return tuple(self.roles[d.name] for d in self.program.outputs)
-
-
-def composed(parts: Sequence[Part], wanted: Callable[[Role], bool]) -> Composed:
+def composed(parts: Sequence[Part], wanted: Callable[[Role], bool]) -> RoledProgram:
     """The program that does what the parts do in turn, and returns what is wanted of their results.
 
     Its tensors are named in the order in which they appear, so that equal sequences give equal programs.
@@ -64,7 +39,7 @@ def composed(parts: Sequence[Part], wanted: Callable[[Role], bool]) -> Composed:
             is_output = d.is_output and wanted(role)
             made[role] = replace(moved_definition(d, terms, inner, d.indices), is_output=is_output)
     program = program_of(list(made.values()), arguments.values(), terms)
-    return Composed(program, {name: role for role, name in names.items()})
+    return RoledProgram(program, {name: role for role, name in names.items()})
 
 
 def groups(forms: Sequence[ComponentForm], light: Collection[int]) -> list[range]:

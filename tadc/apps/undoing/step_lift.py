@@ -16,8 +16,7 @@ from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.planned import Plan
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.ratios import is_light
-from tadc.apps.undoing.roles import PIVOT, TANGENT, Role, value_of
-from tadc.apps.undoing.segments import Composed
+from tadc.apps.undoing.roles import PIVOT, TANGENT, Role, RoledProgram, value_of
 from tadc.apps.undoing.step_chain import FactorChain, Rule, choice, reread
 from tadc.apps.undoing.step_layout import StateLayout
 from tadc.apps.undoing.undone import NoFormula, undone
@@ -97,7 +96,7 @@ class Lift:
     # -- the steps ---------------------------------------------------------------------------------
 
     def steps(
-        self, plan: Plan, made: Composed, values: Mapping[str, Rule], ends: Mapping[tuple[int, int], Rule]
+        self, plan: Plan, made: RoledProgram, values: Mapping[str, Rule], ends: Mapping[tuple[int, int], Rule]
     ) -> None:
         """The recurrence of what `made` computes for all states, from that of the last states.
 
@@ -129,7 +128,7 @@ class Lift:
         self.made.append(self._recurrence(bodies, self._last(ends), orders))
 
     def _slotted(
-        self, made: Composed, carried: Sequence[Definition], held: Mapping[int, Term]
+        self, made: RoledProgram, carried: Sequence[Definition], held: Mapping[int, Term]
     ) -> list[Definition]:
         """The tangents of a step that get a slot; those of other shapes are part of what reads them."""
         wanted = {d.name for d in made.program.outputs}
@@ -175,12 +174,12 @@ class Lift:
 
     # -- definitions -------------------------------------------------------------------------------
 
-    def moved(self, made: Composed) -> list[Definition]:
+    def moved(self, made: RoledProgram) -> list[Definition]:
         """The definitions in the table of the form, with indices i0, i1, …"""
         return [moved_definition(d, self.terms, {}) for d in made.program.definitions]
 
     def emit(
-        self, prefix: str, made: Composed, definitions: Sequence[Definition], rules: dict[str, Rule]
+        self, prefix: str, made: RoledProgram, definitions: Sequence[Definition], rules: dict[str, Rule]
     ) -> dict[int, Term]:
         """Add definitions under names of their own; reads of pivots by the numbers of expensive bodies."""
         held: dict[int, Term] = {}
@@ -196,7 +195,7 @@ class Lift:
                     held[d.body.number] = self.terms.read(d.name, _own(len(d.indices)), d.type)
         return held
 
-    def rules(self, made: Composed, known: Mapping[Role, Rule]) -> dict[str, Rule]:
+    def rules(self, made: RoledProgram, known: Mapping[Role, Rule]) -> dict[str, Rule]:
         """What is read in the place of the arguments of a program; else what is of their names."""
         return {
             a.name: known.get(role) or self.reading(role.name, a.type)

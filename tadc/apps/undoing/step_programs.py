@@ -49,22 +49,18 @@ class StepPrograms(Programs):
         made = [lift.pieces.result(d, Role(PIVOT, d.name)) if d.name in wanted else d for d in lift.made]
         return lift.pieces.program(made, taped=True)
 
-    def columns(self) -> RoledProgram:
-        """The pivots of all factors, as `pivots`."""
-        return self.pivots()
-
-    def element(self, pivot: str, index: Sequence[int]) -> tuple[str, tuple[int, ...]]:
+    def element(self, pivot: str, index: list[int]) -> tuple[str, list[int]]:
         """The tensor of the form, and its element, whose derivative a pivot is."""
         layout, own = self.chain.layout, self._lift.whose[pivot]
         states = layout.states("f", range(layout.depth)) | layout.states("b", (0,))
         if own not in states:
-            return own, tuple(index)
+            return own, index
         state, part = states[own]
         rest = list(index)
         if own not in self.chain.start.outputs:
             state = layout.depth + rest.pop(0)
         place = layout.place(part, Affine.const(state), [Affine.const(n) for n in rest])
-        return layout.name, tuple(form.constant for form in place)
+        return layout.name, [form.constant for form in place]
 
 
 def programs_of(form: ComponentForm, kind: Class) -> Programs:

@@ -5,39 +5,18 @@ The matrices of all steps are computed at once and factored; the product is solv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from tadc.apps.undoing.factors import Array, Factored, log_abs, of_dense, of_parts
-from tadc.apps.undoing.forms import with_results
 from tadc.apps.undoing.kinds import MatrixClass, dense
-from tadc.apps.undoing.matrices import bands_of
-from tadc.apps.undoing.planned import Plan
 from tadc.apps.undoing.programs import Programs
-from tadc.apps.undoing.roles import (
-    COLUMN,
-    COTANGENT,
-    INNER,
-    PIVOT,
-    TANGENT,
-    Role,
-    RoledProgram,
-    RoleKind,
-    value_of,
-)
+from tadc.apps.undoing.roles import COLUMN, INNER, TANGENT, Role, RoledProgram, value_of
 from tadc.apps.undoing.segments import Part, composed
 from tadc.apps.undoing.step_chain import FactorChain
 from tadc.apps.undoing.step_lift import Lift
 from tadc.apps.undoing.undone import NoFormula, naming, undone
 from tadc.toolkit.language import Affine, bytes_of_type
-from tadc.toolkit.transforms import derive
-
-Arrays = Mapping[str, Array]
-#: Compiles a program.
-Compiler = Callable[[RoledProgram], Any]
 
 #: From so many numbers in a state on, a solution for each step takes less time than one system for all.
 _DENSE, _BAND = 48, 256
@@ -91,104 +70,9 @@ class StepSystems(Programs):
         *before, last = lift.made
         return lift.pieces.program([*before, lift.pieces.result(last, Role(COLUMN, last.name))], taped=True)
 
-    def factored(self, columns: Array, compiler: Compiler) -> Factored:
-        """The chain at a point, of its columns there."""
-        kind, rows = self.step, columns.reshape(len(columns), -1)
-        if kind.is_band:
-            parts = bands_of(kind, rows)
-        else:
-            blocks = rows.reshape(kind.size, kind.count, -1).transpose(1, 0, 2)
-            parts = [of_dense(np.ascontiguousarray(block).T) for block in blocks]
-        each = len(parts) // self.chain.layout.count
-        return self._product([of_parts(parts[n : n + each]) for n in range(0, len(parts), each)], compiler)
-
-    def _product(self, steps: Sequence[Factored], compiler: Compiler) -> Factored:
-        """The product of an end, steps and a start; vectors are tensors of the form, one after another."""
-        form, extents = self.form, self.chain.layout.extents
-        end, start = (_Solved(plan, compiler) for plan in (self.chain.end, self.chain.start))
-
-        def parted(names: Sequence[str], vector: Array) -> dict[str, Array]:
-            shapes = [form.shapes[name] for name in names]
-            parts = np.split(vector, np.cumsum([prod(shape) for shape in shapes])[:-1])
-            return {
-                n: np.ascontiguousarray(p).reshape(s) for n, p, s in zip(names, parts, shapes, strict=True)
-            }
-
-        def solve(b: Array, across: bool) -> Array:
-            if across:
-                vector = start.forth(parted(form.dying, b))["f0_0"].reshape(-1)
-                for step in steps:
-                    vector = step.solve(vector, True)
-                names, found = form.new, end.forth({"l0_0": vector.reshape(extents)})
-            else:
-                vector = end.back(parted(form.new, b))["l0_0"].reshape(-1)
-                for step in reversed(steps):
-                    vector = step.solve(vector, False)
-                names, found = form.dying, start.back({"f0_0": vector.reshape(extents)})
-            return np.concatenate([found[name].reshape(-1) for name in names])
-
-        every = of_parts(steps)
-        return Factored(every.pivots, solve, lambda: every.logabsdet() + start.logabsdet + end.logabsdet)
-
-    def element(self, place: int) -> tuple[str, tuple[int, ...]]:
+    def element(self, pivot: str, index: list[int]) -> tuple[str, list[int]]:
         """The recurrence, and the element of it whose pivot is at some place among all."""
         layout = self.chain.layout
-        state, *rest = np.unravel_index(place, (layout.count, *layout.extents))
+        state, *rest = np.unravel_index(index[0], (layout.count, *layout.extents))
         found = layout.place(0, Affine.const(int(state) + 1), [Affine.const(int(n)) for n in rest])
-        return layout.name, tuple(form.constant for form in found)
-
-
-class _Solved:
-    """The first or the last factor of a chain, which formulas undo, whatever the values are."""
-
-    def __init__(self, plan: Plan, compiler: Compiler) -> None:
-        made = undone(plan, Programs)
-        self._made = RoledProgram(made.program, made.roles)
-        self._compiler = compiler
-        self._inputs = plan.graph.inputs
-        self._named = dict(zip(plan.outputs, plan.graph.outputs, strict=True))
-
-    def back(self, tangents: Arrays) -> dict[str, Array]:
-        """The tangents of a plan's inputs, by name, from those of its outputs."""
-        given = {Role(TANGENT, self._named[name]): array for name, array in tangents.items()}
-        found = given | self._run(self._only(TANGENT), given)
-        return {name: found[Role(TANGENT, name)] for name in self._inputs}
-
-    def forth(self, cotangents: Arrays) -> dict[str, Array]:
-        """The cotangents of a plan's outputs, by name, from those of its inputs."""
-        made = self._only(TANGENT)
-        program, role = made.program, made.role
-        by = [a.name for a in program.arguments if role(a.name).kind == TANGENT]
-        found: dict[Role, Array] = {}
-        if by:
-            gradient = derive(program, "vjp", by)
-            roles = {
-                t.name: Role(COTANGENT, role(of).name)
-                for t, of in (
-                    *((a, a.cotangent_of) for a in gradient.arguments),
-                    *((d, d.gradient_of) for d in gradient.outputs),
-                )
-                if of
-            }
-            roles = made.roles | roles
-            given = {Role(COTANGENT, name): array for name, array in cotangents.items()}
-            made = RoledProgram(with_results(gradient, [d.name for d in gradient.outputs]), roles)
-            found = self._run(made, given)
-        result: dict[str, Array] = {}
-        for name, value in self._named.items():
-            parts = [found.get(Role(COTANGENT, value)), cotangents.get(value)]
-            result[name] = np.sum([part for part in parts if part is not None], axis=0)
-        return result
-
-    @property
-    def logabsdet(self) -> float:
-        pivots = self._run(self._only(PIVOT), {})
-        return sum(log_abs(pivot) for pivot in pivots.values())
-
-    def _only(self, kind: RoleKind) -> RoledProgram:
-        program, role = self._made.program, self._made.role
-        wanted = [d.name for d in program.outputs if role(d.name).kind == kind]
-        return RoledProgram(with_results(program, wanted), self._made.roles)
-
-    def _run(self, made: RoledProgram, given: Mapping[Role, Array]) -> dict[Role, Array]:
-        return self._compiler(made)(given)
+        return layout.name, [form.constant for form in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tadc.apps.undoing.forms import ComponentForm, program_of
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
@@ -16,11 +16,13 @@ from tadc.apps.undoing.roles import (
     PIVOT,
     TANGENT,
     VALUE,
+    Naming,
     Role,
     RoledProgram,
+    program_of,
     value_of,
 )
-from tadc.apps.undoing.segments import Composed, Naming, Part, composed
+from tadc.apps.undoing.segments import Part, composed
 
 #: The programs of a form of a class.
 ProgramsOf = Callable[[ComponentForm, Class], Programs]
@@ -34,7 +36,7 @@ class NoFormula(Exception):
         self.planned = planned
 
 
-def undone(plan: Plan, programs_of: ProgramsOf, *, is_known: bool = True) -> Composed:
+def undone(plan: Plan, programs_of: ProgramsOf, *, is_known: bool = True) -> RoledProgram:
     """What takes tangents of a plan's outputs to those of its inputs, and its pivots.
 
     Values of inputs are arguments, those of outputs if they are known. Raises NoFormula where a component is

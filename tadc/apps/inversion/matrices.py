@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
-from tadc.apps.undoing.factors import (
+from tadc.apps.inversion.factors import (
     Array,
     Factored,
     of_band,
@@ -24,12 +23,10 @@ from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.kinds import MatrixClass
 from tadc.toolkit.running import numpy_type
 
-Arrays: TypeAlias = Mapping[str, Array]
 
-
-def joined(kind: MatrixClass, names: Sequence[str], arrays: Arrays, lanes: int = 1) -> Array:
+def joined(kind: MatrixClass, arrays: Sequence[Array], lanes: int = 1) -> Array:
     """The numbers of several tensors as the vector that a class solves for, of each lane: `[lane, row]`."""
-    parts = [arrays[name].reshape(lanes, kind.count, -1) for name in names]
+    parts = [array.reshape(lanes, kind.count, -1) for array in arrays]
     if len(parts) == 1:
         return parts[0].reshape(lanes, -1)
     found = np.stack(parts, axis=3) if kind.interleaved else np.concatenate(parts, axis=2)
@@ -49,14 +46,9 @@ def parted(form: ComponentForm, kind: MatrixClass, names: Sequence[str], vector:
     return found
 
 
-def columns_of(form: ComponentForm, kind: MatrixClass, found: Arrays) -> Array:
-    """Of each lane what is new, in the order of the class: `[lane, row]`."""
-    return joined(kind, form.new, found, len(found[form.new[0]]))
-
-
 def assembled(kind: MatrixClass, columns: Array) -> Factored:
     """The factors of a matrix from its coloured columns."""
-    if kind.is_scaled or kind.size == 1:
+    if kind.size == 1:
         return of_diagonal(columns[0])
     if kind.method != "lapack":
         blocks = columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0)
@@ -64,7 +56,7 @@ def assembled(kind: MatrixClass, columns: Array) -> Factored:
     if kind.cyclic:
         return _of_ring(kind, columns)
     if kind.is_band:
-        return of_parts(bands_of(kind, columns))
+        return of_parts(blocks_of(kind, columns))
     whole = whole_matrix(kind, columns)
     return of_triangle(whole, not kind.upper) if kind.is_one_sided else of_dense(whole)
 
@@ -95,10 +87,12 @@ def of_diagonals(kind: MatrixClass, diagonals: Sequence[Array]) -> Factored:
     return of_band(band, lower, upper)
 
 
-def bands_of(kind: MatrixClass, columns: Array) -> list[Factored]:
+def blocks_of(kind: MatrixClass, columns: Array) -> list[Factored]:
     """The factors of each block, from coloured columns `[lane, row of all blocks]`."""
     size, lower, upper = kind.size, kind.lower, kind.upper
     lanes = columns.reshape(len(columns), -1, size)
+    if not kind.is_band:
+        return [of_dense(np.ascontiguousarray(lanes[:, n]).T) for n in range(lanes.shape[1])]
     bands = np.zeros((lanes.shape[1], size, 2 * lower + upper + 1), columns.dtype)
     for offset in range(-lower, upper + 1):
         rows = np.arange(max(0, -offset), size - max(0, offset))
