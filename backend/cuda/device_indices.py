@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.device_arrays import View, same_stream, view_of
 from tadc.backend.cuda.device_inspector import DeviceInspector, has_kernels
 from tadc.backend.cuda.seen_indices import SeenIndices
 from tadc.backend.runtime.inspector import INDEX_LIMIT
-from tadc.backend.runtime.inspector_calls import InspectorCalls, Rooms, run
-from tadc.frontend.extents import as_form
+from tadc.backend.runtime.inspector_calls import Rooms, run
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
-    from tadc.backend.runtime.parameters import Parameter
+    from tadc.backend.runtime.index_arguments import IndexArguments
 
 
 class DeviceIndices:
     """The index arrays that a kernel takes in calls with certain sizes, and those that are made of them."""
 
-    def __init__(
-        self, inputs: Sequence[Parameter], made: Sequence[Parameter], sizes: Mapping[str, int]
-    ) -> None:
-        """`inputs` is what a call passes; extents may be forms of the sizes."""
-        self._given = [(n, p) for n, p in enumerate(inputs) if p.below is not None]
-        self._made = [p.at(sizes) for p in made]
-        bounded = [*inputs, *made]
-        self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
-        self._inspection = InspectorCalls([p.at(sizes) for _, p in self._given], self._made)
+    def __init__(self, indices: IndexArguments) -> None:
+        """Of those that the CPU looks at."""
+        self._inspection, self._below = indices.inspection, indices.below
+        self._given = list(zip(indices.places, self._inspection.given, strict=True))
         self._seen = SeenIndices()
-        self._is_small = all(p.bytes < INDEX_LIMIT * p.dtype.itemsize for p in self._made)
+        self._is_small = all(p.bytes < INDEX_LIMIT * p.dtype.itemsize for p in self._inspection.made)
 
     def are_there(self, arrays: Sequence[Any]) -> bool:
         """Whether all index arrays lie on the GPU, and all that is made of them can be made there."""
@@ -60,10 +54,9 @@ class DeviceIndices:
                 return None
             if parameter.increasing and on.falls(arrays[n]):
                 return None
-        found = Rooms(self._inspection, {p.name: arrays[n] for n, p in self._given}, on.new)
-        for call in self._inspection.calls:
-            run(call, found, on.function)
-        return [view_of(found[parameter.name]) for parameter in self._made]
+        found = Rooms(self._inspection.arrays, {p.name: arrays[n] for n, p in self._given}, on.new)
+        run(self._inspection.calls, found, on.function)
+        return [view_of(found[parameter.name]) for parameter in self._inspection.made]
 
     def _wait(self, arrays: Sequence[Any], device: Device, stream: int) -> None:
         """Let the stream wait for what computes the arrays."""

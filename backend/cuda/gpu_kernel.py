@@ -166,8 +166,8 @@ class GpuKernel:
         key = tuple(sizes.values())
         known = self._indices.get(key)
         if known is None:
-            of = self.inputs, self.made, sizes
-            known = self._indices[key] = IndexArguments(*of), DeviceIndices(*of)
+            indices = IndexArguments(self.inputs, self.made, sizes)
+            known = self._indices[key] = indices, DeviceIndices(indices)
         indices, on_device = known
         device, _, handle, _ = self._where(arrays, stream)
         if on_device.are_there(arrays):

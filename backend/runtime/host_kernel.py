@@ -164,6 +164,10 @@ class HostKernel:
             if cutting is not None:
                 return cutting(plan.indices.related(inputs, index_arrays), self._sizes_in(kwargs), out)
             inputs = plan.indices.placed(inputs, index_arrays, made_of_them)
+        if out is None and plan.direct is not None:
+            written = plan.new_arrays()
+            if plan.direct(*inputs, *written):
+                return written
         none: list[Array | None] = [None] * len(plan.outputs)
         return self._run_into(plan, inputs, none if out is None else given_outputs(plan.outputs, out))
 

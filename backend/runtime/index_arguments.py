@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,20 +17,12 @@ from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.host_arrays import Array
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, inspector_function
-from tadc.backend.runtime.inspector_calls import InspectorCalls, Rooms, ranges, run
+from tadc.backend.runtime.inspector_calls import InspectorCalls, Rooms, run
 from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 from tadc.backend.runtime.known_arrays import index_array_of, known
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import as_form, extent_text
-
-if TYPE_CHECKING:
-    from tadc.frontend.program import Inspected
-
-
-_SMALL = 1 << 24
-
 
 Looked: TypeAlias = tuple[Sequence[KeptIndexArray], list[Array], bool]
 """The index arrays of a call as kernels take them, what is made of them, and whether a range has so many
@@ -46,18 +38,14 @@ class IndexArguments:
         """`inputs` is what a call passes; extents may be forms of the sizes."""
         self.places = tuple(n for n, p in enumerate(inputs) if p.below is not None)
         self._given = tuple(inputs[n] for n in self.places)
-        self._made = tuple(p.at(sizes) for p in made)
-        bounded = (*self._given, *made)
-        self._below = {p.name: as_form(p.below).evaluate(sizes) for p in bounded if p.below is not None}
-        self._inspections: dict[str, InspectorCalls] = {}
-        #: What an array that is made depends on, besides those that it is made of.
-        self._facts = {
-            p.name: (a.kind, a.axis, a.form, p.shape, *(self._below[name] for name in a.of))
-            for p in self._made
-            if (a := p.inspected) is not None
-        }
+        self.inspection = InspectorCalls([p.at(sizes) for p in self._given], [p.at(sizes) for p in made])
+        #: What elements are less than.
+        self.below = {p.name: p.below for p in self.inspection.given if isinstance(p.below, int)}
         #: What may have long ranges, and what says where these end if they do not where the next begins.
-        self._long = tuple(ranges([p for p in bounded if self._below[p.name] > LONG], made))
+        self._long = self.inspection.ranges(LONG)
+        arrays = self.inspection.arrays
+        #: With the bytes of what they make.
+        self._steps = [(step, sum(arrays[n].bytes for n in step.made)) for step in self.inspection.steps]
 
     def complete(self, inputs: Sequence[Any]) -> list[Array]:
         """What a kernel reads: the inputs with index arrays as it takes them, then what is made of them.
@@ -71,7 +59,7 @@ class IndexArguments:
         """What there is in a call, all of it looked at. Raises ArgumentError as `complete`."""
         found = self.found(inputs)
         first, *others = given = [found[p.name] for p in self._given]
-        arrays = [found[p.name].array for p in self._made]
+        arrays = [found[p.name].array for p in self.inspection.made]
         is_long = any(found[name].is_long(LONG, found[ends] if ends else None) for name, ends in self._long)
         first.keep_call(self, (others, arrays, is_long))
         return given, arrays, is_long
@@ -89,7 +77,7 @@ class IndexArguments:
         """The inputs for another kernel, which looks at no index array again."""
         relations = list(inputs)
         for n, p, known_array in zip(self.places, self._given, given, strict=True):
-            relations[n] = Relation.of(known_array, self._below[p.name])
+            relations[n] = Relation.of(known_array, self.below[p.name])
         return relations
 
     def found(self, inputs: Sequence[Any]) -> dict[str, KeptIndexArray]:
@@ -105,26 +93,24 @@ class IndexArguments:
         ]
         if problems:
             raise ArgumentError(problems)
-        for parameter in self._made:
-            assert parameter.inspected is not None
-            found[parameter.name] = self._made_of(parameter, parameter.inspected, found)
+        self._make(found)
         return found
 
-    def _made_of(self, parameter: Parameter, about: Inspected, found: Mapping[str, KeptIndexArray]) -> Any:
-        """One array, made of others, and kept with the first of these."""
-        first, *others = [found[name] for name in about.of]
-        key = self._facts[parameter.name], *others
-        made = first.made.get(key)
-        if made is None:
-            _ask_for(parameter.bytes, about)
-            inspection = self._inspections.get(parameter.name)
-            if inspection is None:
-                given = [Parameter(n, INDEX_TYPE, found[n].array.shape, self._below[n]) for n in about.of]
-                inspection = self._inspections[parameter.name] = InspectorCalls(given, [parameter])
-            array = _computed(inspection, {name: found[name] for name in about.of})[parameter.name]
-            made = KeptIndexArray(array.reshape(parameter.shape), largest=self._below[parameter.name] - 1)
-            first.keep_with(tuple(others), key, made)
-        return made
+    def _make(self, found: dict[str, KeptIndexArray]) -> None:
+        """Add what is made of index arrays; what a step has made of the same ones is kept with the first."""
+        about, elements = self.inspection.arrays, {name: _flat(kept) for name, kept in found.items()}
+        for step, needed in self._steps:
+            first, *others = [found[name] for name in step.of]
+            key = step.facts, *others
+            made = first.made.get(key)
+            if made is None:
+                _ask_for(needed, step.of)
+                arrays = Rooms(about, elements, _room)
+                run(step.calls, arrays, inspector_function)
+                made = [KeptIndexArray(arrays[n].reshape(about[n].shape), largest=0) for n in step.made]
+                first.keep_with(tuple(others), key, made)
+            for name, kept in zip(step.made, made, strict=True):
+                found[name], elements[name] = kept, _flat(kept)
 
     def again(self, inputs: Sequence[Any]) -> Looked | None:
         """What there is in a call whose index arrays were seen before and stay as they are; else None."""
@@ -142,7 +128,7 @@ class IndexArguments:
         given = found.array if isinstance(value, Relation) else value
         if given.size >= INDEX_LIMIT:
             return said("many indices", parameter, count=given.size)
-        below = self._below[parameter.name]
+        below = self.below[parameter.name]
         if given.size and found.largest >= min(below, INDEX_LIMIT):
             return out_of_range(parameter, given, below)
         if parameter.increasing and found.falls:
@@ -150,37 +136,22 @@ class IndexArguments:
         return None
 
 
-def _ask_for(needed: int, about: Inspected) -> None:
+def _room(shape: Sequence[int]) -> Array:
+    return np.empty(prod(shape), INDEX)
+
+
+def _flat(kept: KeptIndexArray) -> Array:
+    """The elements in one dimension, as functions of NumPy have them."""
+    return kept.array if kept.array.ndim == 1 else kept.array.reshape(-1)
+
+
+def _ask_for(needed: int, of: Sequence[str]) -> None:
     """Raise ArgumentError (TAD0506) where there is no memory of so many bytes."""
     free = free_for(needed)
     if free is not None:
-        names = " and ".join(f"`{name}`" for name in about.of)
+        names = " and ".join(f"`{name}`" for name in of)
         sizes = {"needed": format_bytes(needed), "free": format_bytes(free)}
         raise ArgumentError([said("inspection", None, names=names, **sizes)])
-
-
-def _computed(inspection: InspectorCalls, kept: dict[str, KeptIndexArray]) -> Rooms:
-    """What calls make of arrays; how these are sorted is kept with them."""
-    arrays = Rooms(
-        inspection,
-        {name: array.array.reshape(-1) for name, array in kept.items()},
-        lambda shape: np.empty(prod(shape), INDEX),
-    )
-    for call in inspection.calls:
-        if call.function != "sort" or call.operands[0] not in kept:
-            run(call, arrays, inspector_function)
-            continue
-        operands: Any = call.operands
-        keys, order, _, below, starts, places = operands
-        by = (kept[order],) if order in kept else ()
-        found = kept[keys].made.get(("sorted", below, by))
-        if found is None:
-            run(call, arrays, inspector_function)
-            found = tuple(KeptIndexArray(arrays[name], largest=0) for name in (starts, places))
-            kept[keys].keep_with(by, ("sorted", below, by), found)
-        for name, array in zip((starts, places), found, strict=True):
-            kept[name], arrays[name] = array, array.array
-    return arrays
 
 
 def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:

@@ -94,7 +94,7 @@ class _Elements:
 
     @staticmethod
     def from_param(array: Array | None) -> ctypes.c_void_p:
-        return ctypes.c_void_p(None if array is None else _at(array))
+        return ctypes.c_void_p(None if array is None else addresses((array,))[0])
 
 
 @cache

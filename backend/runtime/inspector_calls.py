@@ -7,7 +7,7 @@ of a GPU do the same, and `tadc/native/inspection.py` writes calls in LLVM IR.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
@@ -33,24 +33,47 @@ class InspectorCall(NamedTuple):
     operands: tuple[Operand, ...]
 
 
+class InspectorStep(NamedTuple):
+    """Some calls, after which arrays may be kept: those `made` depend on some index arrays and on `facts`."""
+
+    of: tuple[str, ...]
+    facts: tuple[Hashable, ...]
+    made: tuple[str, ...]
+    calls: tuple[InspectorCall, ...]
+
+
 class InspectorCalls:
-    """The calls that make some index arrays, and the arrays that they name."""
+    """The calls that make the index arrays of a kernel, step by step, and the arrays that they name."""
 
     def __init__(self, given: Iterable[Parameter], made: Sequence[Parameter]) -> None:
         """What is `made` may be made of what is made before."""
-        self.calls: list[InspectorCall] = []
-        self.arrays = {p.name: p for p in (*given, *made)}
+        self.steps: list[InspectorStep] = []
+        self.given, self.made = tuple(given), tuple(made)
+        self.arrays = {p.name: p for p in (*self.given, *self.made)}
         #: What is needed on the way.
         self.work: list[Parameter] = []
-        self._made = made
+        self._calls: list[InspectorCall] = []
         self._free: dict[tuple[Extent, ...], list[str]] = {}
         self._sorted: dict[tuple[str, ...], tuple[str, str]] = {}
         for parameter, about in _inspected(made):
             KINDS[about.kind].calls(self, parameter, about)
+            self._step(about.of, (parameter.name,), about.kind, about.axis, about.form, parameter.shape)
+
+    @property
+    def calls(self) -> list[InspectorCall]:
+        """Those of all steps."""
+        return [call for step in self.steps for call in step.calls]
 
     def call(self, function: str, *operands: Operand) -> None:
-        """Append a call."""
-        self.calls.append(InspectorCall(function, tuple(map(_number, operands))))
+        """Append a call to the step at hand."""
+        self._calls.append(InspectorCall(function, tuple(map(_number, operands))))
+
+    def _step(self, of: tuple[str, ...], made: tuple[str, ...], *facts: Hashable) -> None:
+        """End the step at hand, if it has calls."""
+        if self._calls:
+            below = [self.arrays[name].below for name in of]
+            self.steps.append(InspectorStep(of, (*facts, *below), made, tuple(self._calls)))
+            self._calls = []
 
     def below(self, name: str) -> Extent:
         """The number that elements are less than."""
@@ -75,20 +98,41 @@ class InspectorCalls:
             self._free.setdefault(self.arrays[name].shape, []).append(name)
 
     def sorted(self, of: tuple[str, ...]) -> tuple[str, str]:
-        """Where the values of the first array start, and the places in the order of all."""
+        """Where the values of the first array start, and the places in the order of all: asked for first."""
         if of not in self._sorted:
             order = self.sorted(of[1:])[1] if of[1:] else None
             shape, below = self.arrays[of[0]].shape, self.below(of[0])
             starts = self._wanted("ptr", of) if order is None else None
             starts = starts or self.room(extent(as_form(below) + 1))
             places = (self._wanted("perm", of) if len(shape) == 1 else None) or self.room(*shape)
+            assert not self._calls
             self.call("sort", of[0], order, shape, below, starts, places)
+            self._step(of, (starts, places), "sorted")
             self._sorted[of] = starts, places
         return self._sorted[of]
 
     def _wanted(self, kind: str, of: tuple[str, ...]) -> str | None:
         """An array of a kind that is made."""
-        return next((p.name for p, a in _inspected(self._made) if (a.kind, a.of) == (kind, of)), None)
+        return next((p.name for p, a in _inspected(self.made) if (a.kind, a.of) == (kind, of)), None)
+
+    def ranges(self, length: int) -> list[tuple[str, str | None]]:
+        """Arrays between whose neighbours a range may have so many elements, and pairs between which one may.
+
+        Ranges of blocks of values are as long as asked.
+        """
+        blocks = {p.name for p, about in _inspected(self.made) if _is_of_blocks(about)}
+        named = {(about.kind, about.of): p.name for p, about in _inspected(self.made)}
+        found: list[tuple[str, str | None]] = []
+        for p in (*self.given, *self.made):
+            about, kind = p.inspected, KINDS[p.inspected.kind] if p.inspected else None
+            if isinstance(p.below, int) and p.below <= length:
+                continue
+            if about is not None and kind is not None and kind.ends:
+                found.append((p.name, named.get((kind.ends, about.of))))
+            elif p.increasing or (kind is not None and kind.is_of_ranges):
+                if about is None or blocks.isdisjoint(about.of):
+                    found.append((p.name, None))
+        return found
 
     def value(self, form: Affine, shape: tuple[Extent, ...]) -> str:
         """The values of a form at all places of a shape, of 64 bits."""
@@ -256,22 +300,6 @@ KINDS: dict[str, IndexKind] = complete(
 )
 
 
-def ranges(long: Sequence[Parameter], made: Sequence[Parameter]) -> Iterator[tuple[str, str | None]]:
-    """Arrays between whose neighbours there may be a long range, and pairs of arrays between which there may.
-
-    Ranges of blocks of values are as long as asked.
-    """
-    blocks = {p.name for p, about in _inspected(made) if _is_of_blocks(about)}
-    named = {(about.kind, about.of): p.name for p, about in _inspected(made)}
-    for p in long:
-        about, kind = p.inspected, KINDS[p.inspected.kind] if p.inspected else None
-        if about is not None and kind is not None and kind.ends:
-            yield p.name, named.get((kind.ends, about.of))
-        elif p.increasing or (kind is not None and kind.is_of_ranges):
-            if about is None or blocks.isdisjoint(about.of):
-                yield p.name, None
-
-
 def _is_of_blocks(about: Inspected) -> bool:
     """Whether values are numbers of blocks, `src[e] // 1024`."""
     terms = about.form.terms if about.form is not None else ()
@@ -281,15 +309,18 @@ def _is_of_blocks(about: Inspected) -> bool:
 class Rooms(dict[str, Any]):
     """The arrays that calls of known sizes name, each made when it is first named."""
 
-    def __init__(self, calls: InspectorCalls, given: Mapping[str, Any], new: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, about: Mapping[str, Parameter], given: Mapping[str, Any], new: Callable[[Any], Any]
+    ) -> None:
         super().__init__(given)
-        self._arrays, self._new = calls.arrays, new
+        self._about, self._new = about, new
 
     def __missing__(self, name: str) -> Any:
-        made = self[name] = self._new(self._arrays[name].shape)
+        made = self[name] = self._new(self._about[name].shape)
         return made
 
 
-def run(call: InspectorCall, arrays: Rooms, function: Callable[[str], Callable[..., Any]]) -> None:
-    """Do a call whose numbers are known."""
-    function(call.function)(*[arrays[o] if isinstance(o, str) else o for o in call.operands])
+def run(calls: Iterable[InspectorCall], arrays: Rooms, function: Callable[[str], Callable[..., Any]]) -> None:
+    """Do calls whose numbers are known, one after the other."""
+    for name, operands in calls:
+        function(name)(*[arrays[o] if isinstance(o, str) else o for o in operands])

@@ -11,11 +11,10 @@ from dataclasses import replace
 
 from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.inspector import INDEX_LIMIT, signatures
-from tadc.backend.runtime.inspector_calls import InspectorCalls, Operand, ranges
+from tadc.backend.runtime.inspector_calls import InspectorCalls, Operand
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary
-from tadc.frontend.extents import as_form
 from tadc.lattice.affine import Affine
 from tadc.native.ir_lines import Lines, Value
 
@@ -77,16 +76,14 @@ class NativeInspection:
         return [places[p.name] for p in self._made]
 
     @property
-    def long(self) -> list[tuple[str, str | None]]:
-        """What may have long ranges, and what says where these end if they do not where the next begins."""
-        forms = ((p, as_form(p.below or 0)) for p in (*self.given, *self._made))
-        long = [p for p, below in forms if not below.is_constant or below.constant > LONG]
-        return list(ranges(long, self._made))
+    def has_long(self) -> bool:
+        """Whether there may be a long range."""
+        return bool(self._inspection.ranges(LONG))
 
     def is_long(self, lines: Lines, places: Mapping[str, Value], sizes: Mapping[str, Value]) -> Value:
         """Not 0 where there is a long range, of arrays in these places."""
         found: Value = "0"
-        for begin, end in self.long:
+        for begin, end in self._inspection.ranges(LONG):
             ends, count = places[end] if end else "null", self._inspection.arrays[begin].shape
             about = f"ptr {places[begin]}, ptr {ends}, i64 {lines.product(1, count, sizes)}, i64 {LONG}"
             here = lines.put(f"call i64 @tadc_long({about})")

@@ -104,7 +104,7 @@ def native_unit(
 def _part(name: str, about: str, f: Function, options: Options) -> UnitPart:
     options = replace(options.of_derived, **_storing(f))
     whole = unit_of(f.program, replace(options, long_fibres=False))
-    if not NativeInspection(whole.interface).long:
+    if not NativeInspection(whole.interface).has_long:
         return UnitPart(name, about, whole)
     cutting = unit_of(f.program, replace(options, long_fibres=True))
     is_cut = cutting.interface != whole.interface

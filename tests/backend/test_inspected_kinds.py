@@ -70,7 +70,7 @@ def on_device(device: Any) -> Make:
     def make(given: Sequence[Parameter], made: Sequence[Parameter], arrays: Sequence[Array]) -> list[Array]:
         hosts = [np.ascontiguousarray(array, np.int32) for array in arrays]
         placed = [DeviceArray(copied_in(host, device, 0), host.shape, host.dtype) for host in hosts]
-        views, indices = [view_of(array) for array in placed], DeviceIndices(given, made, {})
+        views, indices = [view_of(array) for array in placed], DeviceIndices(IndexArguments(given, made, {}))
         assert indices.are_there(views)
         found = indices.complete(placed, views, device, 0)
         assert found is not None
