@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tadc.commands.consistency import given
 from tadc.commands.files import Sink
 from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
+
+#: What nests do not have.
+_OF_PROGRAMS = (
+    "--emit, --run, --wrt, --passes, --bundle, --check-gradient, --certificate, --plot, --stats, --fix"
+)
 
 
 def is_nest(arguments: Arguments, source: Source) -> bool:
@@ -33,19 +41,7 @@ def show_nests(arguments: Arguments, source: Source) -> int:
 
 def _refuse(a: Arguments) -> None:
     """Raises BadUsage for options that are of programs."""
-    given = {
-        "--emit": a.emit and a.emit != "nest",
-        "--run": a.run is not None,
-        "--wrt": a.wrt,
-        "--passes": a.passes is not None,
-        "--bundle": a.bundle is not None,
-        "--check-gradient": a.check_gradient,
-        "--certificate": a.certificate,
-        "--plot": a.plot is not None,
-        "--stats": a.stats,
-        "--fix": a.fix,
-    }
-    other = next((option for option, is_given in given.items() if is_given), None)
-    if other is not None:
+    others = replace(a, emit=None) if a.emit == "nest" else a
+    if other := given(others, _OF_PROGRAMS):
         help = "`tadc f.nest` verifies and prints nests; give a program for anything else"
         raise BadUsage(f"loop nests do not go with `{other}`", help)
