@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, NoReturn, cast
 
@@ -47,6 +47,21 @@ _MOST_BITS = 2048
 _COUNTED = 1 << 62
 
 
+_Operator = Callable[["Expression", Any], "Expression"]
+
+
+def _operator(sign: str) -> tuple[_Operator, _Operator]:
+    """An operator, and the one whose first operand is no expression."""
+
+    def left(self: Expression, other: Any) -> Expression:
+        return _binary(sign, self, other)
+
+    def right(self: Expression, other: Any) -> Expression:
+        return _binary(sign, other, self)
+
+    return left, right
+
+
 class Expression:
     """A number for each value of its indices, made by operators and by functions such as `tadc.exp`.
 
@@ -82,47 +97,13 @@ class Expression:
 
     # -- operators -------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Expression:
-        return _binary("+", self, other)
-
-    def __radd__(self, other: Any) -> Expression:
-        return _binary("+", other, self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return _binary("-", self, other)
-
-    def __rsub__(self, other: Any) -> Expression:
-        return _binary("-", other, self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return _binary("*", self, other)
-
-    def __rmul__(self, other: Any) -> Expression:
-        return _binary("*", other, self)
-
-    def __truediv__(self, other: Any) -> Expression:
-        return _binary("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> Expression:
-        return _binary("/", other, self)
-
-    def __floordiv__(self, other: Any) -> Expression:
-        return _binary("//", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Expression:
-        return _binary("//", other, self)
-
-    def __mod__(self, other: Any) -> Expression:
-        return _binary("%", self, other)
-
-    def __rmod__(self, other: Any) -> Expression:
-        return _binary("%", other, self)
-
-    def __pow__(self, other: Any) -> Expression:
-        return _binary("**", self, other)
-
-    def __rpow__(self, other: Any) -> Expression:
-        return _binary("**", other, self)
+    __add__, __radd__ = _operator("+")
+    __sub__, __rsub__ = _operator("-")
+    __mul__, __rmul__ = _operator("*")
+    __truediv__, __rtruediv__ = _operator("/")
+    __floordiv__, __rfloordiv__ = _operator("//")
+    __mod__, __rmod__ = _operator("%")
+    __pow__, __rpow__ = _operator("**")
 
     def __neg__(self) -> Expression:
         return Expression(("-", grouped(self, ATOM)), NEGATE, is_form=self.is_form, site=here())
