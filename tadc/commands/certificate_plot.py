@@ -5,25 +5,22 @@ After figures 3 and 4 of Urban and van der Smagt 2017 (arXiv 1711.01348).
 
 from __future__ import annotations
 
-import io
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.caller.pictures import COLORS, GREY, INK, picture_of
 from tadc.commands.certificate_points import NotDrawn, Picture, Preimage, hull, picture
 from tadc.commands.files import file_error
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.packages import missing_package
 
 if TYPE_CHECKING:
     from tadc.certificates.certify import Certificates
 
 FORMATS = ("svg", "png", "pdf")
 
-#: Okabe and Ito's colours, which people with any colour vision tell apart; each with its own marker.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+#: One for each colour.
 MARKERS = ("o", "s", "^", "D", "v", "P")
-GREY = "#B0B0B0"
-INK = "#303030"
 
 MOST = 8
 """The most reads in one picture."""
@@ -42,26 +39,17 @@ def draw(found: Certificates, kind: str) -> bytes:
 
     Raises CompileError: TAD0802 without matplotlib, TAD0803 where no read can be drawn.
     """
-    try:
-        matplotlib: Any = import_module("matplotlib")
-        figures: Any = import_module("matplotlib.figure")
-        import_module("mpl_toolkits.mplot3d")  # registers the projection
-    except ImportError as problem:
-        raise missing_package(f"drawing needs matplotlib: {problem}", "plot") from None
     pictures, missing = _pictures(found)
-    # Text stays text, and the same certificate gives the same bytes.
-    style = {"svg.fonttype": "none", "svg.hashsalt": "tadc", "font.size": 9, "axes.edgecolor": INK}
-    with matplotlib.rc_context(style):
-        figure = figures.Figure(figsize=(9.6, 3.9 * len(pictures)), layout="constrained")
+
+    def fill(figure: Any) -> None:
+        import_module("mpl_toolkits.mplot3d")  # registers the projection
         parts = figure.subfigures(len(pictures), 1, squeeze=False)
         for part, made in zip(parts[:, 0], pictures, strict=True):
             _row(part, made)
         if missing:
             figure.supxlabel("not drawn: " + "; ".join(missing), fontsize=8, color=INK, wrap=True)
-        buffer = io.BytesIO()
-        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
-        figure.savefig(buffer, format=kind, dpi=150, metadata=dates[kind])
-    return buffer.getvalue()
+
+    return picture_of(kind, (9.6, 3.9 * len(pictures)), fill)
 
 
 def _pictures(found: Certificates) -> tuple[list[Picture], list[str]]:
@@ -118,6 +106,19 @@ def _label(made: Picture, preimage: Preimage) -> str:
     return f"{made.read.tensor}[{', '.join(map(str, values))}]"
 
 
+def _marked(made: Picture, chosen: tuple[Preimage, ...]) -> Iterator[tuple[Preimage, dict[str, Any]]]:
+    """Preimages, each with how its points are drawn."""
+    for preimage, color, marker in zip(chosen, COLORS, MARKERS, strict=False):
+        yield preimage, {"color": color, "marker": marker, "label": _label(made, preimage)}
+
+
+def _name(axes: Any, title: str, xlabel: str, ylabel: str) -> None:
+    """What a picture and its axes are called, along which there are whole numbers."""
+    axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    _whole_numbers(axes.xaxis)
+    _whole_numbers(axes.yaxis)
+
+
 def _whole_numbers(axis: Any) -> None:
     ticker: Any = import_module("matplotlib.ticker")
     axis.set_major_locator(ticker.MaxNLocator(integer=True, nbins=9, min_n_ticks=1))
@@ -132,31 +133,25 @@ def _line(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
     graph = [(point[0], place[p.element]) for p in made.preimages for point in p.points]
     if graph:
         axes.scatter(*zip(*graph, strict=True), color=GREY, s=14)
-    for preimage, color, marker in zip(chosen, COLORS, MARKERS, strict=False):
+    for preimage, style in _marked(made, chosen):
         xs = [point[0] for point in preimage.points]
         ys = [place[preimage.element]] * len(xs)
-        axes.plot(xs, ys, color=color, marker=marker, label=_label(made, preimage))
-    axes.set(xlabel=made.read.indices[0], ylabel=_element_axis(made), title="iteration domain and map")
-    _whole_numbers(axes.xaxis)
-    _whole_numbers(axes.yaxis)
+        axes.plot(xs, ys, **style)
+    _name(axes, "iteration domain and map", made.read.indices[0], _element_axis(made))
 
 
 def _plane(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
     """Two indices: the lattice, and a line or an area for each preimage (figure 3)."""
     if made.domain:
         axes.scatter(*zip(*made.domain, strict=True), color=GREY, s=16, zorder=2)
-    for preimage, color, marker in zip(chosen, COLORS, MARKERS, strict=False):
+    for preimage, style in _marked(made, chosen):
         corners = hull([(float(x), float(y)) for x, y in preimage.points])
         if len(corners) > 2:
-            axes.fill(*zip(*corners, strict=True), color=color, alpha=0.15, zorder=1)
-        style = "-" if len(corners) <= 2 else "none"
+            axes.fill(*zip(*corners, strict=True), color=style["color"], alpha=0.15, zorder=1)
+        line = "-" if len(corners) <= 2 else "none"
         xs, ys = zip(*preimage.points, strict=True)
-        label = _label(made, preimage)
-        axes.plot(xs, ys, linestyle=style, color=color, marker=marker, markersize=5, zorder=3, label=label)
-    i, j = made.read.indices
-    axes.set(xlabel=i, ylabel=j, title="iteration domain and preimages")
-    _whole_numbers(axes.xaxis)
-    _whole_numbers(axes.yaxis)
+        axes.plot(xs, ys, linestyle=line, markersize=5, zorder=3, **style)
+    _name(axes, "iteration domain and preimages", *made.read.indices)
 
 
 def _space(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
@@ -164,12 +159,10 @@ def _space(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
     art: Any = import_module("mpl_toolkits.mplot3d.art3d")
     if made.domain:
         axes.scatter(*zip(*made.domain, strict=True), color=GREY, s=4, alpha=0.5, depthshade=False)
-    for preimage, color, marker in zip(chosen, COLORS, MARKERS, strict=False):
+    for preimage, style in _marked(made, chosen):
         columns = list(zip(*preimage.points, strict=True))
-        axes.scatter(
-            *columns, color=color, marker=marker, s=16, depthshade=False, label=_label(made, preimage)
-        )
-        corners = _corners(preimage)
+        axes.scatter(*columns, s=16, depthshade=False, **style)
+        corners, color = _corners(preimage), style["color"]
         if len(corners) == 2:
             axes.plot(*zip(*corners, strict=True), color=color)
         elif corners:
@@ -214,13 +207,11 @@ def _counts(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
     """How many contributions each element gets."""
     counts = [len(p.points) for p in made.preimages]
     axes.vlines(range(len(counts)), 0, counts, color=GREY, linewidth=_thickness(counts))
-    for preimage, color, marker in zip(chosen, COLORS, MARKERS, strict=False):
+    for preimage, style in _marked(made, chosen):
         place = made.preimages.index(preimage)
-        axes.plot([place], [len(preimage.points)], color=color, marker=marker, label=_label(made, preimage))
-    axes.set(xlabel=_element_axis(made), ylabel="contributions", title="terms of each sum")
+        axes.plot([place], [len(preimage.points)], **style)
     axes.set_ylim(0, max([1, *counts]) * 1.12)
-    _whole_numbers(axes.xaxis)
-    _whole_numbers(axes.yaxis)
+    _name(axes, "terms of each sum", _element_axis(made), "contributions")
 
 
 def _one_loop(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
@@ -234,31 +225,24 @@ def _one_loop(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
     dots = [(n, z[0]) for n, p in enumerate(made.preimages) for z in p.loops]
     if dots and len(made.preimages) <= 80:
         axes.scatter(*zip(*dots, strict=True), color=GREY, s=10, zorder=2)
-    for preimage, color, marker in zip(chosen, COLORS, MARKERS, strict=False):
+    for preimage, style in _marked(made, chosen):
         place, values = made.preimages.index(preimage), [z[0] for z in preimage.loops]
-        axes.plot([place] * len(values), values, color=color, marker=marker, markersize=5, zorder=3,
-                  label=_label(made, preimage))  # fmt: skip
+        axes.plot([place] * len(values), values, markersize=5, zorder=3, **style)
     axes.set_xlim(-0.5, len(made.preimages) - 0.5)
-    axes.set(xlabel=_element_axis(made), ylabel=made.proof.solution.kernel[0], title="range of each sum")
-    _whole_numbers(axes.xaxis)
-    _whole_numbers(axes.yaxis)
+    _name(axes, "range of each sum", _element_axis(made), made.proof.solution.kernel[0])
 
 
 def _two_loops(axes: Any, made: Picture, chosen: tuple[Preimage, ...]) -> None:
     """Two loops: the area over which each sum runs."""
-    for n, (preimage, color, marker) in enumerate(zip(chosen, COLORS, MARKERS, strict=False)):
+    for n, (preimage, style) in enumerate(_marked(made, chosen)):
         corners = hull([(float(x), float(y)) for x, y in preimage.loops])
         xs, ys = zip(*corners, corners[0], strict=True)
-        axes.fill(xs, ys, color=color, alpha=0.12)
-        axes.plot(xs, ys, color=color, linewidth=1.2)
+        axes.fill(xs, ys, color=style["color"], alpha=0.12)
+        axes.plot(xs, ys, color=style["color"], linewidth=1.2)
         xs, ys = zip(*preimage.loops, strict=True)
         # Sums share points: what is drawn later is smaller.
-        axes.plot(xs, ys, color=color, marker=marker, markersize=9 - 1.5 * n, linestyle="none",
-                  label=_label(made, preimage))  # fmt: skip
-    outer, inner = made.proof.solution.kernel
-    axes.set(xlabel=outer, ylabel=inner, title="area of each sum")
-    _whole_numbers(axes.xaxis)
-    _whole_numbers(axes.yaxis)
+        axes.plot(xs, ys, markersize=9 - 1.5 * n, linestyle="none", **style)
+    _name(axes, "area of each sum", *made.proof.solution.kernel)
 
 
 def _thickness(items: Any) -> float:

@@ -7,21 +7,16 @@ there are inputs.
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tadc.toolkit.reporting import CompileError, Diagnostic, missing_package
+from tadc.toolkit.reporting import COLORS, GREY, INK, CompileError, Diagnostic, picture_of
 
 if TYPE_CHECKING:
     from tadc.apps.undoing.planned import Plan
 
 #: More statements than this cannot be told apart.
 MOST = 60
-
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-INK, GREY = "#303030", "#B0B0B0"
 
 
 @dataclass(frozen=True)
@@ -77,25 +72,15 @@ def draw(plan: Plan, kind: str) -> bytes:
     Raises CompileError: TAD0802 without matplotlib, TAD0803 where there are too many statements.
     """
     _check(plan)
-    try:
-        matplotlib: Any = import_module("matplotlib")
-        figures: Any = import_module("matplotlib.figure")
-    except ImportError as problem:
-        raise missing_package(f"drawing needs matplotlib: {problem}", "plot") from None
-    style = {"svg.fonttype": "none", "svg.hashsalt": "tadc", "font.size": 9, "axes.edgecolor": INK}
-    with matplotlib.rc_context(style):
-        found, spans = lives(plan)
-        rows = 1 + max(life.row for life in found)
-        figure = figures.Figure(
-            figsize=(2 + 0.9 * (spans[-1][1] + 2), 1.2 + 0.7 * rows), layout="constrained"
-        )
+    found, spans = lives(plan)
+    rows = 1 + max(life.row for life in found)
+
+    def fill(figure: Any) -> None:
         axes = figure.add_subplot()
         _values(axes, plan, found)
         _components(axes, plan, spans, rows)
-        buffer = io.BytesIO()
-        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
-        figure.savefig(buffer, format=kind, dpi=150, metadata=dates[kind])
-    return buffer.getvalue()
+
+    return picture_of(kind, (2 + 0.9 * (spans[-1][1] + 2), 1.2 + 0.7 * rows), fill)
 
 
 def _check(plan: Plan) -> None:
