@@ -297,6 +297,15 @@ def test_measurements_of_arrays_and_sizes() -> None:
         close(r.cov[k], one.cov, 1e-11)
 
 
+@pytest.mark.parametrize("method", ["gum", "interval"])
+def test_measurements_of_an_array_that_tells_a_size_with_a_kernel_of_its_own(method: str) -> None:
+    f = tadc.function("a: f64[N, K]; x: f64[M]; y[i: N, j: K] = x[K*i + j] * a[i, j]")
+    a, x = np.arange(24.0).reshape(4, 2, 3), np.arange(6.0)
+    many = tadc.propagate(f, {"a": a, "x": x}, u={"x": 0.1, "a": 0.2}, method=method)
+    alone = [tadc.propagate(f, {"a": one, "x": x}, u={"x": 0.1, "a": 0.2}, method=method) for one in a]
+    close(many.U["y"], [one.U["y"] for one in alone])
+
+
 def test_sizes_that_multiply_indices_and_single_precision() -> None:
     f = tadc.function("size M; x: f64[6]; y[i: 2, j: M] = x[M*i + j]**2")
     with pytest.raises(tadc.CompileError):

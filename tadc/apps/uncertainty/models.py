@@ -121,11 +121,11 @@ class ProgramModel(Model):
         return enclose(self._sized(values).program, {**exact, **low}, {**exact, **high})
 
     def _sized(self, values: Mapping[str, Any]) -> Function:
-        """The function for the sizes of arrays, where it is another for each."""
+        """The function for the sizes that one measurement tells, where it is another for each."""
         f = self.f
         if f.per_value is None:
             return f
-        return f.at(f.per_value.values({name: np.shape(x) for name, x in values.items()}, {}))
+        return f.at(f.per_value.values({name: self.shape(name, values) for name in values}, {}))
 
     def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> InputLayout:
         """As `Model.layout`."""
