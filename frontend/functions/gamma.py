@@ -1,9 +1,10 @@
 """The logarithm of the gamma function and its derivatives, for all real numbers.
 
 `polygamma<n>` is derivative n + 1 of `lgamma`: digamma, trigamma, polygamma2, polygamma3, …
-Of positive arguments lgamma and trigamma err by 4 units in the last place at most, digamma by 5, of negative
-ones by 5 of the greatest of the terms that reflection adds, and of 1 (DLMF 5.5.3, 5.5.4, 5.15.6): near zeros
-there, the value has fewer digits.
+Of positive arguments lgamma, digamma and trigamma err by 4 units in the last place at most, of negative ones
+by 4 of the greatest of the terms that reflection adds, and of 1 (DLMF 5.5.3, 5.5.4, 5.15.6): near zeros
+there, the value has fewer digits. Near its positive zero digamma is a distance in two parts, and what a
+quotient adds to it, as in Boost; from 2 on it is what a quotient takes from log(x) - 1 / (2 x).
 """
 
 from __future__ import annotations
@@ -21,17 +22,16 @@ from tadc.frontend.functions.scalar_function import (
 )
 from tadc.frontend.functions.texts import Quotient, polynomial, quotient
 
-#: lgamma(x) / ((x - 1) (x - 2)) in x - 1, for 1 <= x <= 3.
+#: lgamma(x) / ((x - 1) (x - 2)) - 1 / 2 in x - 1, for 1 <= x <= 3.
 _LGAMMA: dict[str, Quotient] = {
-    # 2**-28.5
-    "f32": ((0.5772156715393066, 0.6709730625152588, 0.17006175220012665), (1.5873171091079712,
-     0.6997750401496887, 0.06935249269008636, -0.0020428721327334642, 0.00015431817155331373,
-     -7.784580702718813e-06)),
-    # 2**-57.7
-    "f64": ((0.5772156649015329, 1.7912111213757471, 2.1731352025964727, 1.3079375264915076,
-     0.409681605938594, 0.06411925104429007, 0.004368939715173286, 9.03384116417468e-05),
-     (3.528079041731701, 4.994610031009634, 3.6375219286415312, 1.4543305728839326, 0.31600666314106496,
-     0.03468422871174361, 0.0016205010420905137, 2.0537470929861178e-05, -3.000113685266424e-08)),
+    # 2**-28.6
+    "f32": ((0.07721566408872604, -0.12357120215892792, -0.17692090570926666, -0.035913947969675064),
+     (1.575846552848816, 0.7009690403938293, 0.08014123886823654, -0.0002494438085705042)),
+    # 2**-56.7
+    "f64": ((0.07721566490153287, 0.015408761473085767, -0.3242055664223192, -0.4620837648068383,
+     -0.25633865469336686, -0.06433994955197202, -0.0067991159447531105, -0.0002208244373156),
+     (3.3757415717143178, 4.510294749120351, 3.037114616214932, 1.0869487473714006, 0.20011479485058367,
+     0.016742592547431663, 0.0004555152232025624, -1.0818301400593685e-07)),
 }  # fmt: skip
 #: What Stirling's formula lacks, times x, in 1 / x**2, for x >= 8.
 _STIRLING = {
@@ -41,35 +41,25 @@ _STIRLING = {
     "f64": (0.08333333333333333, -0.002777777777773988, 0.0007936507897524059, -0.0005952365845057049,
      0.0008414700852503147, -0.001890382993887715, 0.005065905360156132),
 }  # fmt: skip
-#: digamma(x) / (x - its zero), for 1 <= x <= 3.
+#: digamma(x) / (x - its zero) - 1 in x - 3 / 2, for 1 <= x <= 2.
 _DIGAMMA: dict[str, Quotient] = {
-    # 2**-28.3
-    "f32": ((853.4998168945312, 2015.6533203125, 773.46337890625, 43.863731384277344), (1240.04736328125,
-     1401.01123046875, 297.2552185058594, 8.97375774383545)),
-    # 2**-58.5
-    "f64": ((38791895.65691633, 121009344.9668405, 101882886.70580006, 30094031.708982695,
-     2684553.3381972085), (56699469.654750265, 105351495.19696712, 60362089.09824285, 12402426.006919656,
-     690070.8701601631, -7290.113892684156, 303.7435003145605, -13.481536823463085, 0.4697498141419821,
-     -0.008894110516685746)),
+    # 2**-29.4
+    "f32": ((-0.04894412308931351, -0.4805813431739807, -0.2710026800632477, -0.030980948358774185),
+     (1.1636518239974976, 0.3798276484012604, 0.03224899247288704)),
+    # 2**-58.4
+    "f64": ((-0.04894412396816712, -0.5010015987912646, -0.47284774087082243, -0.15721931731409114,
+     -0.02056345852392627, -0.0008431694755565962), (1.580867553378373, 0.8926787639475238,
+     0.22305026868493616, 0.024121643894304285, 0.0008618254745987319, -2.241670673296572e-07)),
 }  # fmt: skip
-#: digamma(x) / (x - its zero), for 3 <= x <= 8.
-_BEYOND: dict[str, Quotient] = {
-    # 2**-27.9
-    "f32": ((20.56545639038086, 29.527982711791992, 5.437472820281982, 0.130154550075531),
-     (25.85627555847168, 16.00347137451172, 1.6650590896606445, 0.022803062573075294)),
-    # 2**-59.2
-    "f64": ((17780.822637835634, 54110.5818269169, 43442.73813511865, 12522.316399882708, 1321.06850228231,
-     40.60914494006403), (25982.44130794097, 46331.21853716093, 25344.70454115473, 5270.5838115826255,
-     404.8044358353873, 8.355096500126585, -0.023662502149358253, 0.0002739323374054937,
-     -2.951511216031905e-06, 1.8378560241429054e-08)),
-}  # fmt: skip
-#: (log(x) - 1 / (2 x) - digamma(x)) x**2 in 1 / x**2, for x >= 8.
-_ASYMPTOTIC = {
-    # 2**-27.4
-    "f32": (0.0833333358168602, -0.008332783356308937, 0.0038735882844775915),
-    # 2**-53.1
-    "f64": (0.08333333333333333, -0.008333333333278636, 0.0039682539119537084, -0.0041666448230497,
-     0.007571689620283902, -0.020697987372370493, 0.06362150587634356),
+#: (log(x) - 1 / (2 x) - digamma(x)) x**2 in 1 / x**2, for x >= 2.
+_ASYMPTOTIC: dict[str, Quotient] = {
+    # 2**-33.6
+    "f32": ((0.08333330601453781, 0.12976793944835663, 0.017259588465094566), (1.6571975946426392,
+     0.32556837797164917)),
+    # 2**-59.4
+    "f64": ((0.08333333333332875, 1.243275937777547, 5.68184856753822, 9.434932807743266, 5.165208087366187,
+     0.5662432884415824, -0.009904255267215884), (15.019311253310471, 69.63649489085049, 119.51763769570277,
+     71.27830204394112, 10.600722399869168)),
 }  # fmt: skip
 #: The zero of digamma in two parts.
 _ZERO = {
@@ -90,7 +80,7 @@ def _lgamma(type: str) -> str:
         {_FRACTION}
         let b = select(x < 0, 1 - x, x)
         let s = select(b < 1, b, select(b < 3, b - 1, b - floor(b) + 1))
-        let near = s * (s - 1) * ({quotient("s", _LGAMMA[type])})
+        let near = s * (s - 1) * (0.5 + ({quotient("s", _LGAMMA[type])}))
         let l = log(select(b < 1, b, select(b < 8, {steps}, b)))
         let w = 1 / b
         let lacking = w * ({polynomial("w * w", _STIRLING[type])})
@@ -107,11 +97,13 @@ def _digamma(type: str) -> str:
         {_COTANGENT}
         let b = select(x < 0, 1 - x, x)
         let u = select(b < 1, b + 1, b)
-        let ratio = select(b < 3, {quotient("u", _DIGAMMA[type])}, {quotient("u", _BEYOND[type])})
-        let near = (u - {high} - {low}) * ratio
+        let t = u - 1.5
+        let d = u - {high} - {low}
+        let near = d + d * ({quotient("t", _DIGAMMA[type])})
         let w = 1 / b
-        let far = log(b) - 0.5 * w - w * w * ({polynomial("w * w", _ASYMPTOTIC[type])})
-        let above = select(b < 1, near - w, select(b < 8, near, far))
+        let v = w * w
+        let far = log(b) - (0.5 * w + v * ({quotient("v", _ASYMPTOTIC[type])}))
+        let above = select(b < 1, near - w, select(b < 2, near, far))
         select(x < 0, select(r = 0, 0 / 0, above - c), above)
     """
 
@@ -137,16 +129,18 @@ def _polygamma(n: int, type: str) -> str:
     first += n // 2
     sign = 1 if n % 2 else -1
     factorial = math.factorial
-    sums = " + ".join(f"1 / (b + {k})**{n + 1}" for k in range(first))
     series = [_BERNOULLI[k - 1] * factorial(2 * k + n - 1) / factorial(2 * k) for k in range(1, terms + 1)]
-    far = f"w**{n} * ({factorial(n - 1)} + w * ({factorial(n) / 2} + w * ({polynomial('w * w', series)})))"
+    scaled = polynomial("w * w", [term / factorial(n) for term in series])
+    far = f"w**{n} * ({1 / n!r} + w * (0.5 + w * ({scaled})))"
+    # The least is added first, which loses least.
+    sums = " + ".join(f"1 / (b + {k})**{n + 1}" for k in reversed(range(first)))
     cotangents = polynomial("c", [c * math.pi ** (n + 1 - k) for k, c in enumerate(_cotangents(n))])
     reflected = f"{'-' if n % 2 else ''}above - ({cotangents})"
     return f"""
         {_COTANGENT}
         let b = select(x < 0, 1 - x, x)
         let w = 1 / (b + {first})
-        let above = {sign} * ({float(factorial(n))} * ({sums}) + {far})
+        let above = {sign * float(factorial(n))} * ({far} + ({sums}))
         select(x < 0, {reflected}, above)
     """
 
