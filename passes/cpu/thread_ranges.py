@@ -10,7 +10,7 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.lattice.fibre import ranges_in
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold, Map, TensorDecl
+from tadc.passes.maps.map import Map, TensorDecl
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.divided_ranges import PART, RANGE, SECOND
 from tadc.passes.nest.steps import Cut, Rows, Split, Steps, Threads
@@ -20,8 +20,7 @@ from tadc.passes.schedule.thread_division import FEW
 def starts_of(item: Map, axis: str, tensors: Mapping[str, TensorDecl]) -> str | None:
     """The increasing array whose n-th range is as long as a reduction for the n-th value of an index."""
     at, extent = (Affine.var(axis),), item.extents[item.indices.index(axis)]
-    folds = (let.value for let in item.body.all_lets() if isinstance(let.value, Fold))
-    for found in (found for fold in folds for found in ranges_in(fold.rows)):
+    for found in (found for fold in item.body.folds() for found in ranges_in(fold.rows)):
         array = tensors[found.stop.array]
         # Under a guard a reduction may have ranges for some of the values alone.
         if found.ends_one_behind and found.values == at and array.shape == (extent + 1,) and array.increasing:

@@ -11,9 +11,8 @@ import math
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.blocks import BlockNames
-from tadc.passes.maps.map import Let, Load, Map, MapFunction, TensorDecl
-from tadc.passes.nest.primitives.rewriting import rewrite_lets
+from tadc.passes.maps.blocks import BlockNames, with_reads
+from tadc.passes.maps.map import Map, MapFunction, TensorDecl
 
 
 def flat_map(function: MapFunction, item: Map, index: str) -> tuple[MapFunction, Map, str]:
@@ -30,15 +29,9 @@ def flat_map(function: MapFunction, item: Map, index: str) -> tuple[MapFunction,
     def flat(tensor: TensorDecl) -> TensorDecl:
         return replace(tensor, shape=(total,)) if tensor.shape else tensor
 
-    def read(let: Let) -> Let:
-        if isinstance(let.value, Load) and let.value.at:
-            return replace(let, value=replace(let.value, at=(Affine.var(index),)))
-        return let
-
-    tensors = tuple(map(flat, item.tensors))
-    made = replace(
-        item, tensors=tensors, indices=(index,), extents=(total,), body=rewrite_lets(item.body, read)
-    )
+    tensors, place = tuple(map(flat, item.tensors)), (Affine.var(index),)
+    body = with_reads(item.body, lambda tensor, at: (tensor, place if at else at))
+    made = replace(item, tensors=tensors, indices=(index,), extents=(total,), body=body)
     used = {load.tensor for load in item.loads()}
     given = tuple(flat(tensor) for name, tensor in function.tensors().items() if name in used)
     sizes = function.sizes if is_known else (*function.sizes, size)

@@ -18,7 +18,7 @@ from tadc.passes.gpu.thread_loops import boxed, nested, trips
 from tadc.passes.gpu.thread_tiles import is_flat
 from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.loop_bounds import turns_of
 from tadc.passes.nest.nest import DIVIDED, At, Body, Compute, For, Know, Nest
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in, shared_folds
@@ -264,5 +264,5 @@ def _is_met(statement: object) -> bool:
 
 def _has_shared_inside(compute: Compute) -> bool:
     """Whether threads share a reduction inside of one that they share."""
-    folds = (let.value for let in compute.block.all_lets() if isinstance(let.value, Fold))
-    return any(next(shared_folds((Compute(fold.body, ()),)), None) for fold in folds if fold.loop == "thread")
+    shared = [fold for fold in compute.block.folds() if fold.loop == "thread"]
+    return any(inner.loop == "thread" for fold in shared for inner in fold.body.folds())

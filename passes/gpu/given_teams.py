@@ -10,7 +10,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map
 from tadc.passes.nest.loop_bounds import turns_of
 from tadc.passes.nest.nest import DIVIDED, Body, Compute, For, Nest, Stage
-from tadc.passes.nest.primitives.rewriting import computes_in, loads_in, shared_folds, statements_in
+from tadc.passes.nest.primitives.rewriting import computes_in, shared_folds, statements_in
 from tadc.passes.nest.steps import Bind, Cut, InBlocks, MergeLoops, Room, Split, Step, Steps
 from tadc.passes.schedule.given import Problem
 
@@ -75,7 +75,7 @@ def _in_team(body: Body, threads: int, steps: Steps, nest: Nest, gpu: Gpu) -> It
     for statement in body:
         computes = list(computes_in((statement,)))
         if threads < nest.block:
-            if any(load.tensor in stored for c in computes for load in loads_in(c.block)):
+            if any(load.tensor in stored for c in computes for load in c.block.loads()):
                 text = f"{threads} of {nest.block} threads do not wait for each other to read what they store"
                 yield bound, text, "let each map have its own loop over rows, or all threads take one"
                 return

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Block, Choice, Let, Load, Map, MapFunction, TensorDecl
-from tadc.passes.nest.nest import Compute, Nest, Store
-from tadc.passes.nest.primitives.rewriting import rewrite_computes
+from tadc.passes.nest.nest import Nest, Store
+from tadc.passes.nest.primitives.rewriting import rewrite_stores
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,6 @@ def placed(nest: Nest, places: Mapping[str, InterleavedPlace]) -> Nest:
             return store
         return replace(store, tensor=place.whole.name, at=(*store.at, Affine.const(place.number)))
 
-    def one(compute: Compute) -> Compute:
-        return replace(compute, stores=tuple(put(store) for store in compute.stores))
-
     def whole(tensor: TensorDecl) -> TensorDecl:
         place = places.get(tensor.name)
         return tensor if place is None else replace(
@@ -101,4 +98,4 @@ def placed(nest: Nest, places: Mapping[str, InterleavedPlace]) -> Nest:
 
     computed = tuple(places[name].whole.name if name in places else name for name in nest.computed)
     tensors = tuple(dict.fromkeys(whole(tensor) for tensor in nest.tensors))
-    return replace(nest, tensors=tensors, computed=computed, body=rewrite_computes(nest.body, one))
+    return replace(nest, tensors=tensors, computed=computed, body=rewrite_stores(nest.body, put))

@@ -24,13 +24,13 @@ from tadc.passes.gpu.groups import lanes_along, sharing
 from tadc.passes.gpu.thread_tiles import can_be_vector
 from tadc.passes.maps.blocks import BlockNames, Renaming, indices_bound, values_of
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Block, Fold, Let, Load, Map, MapFunction, TensorDecl
+from tadc.passes.maps.map import Block, Fold, Map, MapFunction, TensorDecl
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.boxes import row_major
-from tadc.passes.nest.primitives.rewriting import rewrite_lets
+from tadc.passes.nest.primitives.rewriting import with_places
 from tadc.passes.nest.steps import Bind, Cut, InBlocks, MergeLoops, Room, Split, Step, Steps
 from tadc.passes.schedule.accesses import Accesses
 
@@ -87,11 +87,11 @@ class Chain:
 
     def of_map(self, item: Map) -> For:
         """The loops of a map."""
-        block, own = rewrite_lets(self.block(item), self.by_rows), self.own(item)
+        block, own = self.block(item), self.own(item)
         indices = [self.forms[item.tensors[0].name][index] for index in item.indices]
         at = tuple(map(Affine.var, indices))
         stores = [Store(t.name, at, value) for t, value in zip(item.tensors, block.gives, strict=True)]
-        body: Body = (Compute(block, tuple(replace(store, at=self.at(store)) for store in stores)),)
+        body: Body = with_places((Compute(block, tuple(stores)),), self.place)
         sizes = [extent.constant for extent in item.extents[1 if item.marks.steps else self.depth :]]
         if len(own) != len(sizes):
             body, sizes = (*_places(indices[1:], own[0], sizes), *body), [math.prod(sizes)]
@@ -108,15 +108,10 @@ class Chain:
             return tensor
         return replace(tensor, shape=(Affine.const(math.prod(self.rows)), *tensor.shape[self.depth :]))
 
-    def by_rows(self, let: Let) -> Let:
-        """A value that reads tensors as they are seen."""
-        load = let.value
-        return replace(let, value=replace(load, at=self.at(load))) if isinstance(load, Load) else let
-
-    def at(self, access: Load | Store) -> tuple[Affine, ...]:
-        """The place of an access, by the number of its row: what is computed is read in its own."""
-        is_seen = self.depth > 1 and access.tensor in self.made
-        return (Affine.var(self.row), *access.at[self.depth :]) if is_seen else access.at
+    def place(self, tensor: str, at: tuple[Affine, ...]) -> tuple[str, tuple[Affine, ...]]:
+        """The place of an element, by the number of its row: what is computed is read in its own."""
+        is_seen = self.depth > 1 and tensor in self.made
+        return tensor, (Affine.var(self.row), *at[self.depth :]) if is_seen else at
 
     # -- what is chosen ----------------------------------------------------------------------------
 

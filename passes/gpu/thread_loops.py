@@ -39,7 +39,7 @@ from tadc.passes.nest.nest import (
     Stage,
     Statement,
 )
-from tadc.passes.nest.primitives.rewriting import computes_in, loads_in, loops_in, shared_folds
+from tadc.passes.nest.primitives.rewriting import computes_in, loops_in, shared_folds
 from tadc.passes.nest.stores import StorePlace, TileStores
 from tadc.passes.nest.vector_lanes import Lanes
 
@@ -112,7 +112,7 @@ class Thread(EmitTarget):
         if not isinstance(statement, Compute | If) and getattr(statement, "kind", "") != "thread":
             return
         computes = list(computes_in((statement,)))
-        reads = {load.tensor for one in computes for load in loads_in(one.block)}
+        reads = {load.tensor for one in computes for load in one.block.loads()}
         writes = {store.tensor for one in computes for store in one.stores} - self.private
         if not (reads.isdisjoint(self.unseen) and writes.isdisjoint(self.used)):
             self.meet(scope)

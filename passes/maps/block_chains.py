@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.gather_rows import gathered, gathered_in_sums
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Fold, Map, MapFunction, Marks
+from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.run_together import LEAST_SHARE, RowMachine, RunTogether
 
@@ -62,7 +62,7 @@ class RowsInBlocks(RowMachine):
         if any(bytes_of(tensors[name]) > 2 * most for name in member.far):
             return False
         is_longer = not member.row and len(item.extents) > depth
-        return not (is_longer and any(isinstance(let.value, Fold) for let in item.body.all_lets()))
+        return not (is_longer and any(item.body.folds()))
 
     def marks(self, together: RunTogether, number: int, given: int = 0) -> Marks | None:
         """How the maps run; not where there are too few rows to keep the multiprocessors busy."""

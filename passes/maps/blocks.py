@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import ChainMap
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Domain
@@ -24,6 +24,9 @@ from tadc.passes.maps.map import (
     Value,
     blocks_of,
 )
+
+Placing = Callable[[str, tuple[Affine, ...]], tuple[str, tuple[Affine, ...]]]
+"""Where an element is, of a tensor at subscripts: of which tensor, and at which."""
 
 
 @dataclass
@@ -168,9 +171,7 @@ def uses(block: Block) -> Iterator[str]:
 
 def indices_bound(block: Block) -> Iterator[str]:
     """The indices that folds of a block bind."""
-    for let in block.all_lets():
-        if isinstance(let.value, Fold):
-            yield from let.value.indices
+    return (index for fold in block.folds() for index in fold.indices)
 
 
 def names_in(item: Map, sizes: Iterable[str]) -> BlockNames:
@@ -220,6 +221,35 @@ def with_blocks(value: Value, blocks: Sequence[Block]) -> Value:
             return replace(value, body=blocks[0])
         case _:
             return value
+
+
+def rewrite_lets(block: Block, rule: Callable[[Let], Let]) -> Block:
+    """The block with every value replaced, those inside of others first."""
+    return expand_lets(block, lambda let: (rule(let),))
+
+
+def expand_lets(block: Block, rule: Callable[[Let], Iterable[Let]]) -> Block:
+    """The block with some values in the place of each, those inside of others first."""
+
+    def inside(let: Let) -> Let:
+        if not (blocks := blocks_of(let.value)):
+            return let
+        return replace(let, value=with_blocks(let.value, [expand_lets(each, rule) for each in blocks]))
+
+    return replace(block, lets=tuple(made for let in block.lets for made in rule(inside(let))))
+
+
+def with_reads(block: Block, place: Placing) -> Block:
+    """The block that reads, or asks for, elements in other places."""
+
+    def moved(let: Let) -> Let:
+        read = let.value
+        if not isinstance(read, Load | Ask):
+            return let
+        tensor, at = place(read.tensor, read.at)
+        return replace(let, value=replace(read, tensor=tensor, at=at))
+
+    return rewrite_lets(block, moved)
 
 
 def shared(block: Block) -> Block:
@@ -291,21 +321,13 @@ def with_values(block: Block, loads: Mapping[str, str]) -> Block:
     """Values, by tensor, in the place of what is loaded of it."""
     names: dict[str, str] = {}
 
-    def within(block: Block) -> Block:
-        lets: list[Let] = []
-        for let in block.lets:
-            value = let.value
-            if isinstance(value, Load) and value.tensor in loads:
-                names[let.names[0]] = loads[value.tensor]
-                continue
-            if inner := blocks_of(value):
-                value = with_blocks(value, [within(each) for each in inner])
-                lets.append(Let(let.names, value, let.place))
-            else:
-                lets.append(let)
-        return Block(tuple(lets), block.gives)
+    def rule(let: Let) -> tuple[Let, ...]:
+        if not isinstance(let.value, Load) or let.value.tensor not in loads:
+            return (let,)
+        names[let.names[0]] = loads[let.value.tensor]
+        return ()
 
-    found = within(block)
+    found = expand_lets(block, rule)
     return Renaming(names).block(found) if names else block
 
 

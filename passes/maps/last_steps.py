@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import BlockNames, blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Let, Load, Map, TensorDecl, Value
+from tadc.passes.maps.blocks import BlockNames, with_reads
+from tadc.passes.maps.map import Block, Let, Load, Map, TensorDecl
 
 End = tuple[Map, int, Affine]
 """A map that copies the last steps of a tensor; which subscript counts steps, and from where on it does."""
@@ -31,13 +31,10 @@ def last_steps(tensor: TensorDecl, item: Map, names: BlockNames) -> End:
 def with_last_steps(block: Block, ends: Mapping[str, End]) -> Block:
     """A block that reads copies of last steps."""
 
-    def value(of: Value) -> Value:
-        if not isinstance(of, Load):
-            return with_blocks(of, [with_last_steps(inner, ends) for inner in blocks_of(of)])
-        if of.tensor not in ends:
-            return of
-        copy, axis, begin = ends[of.tensor]
-        at = (*of.at[:axis], of.at[axis] - begin, *of.at[axis + 1 :])
-        return replace(of, tensor=copy.tensors[0].name, at=at)
+    def place(tensor: str, at: tuple[Affine, ...]) -> tuple[str, tuple[Affine, ...]]:
+        if tensor not in ends:
+            return tensor, at
+        copy, axis, begin = ends[tensor]
+        return copy.tensors[0].name, (*at[:axis], at[axis] - begin, *at[axis + 1 :])
 
-    return replace(block, lets=tuple(replace(let, value=value(let.value)) for let in block.lets))
+    return with_reads(block, place)

@@ -201,6 +201,14 @@ class Block:
             for block in blocks_of(let.value):
                 yield from block.all_lets()
 
+    def folds(self) -> Iterator[Fold]:
+        """The reductions of the block and of all in it."""
+        return (let.value for let in self.all_lets() if isinstance(let.value, Fold))
+
+    def loads(self) -> Iterator[Load]:
+        """The reads of the block and of all in it."""
+        return (let.value for let in self.all_lets() if isinstance(let.value, Load))
+
 
 def blocks_of(value: Value) -> tuple[Block, ...]:
     """The blocks of a value, in order."""
@@ -367,7 +375,7 @@ class Map:
 
     def loads(self) -> Iterator[Load]:
         """All reads of the body."""
-        return (let.value for let in self.body.all_lets() if isinstance(let.value, Load))
+        return self.body.loads()
 
 
 @dataclass(frozen=True)

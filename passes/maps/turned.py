@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tadc.passes.maps.blocks import blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import with_reads
+from tadc.passes.maps.map import Map, MapFunction
 
 T = TypeVar("T")
 
@@ -20,17 +21,11 @@ def turned(function: MapFunction, item: Map, order: Sequence[int]) -> MapFunctio
     def put(forms: Sequence[T]) -> tuple[T, ...]:
         return tuple(forms[n] for n in order)
 
-    def read(block: Block) -> Block:
-        return Block(tuple(map(of, block.lets)), block.gives)
-
-    def of(let: Let) -> Let:
-        value = with_blocks(let.value, [read(inner) for inner in blocks_of(let.value)])
-        if isinstance(value, Load) and value.tensor in tensors:
-            value = replace(value, at=put(value.at))
-        return replace(let, value=value)
+    def place(tensor: str, at: tuple[Affine, ...]) -> tuple[str, tuple[Affine, ...]]:
+        return tensor, put(at) if tensor in tensors else at
 
     def one(other: Map) -> Map:
-        made = replace(other, body=read(other.body))
+        made = replace(other, body=with_reads(other.body, place))
         if other.tensors != item.tensors:
             return made
         return replace(

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tadc.passes.maps.blocks import Renaming, values_of
+from tadc.passes.maps.blocks import Renaming, expand_lets, values_of
 from tadc.passes.maps.map import Applied, Block, Constant, Fold, Let
-from tadc.passes.nest.primitives.rewriting import expand_lets
 
 
 def without_exponentials(block: Block) -> Block:

@@ -121,8 +121,7 @@ def lockstep_variable(fold: Fold) -> str:
 
 def lockstep_of(block: Block) -> dict[str, int]:
     """The variables that the reductions of a block compute in lockstep, with their numbers of values."""
-    folds = (let.value for let in block.all_lets() if isinstance(let.value, Fold))
-    return {lockstep_variable(fold): fold.count for fold in folds if fold.is_in_tile}
+    return {lockstep_variable(fold): fold.count for fold in block.folds() if fold.is_in_tile}
 
 
 def bound_name(index: str) -> str:

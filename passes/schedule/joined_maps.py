@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import BlockNames
-from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.joined_loops import join
@@ -25,7 +25,7 @@ def joins_of(item: Map, function: MapFunction) -> tuple[Join, ...]:
     if item.order is not None or item.marks.in_place or not used.isdisjoint(function.windows):
         return ()
     nest, steps = plain_nest(function, item), list[Join]()
-    folds = [let.value for let in item.body.all_lets() if isinstance(let.value, Fold)]
+    folds = list(item.body.folds())
     for indices in (item.indices, *(fold.indices for fold in folds)):
         nest = _join_all(nest, indices, steps, rows=bool(folds) and indices is item.indices)
     return tuple(steps)

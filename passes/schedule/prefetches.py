@@ -50,7 +50,7 @@ def _from_anywhere(
     """
     tensors = function.tensors()
     for fold, _ in _folds(block, tiling, 1):
-        if any(isinstance(let.value, Fold) for let in fold.body.all_lets()):
+        if any(fold.body.folds()):
             continue
         for let in fold.body.all_lets():
             load = let.value

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tadc.lattice.affine import ZERO, Affine, Floor
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Block, Fold
+from tadc.passes.maps.map import Block
 from tadc.passes.nest.vector_lanes import extreme
 
 
@@ -71,15 +71,14 @@ def spans_inside(block: Block) -> dict[str, tuple[int, int]]:
     """For each index of the reductions in a block its first value, and the number of values, where rows of
     its own say both."""
     found: dict[str, tuple[int, int]] = {}
-    for let in block.all_lets():
-        if isinstance(let.value, Fold):
-            rows = [form for row in let.value.rows for form in row.inequalities]
-            for index in let.value.indices:
-                own = [form for form in rows if form.is_linear and form.variables == frozenset([index])]
-                lower = [-(form.constant // k) for form in own if (k := form.coefficient(index)) > 0]
-                upper = [form.constant // -k for form in own if (k := form.coefficient(index)) < 0]
-                if lower and upper:
-                    found[index] = max(lower), max(min(upper) - max(lower) + 1, 1)
+    for fold in block.folds():
+        rows = [form for row in fold.rows for form in row.inequalities]
+        for index in fold.indices:
+            own = [form for form in rows if form.is_linear and form.variables == frozenset([index])]
+            lower = [-(form.constant // k) for form in own if (k := form.coefficient(index)) > 0]
+            upper = [form.constant // -k for form in own if (k := form.coefficient(index)) < 0]
+            if lower and upper:
+                found[index] = max(lower), max(min(upper) - max(lower) + 1, 1)
     return found
 
 

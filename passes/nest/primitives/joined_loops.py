@@ -10,14 +10,14 @@ dimension for two: the same elements in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.blocks import Renaming, forms_of
-from tadc.passes.maps.map import Block, Fold, Let, Load, TensorDecl
-from tadc.passes.nest.nest import Compute, For, Nest, Store
+from tadc.passes.maps.map import Block, Fold, TensorDecl
+from tadc.passes.nest.nest import Compute, For, Nest
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Join
@@ -33,27 +33,18 @@ def join(nest: Nest, step: Join) -> Nest:
     merged = {tensor.name: _dimension(tensor, nest, joint) for tensor in nest.tensors}
     tensors = {tensor.name: tensor for tensor in nest.tensors}
 
-    def place(tensor: str, at: Sequence[Affine]) -> tuple[Affine, ...]:
+    def place(tensor: str, at: tuple[Affine, ...]) -> tuple[str, tuple[Affine, ...]]:
         n = merged[tensor]
         if n is not None:
             at = (*at[:n], joint.element(at[n], at[n + 1], tensors[tensor].shape[n + 1]), *at[n + 2 :])
-        return tuple(map(joint.form, at))
+        return tensor, tuple(map(joint.form, at))
 
-    def of_let(let: Let) -> Let:
-        load = let.value
-        return (
-            replace(let, value=replace(load, at=place(load.tensor, load.at)))
-            if isinstance(load, Load)
-            else let
-        )
-
-    def of_compute(compute: Compute) -> Compute:
-        stores = tuple(replace(store, at=place(store.tensor, store.at)) for store in compute.stores)
-        block = rw.rewrite_lets(compute.block, of_let)
-        return replace(compute, block=joint.renaming(block).block(block), stores=stores)
+    def renamed(compute: Compute) -> Compute:
+        return replace(compute, block=joint.renaming(compute.block).block(compute.block))
 
     made = tuple(_seen(tensor, merged[tensor.name]) for tensor in nest.tensors)
-    return replace(nest, tensors=made, body=rw.rewrite_computes(nest.body, of_compute))
+    body = rw.rewrite_computes(rw.with_places(nest.body, place), renamed)
+    return replace(nest, tensors=made, body=body)
 
 
 def _one_loop(nest: Nest, step: Join) -> tuple[Nest, Affine]:
@@ -76,10 +67,9 @@ def _one_index(nest: Nest, step: Join) -> tuple[Nest, Affine]:
     """Two indices of a reduction as one, and the number of values of the second."""
     inner: list[Affine] = []
 
-    def joined(let: Let) -> Let:
-        fold = let.value
-        if not isinstance(fold, Fold) or step.first not in fold.indices:
-            return let
+    def joined(fold: Fold) -> Fold:
+        if step.first not in fold.indices:
+            return fold
         n = fold.indices.index(step.first)
         if fold.indices[n + 1 : n + 2] != (step.second,):
             raise DoesNotFit(f"`{step.second}` is not the index after `{step.first}`")
@@ -89,9 +79,9 @@ def _one_index(nest: Nest, step: Join) -> tuple[Nest, Affine]:
             _joint_row(row, step, extent) for row in fold.rows if step.second not in row.form.variables
         )
         indices = (*fold.indices[:n], step.joint, *fold.indices[n + 2 :])
-        return replace(let, value=fold.over(indices, rows, fold.body))
+        return fold.over(indices, rows, fold.body)
 
-    made = replace(nest, body=rw.rewrite_values(nest.body, joined))
+    made = replace(nest, body=rw.rewrite_folds(nest.body, joined))
     if not inner:
         raise DoesNotFit(f"there is no loop `{step.first}`")
     return made, inner[0]
@@ -179,8 +169,7 @@ def _stop(loop: For) -> Affine:
 def _places(tensor: str, nest: Nest) -> Iterator[tuple[Affine, ...]]:
     """Where a tensor is read and written."""
     for compute in rw.computes_in(nest.body):
-        loads: Iterator[Load | Store] = rw.loads_in(compute.block)
-        for access in (*loads, *compute.stores):
+        for access in (*compute.block.loads(), *compute.stores):
             if access.tensor == tensor:
                 yield access.at
 

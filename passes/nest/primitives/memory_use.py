@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tadc.passes.maps.map import Fold, Let, Load
+from tadc.passes.maps.map import Let, Load
 from tadc.passes.nest.nest import Body, For, Nest, Store
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
+    folds_in,
     lets_in,
     load_of,
     rewrite_computes,
@@ -62,8 +63,8 @@ def transpose(nest: Nest, step: Transpose) -> Nest:
 
     if not any(step.read in let.names and isinstance(let.value, Load) for let in lets_in(nest.body)):
         raise DoesNotFit(f"`{step.read}` is no read there")
-    folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
-    around = [fold for fold in folds if step.index == fold.indices[-1] and load_of(fold, step.read)]
+    folds = (fold for fold in folds_in(nest.body) if step.index == fold.indices[-1])
+    around = [fold for fold in folds if load_of(fold, step.read)]
     if around:
         if any(fold.loop != "unroll" for fold in around):
             raise DoesNotFit(f"the steps of `{step.index}` are not written out")

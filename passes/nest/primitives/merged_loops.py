@@ -17,7 +17,7 @@ from itertools import groupby
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.blocks import BlockNames, indices_bound
+from tadc.passes.maps.blocks import BlockNames, indices_bound, with_reads
 from tadc.passes.maps.map import Block, Constant, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import most_values, parts_of, turns_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Statement, Store
@@ -116,25 +116,22 @@ class _Near:
         places = zip(*([inner for _, inner in part] for part in parts), strict=True)
         near = self.near([max(map(self.extent, each)) for each in places])
 
-        def moved(access: Load | Store) -> tuple[Affine, ...]:
-            found = self.inside_of(access.at)
+        def place(tensor: str, at: tuple[Affine, ...]) -> tuple[str, tuple[Affine, ...]]:
+            if tensor != self.name:
+                return tensor, at
+            found = self.inside_of(at)
             if [form for form, _ in found] != outer:
                 raise DoesNotFit(f"`{self.name}` is read at elements of other turns of `{self.loop.index}`")
-            return tuple(inner for _, inner in found)
-
-        def read(let: Let) -> Let:
-            load = let.value
-            if not isinstance(load, Load) or load.tensor != self.name:
-                return let
-            return replace(let, value=replace(load, tensor=near.name, at=moved(load)))
+            return near.name, tuple(inner for _, inner in found)
 
         def rule(compute: Compute) -> Compute:
             stores: list[Store] = []
             for store in compute.stores:
-                is_own = store.tensor == self.name
-                stores += [replace(store, tensor=near.name, at=moved(store))] if is_own else []
+                tensor, at = place(store.tensor, store.at)
+                is_own = tensor == near.name
+                stores += [replace(store, tensor=tensor, at=at)] if is_own else []
                 stores += [] if is_own and is_inner else [store]
-            return replace(compute, block=rw.rewrite_lets(compute.block, read), stores=tuple(stores))
+            return replace(compute, block=with_reads(compute.block, place), stores=tuple(stores))
 
         body = rw.rewrite_computes(self.loop.body, rule)
         others = sum(isinstance(statement, Stage) for statement in body)

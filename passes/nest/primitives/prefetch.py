@@ -29,16 +29,14 @@ def prefetch(nest: Nest, step: Prefetch) -> Nest:
     """Lets the loop of a reduction ask for what a read of it needs soon."""
     values, found = rw.named_values(nest.body), list[Fold]()
 
-    def one(let: Let) -> Let:
-        fold = let.value
-        load = _load_in(fold, step) if isinstance(fold, Fold) else None
-        if not isinstance(fold, Fold) or load is None:
-            return let
+    def one(fold: Fold) -> Fold:
+        if (load := _load_in(fold, step)) is None:
+            return fold
         found.append(fold)
         asks = (Let((), ask) for ask in _asks(nest, step, fold, load, values))
-        return replace(let, value=replace(fold, body=replace(fold.body, lets=(*asks, *fold.body.lets))))
+        return replace(fold, body=replace(fold.body, lets=(*asks, *fold.body.lets)))
 
-    body = rw.rewrite_values(nest.body, one)
+    body = rw.rewrite_folds(nest.body, one)
     if not found:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
     return replace(nest, body=body)

@@ -34,13 +34,10 @@ def split_fold(nest: Nest, step: Split) -> Nest:
     is_shared = any(loop.kind == "thread" for loop in rw.loops_in(nest.body))
     known = frozenset({*nest.sizes, *nest.ranges}) if is_shared else None
 
-    def one(let: Let) -> Let:
-        fold = let.value
-        if not isinstance(fold, Fold) or step.index not in fold.indices:
-            return let
-        return replace(let, value=_split(whole(fold), step, known))
+    def one(fold: Fold) -> Fold:
+        return _split(whole(fold), step, known) if step.index in fold.indices else fold
 
-    return replace(nest, body=rw.rewrite_values(nest.body, one))
+    return replace(nest, body=rw.rewrite_folds(nest.body, one))
 
 
 def whole(fold: Fold) -> Fold:
@@ -137,41 +134,35 @@ def share_fold(nest: Nest, indices: Sequence[str], warp: int) -> Nest:
 def reorder_fold(nest: Nest, step: Reorder) -> Nest:
     """Some indices of a reduction in another order, in the places that they have."""
 
-    def one(let: Let) -> Let:
-        fold = let.value
-        if not isinstance(fold, Fold) or fold.is_in_lockstep or not {*step.indices} <= {*fold.indices}:
-            return let
+    def one(fold: Fold) -> Fold:
+        if fold.is_in_lockstep or not {*step.indices} <= {*fold.indices}:
+            return fold
         wanted = iter(step.indices)
         order = (next(wanted) if index in step.indices else index for index in fold.indices)
-        return replace(let, value=replace(whole(fold), indices=tuple(order)))
+        return replace(whole(fold), indices=tuple(order))
 
-    made = replace(nest, body=rw.rewrite_values(nest.body, one))
-    if not any(_has_in_order(let, step.indices) for let in rw.lets_in(made.body)):
+    body = rw.rewrite_folds(nest.body, one)
+    orders = (tuple(i for i in fold.indices if i in step.indices) for fold in rw.folds_in(body))
+    if step.indices not in orders:
         raise DoesNotFit(f"`{', '.join(step.indices)}` are no indices of one reduction")
-    return made
-
-
-def _has_in_order(let: Let, indices: Sequence[str]) -> bool:
-    fold = let.value
-    return isinstance(fold, Fold) and [i for i in fold.indices if i in indices] == [*indices]
+    return replace(nest, body=body)
 
 
 def unroll_fold(nest: Nest, index: str, together: int) -> Nest:
     """The steps of the innermost loop of a reduction are written out, all or so many together."""
 
-    def one(let: Let) -> Let:
-        fold = let.value
-        if not isinstance(fold, Fold) or fold.is_in_lockstep or fold.indices[-1:] != (index,):
-            return let
+    def one(fold: Fold) -> Fold:
+        if fold.is_in_lockstep or fold.indices[-1:] != (index,):
+            return fold
         ends = closest_bounds(index, fold.rows)
         if ends is None:
             raise DoesNotFit(f"the number of values of `{index}` is not known")
         k, span = ends[0].coefficient(index), (ends[0] + ends[1]).constant
         if together and (k != -ends[1].coefficient(index) or (span // k + 1) % together):
             raise DoesNotFit(f"{together} does not divide the number of values of `{index}`")
-        return replace(let, value=replace(fold, loop="unroll", together=together))
+        return replace(fold, loop="unroll", together=together)
 
-    made = replace(nest, body=rw.rewrite_values(nest.body, one))
+    made = replace(nest, body=rw.rewrite_folds(nest.body, one))
     if made == nest:
         raise DoesNotFit(f"`{index}` is no innermost index of a reduction")
     return made
@@ -211,7 +202,13 @@ def cut(nest: Nest, step: Cut) -> Nest:
     own = {*fold.indices, *nest.sizes, *nest.ranges}
     moves = any(step.index in row.form.variables and not row.form.variables <= own for row in fold.rows)
 
-    def narrowed(found: Fold) -> Fold:
+    def narrowed(let: Let) -> Let:
+        found = let.value
+        if step.fold not in let.names or not isinstance(found, Fold):
+            return let
+        return replace(let, value=in_block(found))
+
+    def in_block(found: Fold) -> Fold:
         if step.steps > 1 or len(whole(found).indices) == 1 or moves:
             return replace(found, rows=(*rows, *found.rows))
         # Of one value no loop is left inside.
@@ -222,8 +219,8 @@ def cut(nest: Nest, step: Cut) -> Nest:
     def joining(store: Store) -> Store:
         return replace(store, joins=fold.kind, fresh=(*store.fresh, is_first))
 
-    inner = rw.rewrite_folds(nest, step.fold, narrowed)
-    body = (block_end, *rw.rewrite_stores(inner.body, joining))
+    inner = rw.rewrite_values(nest.body, narrowed)
+    body = (block_end, *rw.rewrite_stores(inner, joining))
     loop = For(step.outer, start, Affine.var(last), step.steps, "seq", body)
     return replace(nest, body=(*bounds, loop))
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Literal
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import blocks_of, with_blocks
-from tadc.passes.maps.map import Block, Fold, Let, Load
+from tadc.passes.maps.blocks import Placing, expand_lets, with_reads
+from tadc.passes.maps.map import Fold, Let, Load
 from tadc.passes.nest.loop_bounds import extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Stage, Statement, Store
 
@@ -81,21 +81,20 @@ def lets_in(body: Body) -> Iterator[Let]:
     return (let for compute in computes_in(body) for let in compute.block.all_lets())
 
 
-def loads_in(block: Block) -> Iterator[Load]:
-    """All reads of a block, those of blocks inside too."""
-    return (let.value for let in block.all_lets() if isinstance(let.value, Load))
+def folds_in(body: Body) -> Iterator[Fold]:
+    """All reductions, each before those inside."""
+    return (fold for compute in computes_in(body) for fold in compute.block.folds())
 
 
 def shared_folds(body: Body) -> Iterator[Fold]:
     """The reductions that several threads of a GPU share, in the order of the nest."""
-    folds = (let.value for let in lets_in(body) if isinstance(let.value, Fold))
-    return (fold for fold in folds if fold.loop == "thread")
+    return (fold for fold in folds_in(body) if fold.loop == "thread")
 
 
 def is_of_fold(nest: Nest, index: str) -> bool:
     """Whether an index is that of a reduction, and of no loop."""
-    folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
-    return all(loop.index != index for loop in loops_in(nest.body)) and any(index in f.indices for f in folds)
+    is_loop = any(loop.index == index for loop in loops_in(nest.body))
+    return not is_loop and any(index in fold.indices for fold in folds_in(nest.body))
 
 
 def load_of(fold: Fold, read: str) -> Load | None:
@@ -118,22 +117,6 @@ def bounds_in(fold: Fold, index: str) -> tuple[list[Affine], list[Affine]]:
     return starts, stops
 
 
-def rewrite_lets(block: Block, rule: Callable[[Let], Let]) -> Block:
-    """The block with every value replaced, those inside of others first."""
-    return expand_lets(block, lambda let: (rule(let),))
-
-
-def expand_lets(block: Block, rule: Callable[[Let], Iterable[Let]]) -> Block:
-    """The block with some values in the place of each, those inside of others first."""
-
-    def inside(let: Let) -> Let:
-        if not (blocks := blocks_of(let.value)):
-            return let
-        return replace(let, value=with_blocks(let.value, [expand_lets(each, rule) for each in blocks]))
-
-    return replace(block, lets=tuple(made for let in block.lets for made in rule(inside(let))))
-
-
 def rewrite_values(body: Body, rule: Callable[[Let], Let]) -> Body:
     """The body with every value of its computations replaced."""
     return expand_values(body, lambda let: (rule(let),))
@@ -144,15 +127,26 @@ def expand_values(body: Body, rule: Callable[[Let], Iterable[Let]]) -> Body:
     return rewrite_computes(body, lambda c: replace(c, block=expand_lets(c.block, rule)))
 
 
-def rewrite_folds(nest: Nest, name: str, rule: Callable[[Fold], Fold]) -> Nest:
-    """The nest with a reduction replaced. Raises DoesNotFit where there is none of the name."""
-    check_folds(nest, name)
+def rewrite_folds(body: Body, rule: Callable[[Fold], Fold]) -> Body:
+    """The body with every reduction replaced, those inside of others first."""
 
     def one(let: Let) -> Let:
-        fold = let.value
-        return replace(let, value=rule(fold)) if name in let.names and isinstance(fold, Fold) else let
+        return replace(let, value=rule(let.value)) if isinstance(let.value, Fold) else let
 
-    return replace(nest, body=rewrite_values(nest.body, one))
+    return rewrite_values(body, one)
+
+
+def with_places(body: Body, place: Placing) -> Body:
+    """The body that reads, asks for and stores elements in other places."""
+
+    def read(compute: Compute) -> Compute:
+        return replace(compute, block=with_reads(compute.block, place))
+
+    def stored(store: Store) -> Store:
+        tensor, at = place(store.tensor, store.at)
+        return replace(store, tensor=tensor, at=at)
+
+    return rewrite_stores(rewrite_computes(body, read), stored)
 
 
 def check_folds(nest: Nest, name: str) -> None:
@@ -184,7 +178,7 @@ def names_taken(nest: Nest) -> set[str]:
     """The names of indices, values' indices, sizes and tensors of a nest."""
     taken = {*nest.sizes, *nest.ranges, *(tensor.name for tensor in nest.tensors)}
     taken |= {loop.index for loop in loops_in(nest.body)} | {name for name, _ in all_named(nest.body)}
-    return taken.union(*(let.value.indices for let in lets_in(nest.body) if isinstance(let.value, Fold)))
+    return taken.union(*(fold.indices for fold in folds_in(nest.body)))
 
 
 def all_named(body: Body) -> Iterator[tuple[str, Bound]]:

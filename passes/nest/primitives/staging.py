@@ -116,8 +116,7 @@ def _leading(body: Body) -> tuple[Body, Body]:
 
 def _fold_around(nest: Nest, read: str) -> tuple[Fold, Load] | None:
     """The reduction whose block reads a value by a name, and the read."""
-    folds = (let.value for let in rw.lets_in(nest.body) if isinstance(let.value, Fold))
-    return next(((fold, load) for fold in folds if (load := rw.load_of(fold, read))), None)
+    return next(((f, load) for f in rw.folds_in(nest.body) if (load := rw.load_of(f, read))), None)
 
 
 class _Staging:
