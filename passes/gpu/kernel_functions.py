@@ -152,6 +152,6 @@ class _KernelFunction:
             if t.type == INDEX_TYPE and t.name in buffers
         }
         target = Thread(self.of.gpu, low, function, self.nest.block, held=held_rooms(self.nest))
-        indices = self.kernel.made.item.indices
-        target.kernel(self.nest, EmitScope(point, sizes, low.known, buffers, Tile(), indices, target, shapes))
+        scope = EmitScope(point, sizes, low.known, buffers, Tile(), made.indices, target, shapes)
+        target.kernel(self.nest, scope)
         return grid_of(self.nest, products)

@@ -13,8 +13,8 @@ from functools import cached_property
 from tadc.dialect.locations import ProgramLocations
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.interleaved import InterleavedPlace, places_of
-from tadc.passes.gpu.kernel_nests import KernelNest, chain_nest, kernel_nest
+from tadc.passes.gpu.flat import flat_map
+from tadc.passes.gpu.interleaved import InterleavedPlace, placed, places_of
 from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.row_chains import Chain
 from tadc.passes.gpu.schedule import kernels_of
@@ -24,13 +24,29 @@ from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.memory_of_tensors import Memory, chains_in, memory_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.size_tests import SizeTest
-from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.steps import Steps, When
-from tadc.passes.nest.windowed import readers_of_windows
+from tadc.passes.nest.nest import Nest, Stage
+from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.nest.primitives.map_loops import bind
+from tadc.passes.nest.primitives.rewriting import loops_in
+from tadc.passes.nest.steps import Bind, Flatten, Steps, When
+from tadc.passes.nest.windowed import readers_of_windows, windowed
 from tadc.passes.schedule.reduction_parts import with_parts
 
 KernelSteps = Mapping[str, tuple[Steps, ...]]
 """The steps of the kernels of maps, by a tensor that each computes."""
+
+
+@dataclass(frozen=True)
+class KernelNest:
+    """The nest of a kernel, and the steps that made it of the plain nest of maps of these `indices`; `total`
+    is a size that is the product of `extents`."""
+
+    indices: tuple[str, ...]
+    steps: Steps
+    nest: Nest
+    total: str = ""
+    extents: tuple[Affine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,3 +156,32 @@ def _one_after_the_other(function: MapFunction) -> MapFunction:
     """The function where maps run after a recurrence, not along with it as on a CPU: it keeps all steps."""
     maps = (replace(item, marks=Marks()) if item.marks.sweep is not None else item for item in function.maps)
     return replace(function, maps=tuple(maps))
+
+
+def kernel_nest(
+    function: MapFunction, item: Map, steps: Steps, places: Mapping[str, InterleavedPlace]
+) -> KernelNest:
+    """The nest that steps make of a map. Raises DoesNotFit for a step that cannot be taken."""
+    total, extents, flat = "", (), next((step for step in steps if isinstance(step, Flatten)), None)
+    if flat is not None:
+        extents = item.extents
+        function, item, total = flat_map(function, item, flat.index)
+    taken = [step for step in steps if step is not flat]
+    nest = placed(apply_steps(plain_nest(function, item), taken), places)
+    if item.order is not None:
+        # Each thread takes every so many values of loops that threads divide.
+        nest = windowed(nest, function.windows)
+        threads = tuple(loop.index for loop in loops_in(nest.body) if loop.kind == "thread")
+        nest = bind(nest, Bind("thread", threads, teams=nest.block))
+    return KernelNest(item.indices, steps, nest, total, extents)
+
+
+def chain_nest(function: MapFunction, items: Sequence[Map], steps: Steps) -> KernelNest:
+    """The nest that steps make of a chain: what of its plain nest is in no memory near the threads is an
+    argument. Raises DoesNotFit for a step that cannot be taken."""
+    nest = apply_steps(Chain(function, items).plain(), steps)
+    given = tuple(s.tensor for s in nest.body if isinstance(s, Stage))
+    body = tuple(s for s in nest.body if not isinstance(s, Stage))
+    computed = (*nest.computed, *(tensor.name for tensor in given))
+    nest = replace(nest, tensors=(*nest.tensors, *given), computed=computed, body=body)
+    return KernelNest(items[0].indices, steps, nest)

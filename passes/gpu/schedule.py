@@ -15,8 +15,9 @@ from tadc.passes.gpu.occupancy import BLOCK_SIZE, VECTOR_BYTES
 from tadc.passes.gpu.thread_tiles import LONG, ThreadTile, group_tiles, is_flat, thread_tiles
 from tadc.passes.gpu.tile_choice import block_tiles
 from tadc.passes.gpu.transposes import transposing_tiles
+from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Choice, Map, MapFunction
+from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.rewriting import loops_in
@@ -54,9 +55,7 @@ def kernels_of(gpu: Gpu, item: Map, function: MapFunction) -> Iterator[Steps]:
 
 def _in_place(item: Map, function: MapFunction) -> Steps:
     """The points of the set on which a map completes another in its memory, one a thread."""
-    (choice,) = (let.value for let in item.body.lets if let.names == item.body.gives)
-    assert isinstance(choice, Choice)
-    visit = Points(choice.rows)
+    visit = Points(set_in_place(item))
     loops = tuple(loop.index for loop in loops_in(points(plain_nest(function, item), visit).body))
     return (visit, *((Bind("grid", loops),) if loops else ()), InBlocks(BLOCK_SIZE))
 

@@ -9,13 +9,12 @@ of an entry is known there. So do the loops over i and over k of `sum k: x[i, k]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.fibre import Fibre, fibre_of
 from tadc.passes.maps.blocks import Renaming
-from tadc.passes.maps.map import Applied, Fold, Let, Load, Map, MapFunction, Marks
+from tadc.passes.maps.map import Applied, Fold, Map, MapFunction, Marks
 from tadc.passes.maps.run_together import chain_number
 from tadc.passes.terms.costs import WEIGHTS
 from tadc.passes.where import LEAVE_OUT, AtRows, Where
@@ -124,19 +123,13 @@ def _sum_of(item: Map) -> Fold | None:
 
 def _is_worth(pair: AtSum) -> bool:
     """Whether a map over entries reads what sums over rows do, and has no need of vectors."""
-    lets = list(pair.item.body.all_lets())
-    if pair.fibre is None or any(isinstance(let.value, Fold) for let in lets):
+    if pair.fibre is None or any(pair.item.body.folds()):
         return False
     same = Renaming(forms=dict(zip(pair.item.indices, pair.at, strict=True)))
-    reads = [let.value for let in pair.fold.body.all_lets() if isinstance(let.value, Load)]
-    far = {load for load in reads if any(any(form.lookups()) for form in load.at)}
-    return _operations(lets) <= MOST_OPERATIONS and any(same.value(load) in far for load in pair.item.loads())
-
-
-def _operations(lets: Sequence[Let]) -> int:
-    """What a map computes, those that take long counted as often."""
-    applied = (let.value.function for let in lets if isinstance(let.value, Applied))
-    return sum(WEIGHTS.get(function, 1) for function in applied)
+    far = {load for load in pair.fold.body.loads() if any(form.has_lookups for form in load.at)}
+    applied = (let.value for let in pair.item.body.all_lets() if isinstance(let.value, Applied))
+    operations = sum(WEIGHTS.get(value.function, 1) for value in applied)
+    return operations <= MOST_OPERATIONS and any(same.value(load) in far for load in pair.item.loads())
 
 
 def _can_meet(function: MapFunction, pair: AtSum) -> bool:

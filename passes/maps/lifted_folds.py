@@ -18,11 +18,12 @@ Side conditions: every read is in range for all elements, and the guard holds fo
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.fibre import rises
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read, used_by
@@ -37,6 +38,23 @@ POINTS = 256
 
 UNKNOWN = 101
 """The extent of an index whose extent is not known, for this."""
+
+
+def is_in_range(
+    load: Load,
+    tensors: Mapping[str, TensorDecl],
+    ranges: Mapping[str, Range | None],
+    sizes: frozenset[str],
+    known: Domain = (),
+    forms: Mapping[str, Affine] = MappingProxyType({}),
+) -> bool:
+    """Whether what a load reads is there for all values of indices, some of which stand for forms."""
+    for tensor, at in elements_read(load):
+        for form, size in zip(at, tensors[tensor].shape, strict=True):
+            span = span_of(form.substitute(forms), ranges, sizes)
+            if span is None or not all(implied(f, known) for f in (span.low, size - 1 - span.high)):
+                return False
+    return True
 
 
 def with_lifted_folds(function: MapFunction) -> MapFunction:
@@ -99,24 +117,18 @@ class _FoldLifting:
             case Constant():
                 return True
             case Load() as load:
-                return self.is_inside(load, self.ranges)
+                return self.are_inside([load], self.ranges)
             case Fold() as fold:
                 if any(isinstance(one.value, Choice | Fold) for one in fold.body.lets):
                     return False
                 ranges = self.ranges | ranges_within(fold.indices, fold.rows, self.ranges, self.sizes)
-                loads = (one.value for one in fold.body.lets)
-                return all(self.is_inside(load, ranges) for load in loads if isinstance(load, Load))
+                return self.are_inside(fold.body.loads(), ranges)
             case _:
                 return False
 
-    def is_inside(self, load: Load, ranges: Mapping[str, Range | None]) -> bool:
-        """Whether a read is in range for all values of the indices."""
-        for tensor, at in elements_read(load):
-            for form, size in zip(at, self.tensors[tensor].shape, strict=True):
-                span = span_of(form, ranges, self.sizes)
-                if span is None or not all(implied(f, self.known) for f in (span.low, size - 1 - span.high)):
-                    return False
-        return True
+    def are_inside(self, loads: Iterable[Load], ranges: Mapping[str, Range | None]) -> bool:
+        """Whether reads are in range for all values of the indices."""
+        return all(is_in_range(load, self.tensors, ranges, self.sizes, self.known) for load in loads)
 
     def share(self, rows: Domain) -> float:
         """About which part of the elements meets all rows; none where elements of index arrays say it, but

@@ -16,10 +16,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tadc.frontend.functions import APPLIED
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, blocks_of, normal, numbered, shared, used_by, with_blocks
-from tadc.passes.maps.map import Applied, Block, Constant, Fold, Let, Load, Map, Value
+from tadc.passes.maps.map import (
+    Applied,
+    Ask,
+    Block,
+    Choice,
+    Constant,
+    Fold,
+    IndexNumber,
+    Let,
+    Load,
+    Map,
+    Value,
+)
 from tadc.passes.terms.costs import ACCESS, EXPENSIVE, POWER, SCATTERED, WEIGHTS
 
 MOST_SUMS = 16
@@ -27,24 +38,24 @@ MOST_SUMS = 16
 
 
 def weight_of(value: Value) -> int:
-    """The weight of a load or of arithmetic, in the unit of `terms/costs.py`: of an element that an index
-    array says that of any place in memory."""
+    """The weight of a value that has no blocks, in the unit of `terms/costs.py`."""
     match value:
-        case Load(at=at):
-            return SCATTERED if any(any(form.lookups()) for form in at) else ACCESS
-        case Constant():
-            return 0
+        case Load():
+            return ACCESS
         case Applied(function="powi"):
             return POWER
-        case Applied(function=function) if function in APPLIED:
-            return WEIGHTS[function]
-        case _:
+        case Applied(function=function):
+            return WEIGHTS.get(function, 1)
+        case IndexNumber():
             return 1
+        case Constant() | Ask() | Choice() | Fold():
+            return 0
 
 
 def is_expensive(value: Value) -> bool:
-    """Whether a value is a reduction or worth sharing."""
-    return isinstance(value, Fold) or (not blocks_of(value) and weight_of(value) >= EXPENSIVE)
+    """Whether a value is a reduction or worth sharing, as what an index array says the place of is."""
+    is_far = isinstance(value, Load) and any(form.has_lookups for form in value.at)
+    return isinstance(value, Fold) or (SCATTERED if is_far else weight_of(value)) >= EXPENSIVE
 
 
 def holds_expensive(fold: Fold) -> bool:

@@ -17,14 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
-from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import elements_read
+from tadc.passes.maps.lifted_folds import is_in_range
 from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, ElementRead, Loop
 from tadc.passes.schedule.candidate import Candidate, Panels, RowPanels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.splits import WHOLE
-from tadc.passes.terms.index_ranges import span_of
 
 LEAST_STEPS = 64
 """So many steps at least has a reduction between two packings: results are loaded and stored for each."""
@@ -138,12 +136,7 @@ class _ReductionPacking:
         assert isinstance(value, Load)
         # Indices of reductions as they are: loops may count them from where they start.
         own = {name: accesses.forms[name] for name in accesses.names}
-        for tensor, at in elements_read(value):
-            for form, size in zip(at, accesses.tensors[tensor].shape, strict=True):
-                span = span_of(form.substitute(own), accesses.ranges, accesses.known)
-                if span is None or not (implied(span.low, ()) and implied(size - 1 - span.high, ())):
-                    return False
-        return True
+        return is_in_range(value, accesses.tensors, accesses.ranges, accesses.known, forms=own)
 
     def is_of_all_residues(self, read: ElementRead) -> bool:
         """Whether a read is of the same elements for all residues of an index: their loop is inside of the

@@ -15,22 +15,17 @@ from tadc.lattice.affine import ZERO, Affine, Lookup
 from tadc.lattice.amounts import Count, Counted, Which, product, sum_of
 from tadc.passes.maps.keyed_sums import KeyedSum, keyed_map
 from tadc.passes.maps.map import (
-    Applied,
-    Ask,
     Block,
     Choice,
-    Constant,
     Fold,
-    IndexNumber,
     Let,
-    Load,
     Map,
     TensorDecl,
-    Value,
 )
+from tadc.passes.maps.merge_folds import weight_of
 from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.schedule.fibre_steps import steps_between
-from tadc.passes.terms.costs import ACCESS, LARGE, POWER, WEIGHTS
+from tadc.passes.terms.costs import ACCESS, LARGE
 from tadc.passes.terms.index_ranges import Range, span_of
 
 LEAST = 1 << 15
@@ -39,21 +34,6 @@ LEAST = 1 << 15
 LEAST_STEP = LEAST // 2
 """Nor is a step of a recurrence, after which threads wait for each other: it is to have two parts of
 `LEAST_PART` in `backend/splitting.py`."""
-
-
-def weight_of(value: Value) -> int:
-    """The weight of a value that has no blocks."""
-    match value:
-        case Load():
-            return ACCESS
-        case Applied(function="powi"):
-            return POWER
-        case Applied(function=function):
-            return WEIGHTS.get(function, 1)
-        case IndexNumber():
-            return 1
-        case Constant() | Ask() | Choice() | Fold():
-            return 0
 
 
 def operations_of(item: Map, tensors: Mapping[str, TensorDecl] | None = None) -> Counted:

@@ -108,8 +108,13 @@ def bounds_in(fold: Fold, index: str) -> tuple[list[Affine], list[Affine]]:
 
     The rows of a block come first, and are the closest ones. Raises DoesNotFit where there are none.
     """
-    own, value = frozenset(fold.indices), Affine.var(index)
-    rows = [row.form for row in fold.rows if row.form.variables & own == frozenset([index])]
+    own = frozenset(fold.indices)
+    return bounds_by((row.form for row in fold.rows if row.form.variables & own == frozenset([index])), index)
+
+
+def bounds_by(forms: Iterable[Affine], index: str) -> tuple[list[Affine], list[Affine]]:
+    """Where an index starts, and what it stops before, by forms that are at least 0. Raises DoesNotFit."""
+    value, rows = Affine.var(index), list(forms)
     starts = [value - form for form in rows if form.coefficient(index) == 1]
     stops = [value + form + 1 for form in rows if form.coefficient(index) == -1]
     if not starts or not stops:

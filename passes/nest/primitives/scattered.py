@@ -33,7 +33,7 @@ from tadc.passes.maps.keyed_sums import KeyedSum, Loop, keyed_sum
 from tadc.passes.maps.map import Applied, Block, Constant, Fold, IndexNumber, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Nest, Stage, Statement, Store
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, check_new, least, with_loops
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, bounds_by, check_new, least, with_loops
 from tadc.passes.nest.steps import Scatter
 from tadc.passes.terms.costs import BUFFER
 
@@ -148,10 +148,8 @@ class _InPlace:
     def loops(self, body: Body, loops: Sequence[Loop]) -> Statement:
         """Loops around a body, the innermost last, for all elements of a group."""
         for index, rows in reversed(loops):
-            forms = [self.of_group(row.form) for row in rows]
-            starts = [Affine.var(index) - form for form in forms if form.coefficient(index) == 1]
-            stops = [Affine.var(index) + form + 1 for form in forms if form.coefficient(index) == -1]
-            if not starts or not stops or len(starts) + len(stops) < len(rows):
+            starts, stops = bounds_by((self.of_group(row.form) for row in rows), index)
+            if len(starts) + len(stops) < len(rows):
                 raise DoesNotFit(f"`{index}` has no bounds of its own")
             body = (For(index, extreme_of("max", starts), extreme_of("min", stops), 1, "seq", body),)
         return body[0]
