@@ -8,7 +8,11 @@ from scipy.special import softmax
 
 import tadc
 from bench.sparse import SPARSE
+from tadc.lattice.affine import Affine
 from tadc.passes.maps import chains
+from tadc.passes.nest.nest_reader import read_nest
+from tadc.passes.nest.nest_text import nest_text
+from tadc.passes.nest.shifted import shifted
 from tadc.passes.rewrites.stored_values import Look
 from tadc.passes.schedule import plans
 
@@ -167,6 +171,25 @@ def in_threads(function: tadc.Function, *arrays: np.ndarray) -> tuple[np.ndarray
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
     return found[0]
+
+
+def test_lines_are_asked_for_where_rows_are_near() -> None:
+    text = """
+        nest s(e: f32[64, 8], out s: f32[64]) {
+            ranges begin
+            for i = begin to begin + 8 {
+                %0 = sum j where 0 <= j <= 7 {
+                    prefetch e[i + 6, j] every 16
+                    %1 = e[i, j]
+                    give %1
+                }
+                s[i] = %0
+            }
+        }
+    """
+    made = nest_text(shifted(read_nest(text), {"e": 0}, "shift", Affine.var("begin")))
+    assert "prefetch e[i - shift + 6, j] every 16" in made
+    assert "%1 = e[i - shift, j]" in made
 
 
 def test_what_index_arrays_say_that_a_row_reads(monkeypatch: pytest.MonkeyPatch) -> None:
