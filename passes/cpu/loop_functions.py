@@ -19,8 +19,7 @@ from tadc.dialect.locations import ProgramLocations, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.cpu.calls import Callee, Calling, NestFunction, Operands, Sizes
-from tadc.passes.cpu.divided_functions import DividedFunction
+from tadc.passes.cpu.calls import Callee, Calling, DividedFunction, NestFunction, Operands, Sizes
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row_nest
@@ -31,20 +30,18 @@ from tadc.passes.cpu.thread_ranges import Ranges, starts_of
 from tadc.passes.maps.blocks import BlockNames, index_arrays, indices_bound
 from tadc.passes.maps.buffers import buffer_type, in_shape, location_of, rooms_of, sizes_in, views_of
 from tadc.passes.maps.checkpoints import Checkpoints, Leg
-from tadc.passes.maps.equal_maps import renamed
 from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps
-from tadc.passes.maps.same_maps import Alike
+from tadc.passes.maps.same_maps import Alike, renamed
 from tadc.passes.nest.emit import EmitScope, emit_body
 from tadc.passes.nest.joins import Point
 from tadc.passes.nest.nest import At, Body, Call, Nest, Stage, Statement
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.divided_ranges import BEGIN
-from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.sum_points import nest_of
-from tadc.passes.nest.windowed import in_memory, windowed
+from tadc.passes.nest.windowed import in_memory, shifted, windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given

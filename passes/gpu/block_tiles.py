@@ -11,7 +11,7 @@ from tadc.passes.maps.blocks import BlockNames, forms_of, names_in
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.nest.primitives.boxes import spans_inside
 from tadc.passes.nest.steps import Bind, InBlocks, Reorder, StageRead, Step
-from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
+from tadc.passes.schedule.orders import Loops, Within, divided, in_order
 from tadc.passes.terms.costs import MUCH_CODE
 
 

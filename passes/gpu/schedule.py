@@ -13,8 +13,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.gpu.occupancy import BLOCK_SIZE, VECTOR_BYTES
 from tadc.passes.gpu.thread_tiles import LONG, ThreadTile, group_tiles, is_flat, thread_tiles
-from tadc.passes.gpu.tile_choice import block_tiles
-from tadc.passes.gpu.transposes import transposing_tiles
+from tadc.passes.gpu.tile_choice import block_tiles, transposing_tiles
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction

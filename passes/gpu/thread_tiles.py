@@ -18,8 +18,8 @@ from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load, Map, MapFuncti
 from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.steps import Bind, Flatten, InBlocks, Split, Step
 from tadc.passes.schedule.accesses import GUARD, Accesses, ElementRead, Loop
+from tadc.passes.schedule.orders import Loops, Within, divided, in_order
 from tadc.passes.schedule.search import VECTORS
-from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
 from tadc.passes.terms.costs import LARGE, WRITTEN_OUT
 
 COPIES = (1, 2, 4, 8)

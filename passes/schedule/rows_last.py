@@ -16,21 +16,24 @@ read a copy.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from typing import TypeVar
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.blocks import BlockNames, Renaming
+from tadc.passes.maps.blocks import BlockNames, Renaming, with_reads
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, TensorDecl
 from tadc.passes.maps.memory_of_tensors import chains_in
-from tadc.passes.maps.turned import to_last, turned
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import plan_in_chain
 from tadc.passes.schedule.search import least_cost
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.where import LEAVE_OUT, Copied, RowsLast, Where
+
+T = TypeVar("T")
 
 
 def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> MapFunction:
@@ -185,3 +188,34 @@ class _Chain:
 def _with_last(function: MapFunction, item: Map) -> MapFunction:
     """The function where the first index of what a map computes comes last."""
     return turned(function, item, to_last(tuple(range(len(item.indices)))))
+
+
+def turned(function: MapFunction, item: Map, order: Sequence[int]) -> MapFunction:
+    """The function where what a map computes has its indices in another order."""
+    tensors = {tensor.name for tensor in item.tensors}
+    marks = item.marks if item.marks.chain is None else replace(item.marks, row=order.index(item.marks.row))
+
+    def put(forms: Sequence[T]) -> tuple[T, ...]:
+        return tuple(forms[n] for n in order)
+
+    def place(tensor: str, at: tuple[Affine, ...]) -> tuple[str, tuple[Affine, ...]]:
+        return tensor, put(at) if tensor in tensors else at
+
+    def one(other: Map) -> Map:
+        made = replace(other, body=with_reads(other.body, place))
+        if other.tensors != item.tensors:
+            return made
+        return replace(
+            made,
+            tensors=tuple(replace(tensor, shape=put(tensor.shape)) for tensor in item.tensors),
+            indices=put(item.indices),
+            extents=put(item.extents),
+            marks=marks,
+        )
+
+    return replace(function, maps=tuple(map(one, function.maps)))
+
+
+def to_last(forms: Sequence[T]) -> tuple[T, ...]:
+    """The first form comes last."""
+    return (*forms[1:], forms[0])

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
-from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import RecurrenceLoops, recurrence_of
+from tadc.passes.maps.same_maps import is_for_caller
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import GUARD, LOOKUP, Accesses, Loop, shape_bytes
 from tadc.passes.schedule.candidate import Candidate, Panels

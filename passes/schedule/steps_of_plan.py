@@ -37,7 +37,7 @@ from tadc.passes.schedule.accesses import ElementRead
 from tadc.passes.schedule.candidate import Candidate, Leap, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.joined_maps import as_joined
-from tadc.passes.schedule.orders import with_needed_orders
+from tadc.passes.schedule.orders import Loops, Within, divided, in_order, with_needed_orders
 from tadc.passes.schedule.packing import along
 from tadc.passes.schedule.plans import NestPlan
 from tadc.passes.schedule.prefetches import reads_ahead
@@ -45,7 +45,6 @@ from tadc.passes.schedule.reduction_parts import with_parts
 from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import ThreadDivision
-from tadc.passes.schedule.tile_loops import Loops, Within, divided, in_order
 
 FEW_COPIES, FEW_STEPS = 4, 5
 """So many copies of a body may stand before and after a full part too; so many steps of a loop may be written

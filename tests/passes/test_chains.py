@@ -12,7 +12,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps import chains
 from tadc.passes.nest.nest_reader import read_nest
 from tadc.passes.nest.nest_text import nest_text
-from tadc.passes.nest.shifted import shifted
+from tadc.passes.nest.windowed import shifted
 from tadc.passes.rewrites.stored_values import Look
 from tadc.passes.schedule import plans
 
