@@ -9,7 +9,6 @@ from typing import Literal
 from tadc.passes.nest.nest import ON_GPU
 from tadc.passes.nest.steps import Bind, BoundKind, Cut, Peel, Reorder, Residues, Split, StageRead, Step, Tail
 
-
 #: What a loop becomes; one that stays as it is has none.
 Kind = BoundKind | Literal[""]
 
