@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.gpu.occupancy import BLOCK_SIZE, VECTOR_BYTES
-from tadc.passes.gpu.thread_tiles import LONG, ThreadTile, group_tiles, is_flat, thread_tiles
+from tadc.passes.gpu.thread_costs import cost_of_element, cost_of_map
+from tadc.passes.gpu.thread_tiles import LONG, group_tiles, is_flat, thread_tiles
 from tadc.passes.gpu.tile_choice import block_tiles, transposing_tiles
+from tadc.passes.gpu.tiles import Along, GpuTile, of_block, of_thread
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
@@ -34,7 +36,7 @@ FEW = 1 / 8
 sums get a warp each; very long ones get a block each where so many warps do not keep it busy."""
 
 #: A tile and the sizes that it is for.
-Variant = tuple[ThreadTile | BlockTile, tuple[SizeTest, ...]]
+Variant = tuple[GpuTile, tuple[SizeTest, ...]]
 
 
 def kernels_of(gpu: Gpu, item: Map, function: MapFunction) -> Iterator[Steps]:
@@ -43,12 +45,7 @@ def kernels_of(gpu: Gpu, item: Map, function: MapFunction) -> Iterator[Steps]:
         yield _in_place(item, function)
         return
     for tile, when in tiles_of(gpu, item, function)[1]:
-        match tile:
-            case ThreadTile():
-                steps = tile.steps_of(item, function, gpu.warp)
-            case BlockTile():
-                steps = tile.steps_of(item, function)
-        steps = with_needed_orders(item.indices, steps)
+        steps = with_needed_orders(item.indices, tile.steps_of(item, function, gpu.warp))
         yield (When(when), *steps) if when else steps
 
 
@@ -66,17 +63,17 @@ def tiles_of(gpu: Gpu, item: Map, function: MapFunction) -> tuple[float, list[Va
     known = all(size.is_constant for size in item.extents) and not _unknown(accesses)
     candidates = [*thread_tiles(accesses)]
     if sizes and is_flat(accesses):
-        flat = ThreadTile(item.indices, width=VECTOR_BYTES // accesses.widest, flat=True)
+        flat = replace(of_thread(item.indices, {}, VECTOR_BYTES // accesses.widest), flat=True)
         if not known:
-            return flat.cost(gpu, accesses), [(flat, ())]
+            return cost_of_map(gpu, accesses, flat), [(flat, ())]
         candidates.append(flat)
-    costs = [(tile.cost(gpu, accesses), tile) for tile in candidates]
+    costs = [(cost_of_map(gpu, accesses, tile), tile) for tile in candidates]
     groups, blocks = list(group_tiles(gpu, accesses)), list(_shared_tiles(gpu, accesses))
     if known:
         extents = {name: size.constant for name, size in sizes.items()}
-        costs += [(tile.cost(gpu, accesses), tile) for tile in groups]
+        costs += [(cost_of_map(gpu, accesses, tile), tile) for tile in groups]
         cost, best = min((*costs, *blocks), key=lambda pair: pair[0])
-        return cost, [(best.with_block(gpu, extents) if isinstance(best, ThreadTile) else best, ())]
+        return cost, [(best.with_block(gpu, extents), ())]
     cost, single = min(costs, key=lambda pair: pair[0])
     _, plain = min((pair for pair in costs if not pair[1].fits(sizes)), key=lambda pair: pair[0])
     when = single.fits(sizes)
@@ -92,7 +89,7 @@ def tiles_of(gpu: Gpu, item: Map, function: MapFunction) -> tuple[float, list[Va
 def _open_blocks(
     gpu: Gpu,
     accesses: Accesses,
-    found: Sequence[tuple[float, BlockTile]],
+    found: Sequence[tuple[float, GpuTile]],
     single: float,
     sizes: Mapping[str, Affine],
 ) -> list[Variant]:
@@ -123,10 +120,11 @@ def _open_rows(accesses: Accesses, sizes: Mapping[str, Affine]) -> list[Variant]
         return []
     name, size = inner[-1]
     along = Along(BLOCK_SIZE // 2, ROW_COPIES)
-    return [(BlockTile({name: along}), (SizeTest((size,), least=along.extent // 2),))]
+    tile = of_block(tuple(sizes), {name: along})
+    return [(tile, (SizeTest((size,), least=along.extent // 2),))]
 
 
-def _shared_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile]]:
+def _shared_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, GpuTile]]:
     """The tiles with shared memory, with their costs for the whole map."""
     yield from block_tiles(gpu, accesses)
     yield from transposing_tiles(gpu, accesses)
@@ -138,12 +136,12 @@ def _unknown(accesses: Accesses) -> bool:
 
 
 def _open_groups(
-    gpu: Gpu, accesses: Accesses, groups: Sequence[ThreadTile], single: float, sizes: Mapping[str, Affine]
+    gpu: Gpu, accesses: Accesses, groups: Sequence[GpuTile], single: float, sizes: Mapping[str, Affine]
 ) -> list[Variant]:
     """Tiles of groups where sizes are not known, each with the sizes that it is for; a warp for each element
     of few, where it costs more than a `single` thread."""
     found, shape = list[Variant](), tuple(sizes.values())
-    costs = {id(tile): tile.of_element(gpu, accesses) for tile in groups}
+    costs = {id(tile): cost_of_element(gpu, accesses, tile) for tile in groups}
     blocks = [tile for tile in groups if not tile.in_columns and tile.size == BLOCK_SIZE]
     if blocks:
         tile = min(blocks, key=lambda tile: costs[id(tile)])
@@ -165,7 +163,7 @@ def _no_more(sizes: tuple[Affine, ...], most: float) -> tuple[SizeTest, ...]:
     return (SizeTest(sizes, most=int(most)),) if sizes else ()
 
 
-def _at_least(accesses: Accesses, tile: ThreadTile, least: int) -> SizeTest:
+def _at_least(accesses: Accesses, tile: GpuTile, least: int) -> SizeTest:
     """That the first reduction that a group shares has so many steps, one over fibres on average."""
     loop = next(loop for loop in accesses.body.below() if loop.fold in tile.lanes)
     ranges = [accesses.ranges[name] for name in loop.binders]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from tadc.lattice.affine import Affine
+from tadc.passes.gpu.tiles import GpuTile
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
 from tadc.passes.schedule.body_cost import BodyCost
@@ -91,31 +92,43 @@ def stored_at(accesses: Accesses) -> tuple[ElementRead, int]:
     return ElementRead("", tensor.name, strides, True), ELEMENT[tensor.type]
 
 
+def cost_of_map(gpu: Gpu, accesses: Accesses, tile: GpuTile) -> float:
+    """The cost of a map by tiles of a grid, or of an element where extents are not known."""
+    if not all(accesses.is_known(name) for name in accesses.names):
+        return cost_of_element(gpu, accesses, tile)
+    threads = tile.threads({name: accesses.extent(name) for name in accesses.names})
+    return _cost_of_thread(gpu, accesses, tile) * max(threads, gpu.busy)
+
+
+def cost_of_element(gpu: Gpu, accesses: Accesses, tile: GpuTile) -> float:
+    """The cost of an element, by all of its threads."""
+    return _cost_of_thread(gpu, accesses, tile) * tile.size / math.prod(map(tile.extent, accesses.names))
+
+
+def _cost_of_thread(gpu: Gpu, accesses: Accesses, tile: GpuTile) -> float:
+    warp: Warp = [dict.fromkeys(accesses.names, 0)] * gpu.warp
+    if tile.size == 1 or tile.in_columns:
+        extents = {name: accesses.extent(name) for name in accesses.names}
+        warp = warp_over(gpu, tile.order, extents, {name: tile.extent(name) for name in tile.order})
+    return ThreadCost(gpu, accesses, tile, warp).thread()
+
+
 class ThreadCost(BodyCost[Gpu]):
-    """The cost of what a thread does; `shared` has for reductions how many threads are laid along each index.
+    """The cost of what a thread of a tile does, of a warp that lies so.
 
-    In a column, all threads along the indices of a reduction are in different warps."""
+    In a column, all threads along the indices of a reduction that they share are in different warps."""
 
-    def __init__(
-        self,
-        gpu: Gpu,
-        accesses: Accesses,
-        warp: Warp,
-        tile: Mapping[str, int],
-        vector: str | None = None,
-        shared: Mapping[str, tuple[int, ...]] | None = None,
-        is_column: bool = False,
-    ) -> None:
-        self.machine, self.accesses, self.warp, self.tile, self.vector = gpu, accesses, warp, tile, vector
-        self.shared, self.is_column = shared or {}, is_column
-        self.windows = shares_of_windows(accesses, accesses.body.reads, tile)
+    def __init__(self, gpu: Gpu, accesses: Accesses, tile: GpuTile, warp: Warp) -> None:
+        self.machine, self.accesses, self.tile, self.warp = gpu, accesses, tile, warp
+        copies = {name: one.copies for name, one in tile.along.items()}
+        self.windows = shares_of_windows(accesses, accesses.body.reads, copies)
         self.warps = dict[str, Warp]()
         self.lay(accesses.body, warp)
 
     def lay(self, loop: Loop, warp: Warp) -> None:
         """Note how a warp lies in a loop and those inside."""
-        if loop.fold in self.shared and not self.is_column:
-            places = dict(zip(loop.binders, self.shared[loop.fold], strict=True))
+        if loop.fold in self.tile.lanes and not self.tile.in_columns:
+            places = dict(zip(loop.binders, self.tile.lanes[loop.fold], strict=True))
             warp = warp_over(self.machine, loop.binders, places, {})
         self.warps[loop.fold] = warp
         for inner in loop.inner:
@@ -123,32 +136,31 @@ class ThreadCost(BodyCost[Gpu]):
 
     def thread(self) -> float:
         """The cost of what one thread does, its stores included."""
-        stored, each = stored_at(self.accesses)
-        width = self.tile[self.vector] if self.vector is not None else 1
-        count = self.accesses.results * math.prod(self.tile.values()) // width
+        (stored, each), width = stored_at(self.accesses), self.tile.width
+        count = self.accesses.results * self.tile.results // width
         store = count * (1 + self.machine.access * lines(self.machine, stored, self.warp, each, width))
         return self.loop(self.accesses.body) + store
 
     def copies(self, names: frozenset[str]) -> int:
         """The copies of a value that depends on names."""
-        return math.prod(n for name, n in self.tile.items() if name in names)
+        return self.tile.copies(names)
 
     def steps(self, loop: Loop, step: float) -> float:
         """The cost of the steps that a thread runs, and of joining what threads share."""
-        gpu, lanes = self.machine, self.shared.get(loop.fold, (1,) * len(loop.trips))
+        gpu, lanes = self.machine, self.tile.lanes.get(loop.fold, (1,) * len(loop.trips))
         trips = math.prod(-(-count // lane) for count, lane in zip(loop.trips, lanes, strict=True))
         ending, results = 4.0, self.copies(loop.result)
-        if loop.fold in self.shared:
-            size = math.prod(lanes)
-            stored = size if self.is_column else size // gpu.warp
-            ending += 0.0 if self.is_column else results * gpu.join * math.log2(gpu.warp)
+        if loop.fold in self.tile.lanes:
+            size, is_column = math.prod(lanes), self.tile.in_columns
+            stored = size if is_column else size // gpu.warp
+            ending += 0.0 if is_column else results * gpu.join * math.log2(gpu.warp)
             ending += results * (gpu.access + 4.0) * stored if stored > 1 else 0.0
         return trips * (step + gpu.step) + ending
 
     def read(self, read: ElementRead, loop: Loop) -> float:
         """The cost of all copies of a read."""
         copies, each, width = self.copies(read.names), self.accesses.bytes_of(read), 1
-        if self.vector is not None and read.strides.get(self.vector, 0) == 1:
-            width = self.tile[self.vector]
+        if self.tile.vector is not None and read.strides.get(self.tile.vector, 0) == 1:
+            width = self.tile.width
         touched = lines(self.machine, read, self.warps[loop.fold], each, width)
         return copies // width * (1 + self.machine.access * touched) * self.windows.get(read.name, 1.0)

@@ -1,24 +1,20 @@
-"""The ways to lay the elements of a map over threads, a tile to each or to a group, and their costs."""
+"""The ways to lay the elements of a map over threads, a tile to each or to a group."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from itertools import permutations
 
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.groups import lanes_along, sharing
-from tadc.passes.gpu.occupancy import BLOCK_SIZE, block_of, registers, resident
-from tadc.passes.gpu.thread_costs import ThreadCost, shares_of_windows, warp_over
-from tadc.passes.maps.blocks import names_in
+from tadc.passes.gpu.groups import lanes_along
+from tadc.passes.gpu.occupancy import BLOCK_SIZE, registers, resident
+from tadc.passes.gpu.thread_costs import shares_of_windows
+from tadc.passes.gpu.tiles import GpuTile, of_thread
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load, Map, MapFunction
-from tadc.passes.maps.size_tests import SizeTest
-from tadc.passes.nest.steps import Bind, Flatten, InBlocks, Split, Step
+from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load
 from tadc.passes.schedule.accesses import GUARD, Accesses, ElementRead, Loop
-from tadc.passes.schedule.orders import Loops, Within, divided, in_order
 from tadc.passes.schedule.search import VECTORS
 from tadc.passes.terms.costs import LARGE, WRITTEN_OUT
 
@@ -37,115 +33,16 @@ LONG = 64
 """A reduction of fewer elements is not worth a warp."""
 
 
-@dataclass(frozen=True)
-class ThreadTile:
-    """A thread, or a group of `size`, computes a tile of elements: `copies` along indices, a vector of
-    `width` along the fastest.
-
-    Along the last index of `order` consecutive tiles are. What is not in `order` has all of its values in a
-    tile. `lanes` says how the threads of a group share each reduction. They are consecutive, but those
-    `in_columns`: then a block has a tile for each thread of a warp, and each of its warps takes a part of all
-    of them. Where all that is read lies as the elements do, they may be `flat`: vectors in the order of
-    memory, whatever rows they are of.
-    """
-
-    order: tuple[str, ...]
-    copies: Mapping[str, int] = field(default_factory=dict[str, int])
-    width: int = 1
-    block: int = BLOCK_SIZE
-    flat: bool = False
-    size: int = 1
-    lanes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    in_columns: bool = False
-
-    def extent(self, index: str) -> int:
-        """The elements of a tile along an index."""
-        return self.copies.get(index, 1) * self.vector(index)
-
-    def vector(self, index: str) -> int:
-        """The elements of its vectors along an index."""
-        return self.width if self.order[-1:] == (index,) else 1
-
-    def threads(self, extents: Mapping[str, int]) -> int:
-        """The threads for all elements."""
-        if self.flat:
-            return math.prod(extents.values()) // self.width
-        return self.size * math.prod(-(-n // self.extent(name)) for name, n in extents.items())
-
-    def steps_of(self, item: Map, function: MapFunction, warp: int) -> tuple[Step, ...]:
-        """The steps that it is."""
-        fresh = names_in(item, function.sizes)
-        if self.flat:
-            fresh.taken |= function.tensors().keys()
-            index = fresh.new("n")
-            outer, lane = fresh.part(index), fresh.part(index)
-            split = Split(index, self.width, "branch", outer, lane)
-            return Flatten(index), split, Bind("lane", (lane,)), Bind("grid", (outer,)), InBlocks(self.block)
-        splits, loops = list[Step](), Loops()
-        for index in self.order:
-            vector = self.vector(index)
-            inner: Within = ("jam", self.copies.get(index, 1)), ("lane", vector)
-            made, found = divided(fresh.part, index, "grid", inner, "guard" if vector == 1 else "exact")
-            splits, loops = [*splits, *made], [*loops, *found]
-        loops.extend(("jam", index) for index in item.indices if index not in self.order)
-        shared = sharing(item.body, self.lanes, 0 if self.in_columns else warp, fresh)
-        return (*splits, *in_order(loops), *shared, InBlocks(self.block))
-
-    def fits(self, sizes: Mapping[str, Affine]) -> tuple[SizeTest, ...]:
-        """What must hold of sizes that are not known, so that tiles fit."""
-        found: list[SizeTest] = []
-        if self.flat:
-            return ()
-        for index, size in sizes.items():
-            extent = self.extent(index)
-            if extent > 1 and not size.is_constant:
-                found.append(SizeTest((size,), least=extent))
-                if self.vector(index) > 1:
-                    found.append(SizeTest((size.mod(self.width),), most=0))
-        return tuple(found)
-
-    # -- costs -----------------------------------------------------------------------------------
-
-    def cost(self, gpu: Gpu, accesses: Accesses) -> float:
-        """The cost of a map, or of an element where extents are not known."""
-        if not all(accesses.is_known(name) for name in accesses.names):
-            return self.of_element(gpu, accesses)
-        extents = {name: accesses.extent(name) for name in accesses.names}
-        threads = replace(self, flat=False).threads(extents)
-        return self.of_thread(gpu, accesses) * max(threads, gpu.busy)
-
-    def of_element(self, gpu: Gpu, accesses: Accesses) -> float:
-        """The cost of an element, by all of its threads."""
-        return self.of_thread(gpu, accesses) * self.size / math.prod(map(self.extent, accesses.names))
-
-    def of_thread(self, gpu: Gpu, accesses: Accesses) -> float:
-        """The cost of one thread."""
-        tile = {name: self.extent(name) for name in accesses.names if self.extent(name) > 1}
-        if self.size > 1 and not self.in_columns:
-            warp = [dict.fromkeys(accesses.names, 0)] * gpu.warp
-        else:
-            extents = {name: accesses.extent(name) for name in accesses.names}
-            warp = warp_over(gpu, self.order, extents, tile)
-        vector = self.order[-1] if self.width > 1 else None
-        return ThreadCost(gpu, accesses, warp, tile, vector, self.lanes, self.in_columns).thread()
-
-    def with_block(self, gpu: Gpu, extents: Mapping[str, int]) -> ThreadTile:
-        """The tile with blocks that are small enough for all multiprocessors to have some."""
-        if self.in_columns:
-            return self
-        return replace(self, block=max(self.size, block_of(gpu, self.threads(extents), self.block)))
-
-
-def thread_tiles(accesses: Accesses) -> Iterator[ThreadTile]:
+def thread_tiles(accesses: Accesses) -> Iterator[GpuTile]:
     """All ways to give an element or a tile to a thread."""
     if not accesses.names:
-        yield ThreadTile(())
+        yield GpuTile(())
         return
     most = _most_copies(accesses)
     moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
     for order in orders(accesses):
         widths = [width for width in VECTORS if width == 1 or can_be_vector(accesses, order[-1], width)]
-        yield from (ThreadTile(order, {}, width) for width in widths)
+        yield from (of_thread(order, {}, width) for width in widths)
         free = [name for name in accesses.names if name not in moving and name != order[-1]]
         for width in widths:
             for index in free:
@@ -154,7 +51,7 @@ def thread_tiles(accesses: Accesses) -> Iterator[ThreadTile]:
                 counts = {*COPIES[1:], small(accesses, index)} if accesses.body.inner else {2, FEW_COPIES}
                 for count in sorted(counts):
                     if 1 < count and count * width <= most and _divides(accesses, index, count):
-                        yield ThreadTile(order, {index: count}, width)
+                        yield of_thread(order, {index: count}, width)
 
 
 def _most_copies(accesses: Accesses) -> int:
@@ -248,7 +145,7 @@ def small(accesses: Accesses, index: str) -> int:
 # -- groups of threads -------------------------------------------------------------------------------
 
 
-def group_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[ThreadTile]:
+def group_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[GpuTile]:
     """The ways to give an element a warp or a block, or all elements along an index of few values."""
     moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
     few = {name: small(accesses, name) for name in accesses.names if name not in moving}
@@ -257,10 +154,9 @@ def group_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[ThreadTile]:
         yield from _group_tiles_of(gpu, accesses, copies)
 
 
-def _group_tiles_of(gpu: Gpu, accesses: Accesses, copies: Mapping[str, int]) -> Iterator[ThreadTile]:
+def _group_tiles_of(gpu: Gpu, accesses: Accesses, copies: Mapping[str, int]) -> Iterator[GpuTile]:
     count = math.prod(copies.values())
     needed = registers(gpu, accesses, count, 4)
-    tile = partial(ThreadTile, copies=copies)
     for size in (gpu.warp, BLOCK_SIZE, gpu.block):
         block = max(size, BLOCK_SIZE)
         if copies and block > BLOCK_SIZE:
@@ -269,7 +165,7 @@ def _group_tiles_of(gpu: Gpu, accesses: Accesses, copies: Mapping[str, int]) -> 
         lanes = dict(shared_folds(accesses, accesses.body, size))
         if lanes and resident(gpu, block, needed, 0):
             own = tuple(name for name in accesses.names if name not in copies)
-            yield tile(own, block=block, size=size, lanes=lanes)
+            yield replace(of_thread(own, copies), block=block, size=size, lanes=lanes)
     if len(accesses.names) == len(copies):
         return
     for size in (8, 16, 32):
@@ -281,7 +177,8 @@ def _group_tiles_of(gpu: Gpu, accesses: Accesses, copies: Mapping[str, int]) -> 
         if lanes and resident(gpu, block, needed, 0):
             own = (tuple(name for name in order if name not in copies) for order in orders(accesses))
             for order in dict.fromkeys(own):
-                yield tile(order, block=block, size=size, lanes=lanes, in_columns=True)
+                tile = of_thread(order, copies)
+                yield replace(tile, block=block, size=size, lanes=lanes, in_columns=True)
 
 
 def shared_folds(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:

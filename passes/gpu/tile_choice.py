@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.block_tiles import Along, BlockTile
 from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, unknown_strides
 from tadc.passes.gpu.thread_costs import ThreadCost, lines, stored_at, warp_over
+from tadc.passes.gpu.tiles import Along, GpuTile, of_block
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.primitives.boxes import padded, spans_of
 from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
-from tadc.passes.schedule.body_cost import BodyCost
 from tadc.passes.terms.costs import LANES, UNKNOWN
 
 SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
@@ -48,7 +47,7 @@ def extent_or_open(accesses: Accesses, name: str) -> int:
     return accesses.extent(name) if accesses.is_known(name) else UNKNOWN
 
 
-def block_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile]]:
+def block_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, GpuTile]]:
     """The tiles with shared memory that fit, with their costs for the whole map."""
     for loop in accesses.body.inner:
         if not loop.binders or not loop.direct or math.prod(loop.trips) < STEPS[0]:
@@ -89,7 +88,7 @@ class _TileChoice:
             self.inner[name] = max(range.extent.constant, 1)
         return True
 
-    def tiles(self) -> Iterator[BlockTile]:
+    def tiles(self) -> Iterator[GpuTile]:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
@@ -106,7 +105,7 @@ class _TileChoice:
 
     def with_steps(
         self, fast: str, slow: str, shape: tuple[int, int], copies: tuple[int, int]
-    ) -> Iterator[BlockTile]:
+    ) -> Iterator[GpuTile]:
         """The candidates of one shape."""
         along: dict[str, Along] = {}
         for name, threads, count in zip((fast, slow), shape, copies, strict=True):
@@ -114,8 +113,9 @@ class _TileChoice:
             if tile >= 2 * extent or (count > 1 and -(-extent // tile) * tile > extent * 1.34):
                 return
             along[name] = Along(threads, count, math.gcd(count, self.runs[name]))
+        tile = replace(of_block(tuple(self.extents), along), over=self.loop.fold)
         for steps in self.all_steps:
-            yield BlockTile(along, self.loop.fold, dict(zip(self.loop.binders, steps, strict=True)))
+            yield replace(tile, steps=dict(zip(self.loop.binders, steps, strict=True)))
 
     def run(self, name: str) -> int:
         """How many consecutive elements a thread may have: vectors of shared memory are aligned then."""
@@ -129,7 +129,7 @@ class _TileChoice:
                     return 1
         return most
 
-    def copied(self, tile: BlockTile) -> tuple[float, BlockTile] | None:
+    def copied(self, tile: GpuTile) -> tuple[float, GpuTile] | None:
         """The tile and its cost; None where it does not fit, or nothing is worth copying."""
         ranges = {name: one.extent for name, one in tile.along.items()}
         ranges |= {name: count for name, count in tile.steps.items() if count > 1}
@@ -154,16 +154,16 @@ class _TileChoice:
         # Blocks wait at barriers: others are to run meanwhile.
         return self.cost(tile, staged) * max(1.0, self.gpu.enough / held) ** 0.5, found
 
-    def resident(self, tile: BlockTile, staged: Mapping[str, Spans], shared: int) -> int:
+    def resident(self, tile: GpuTile, staged: Mapping[str, Spans], shared: int) -> int:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
-        loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
+        loads = sum(-(-math.prod(n for n, _ in box) // tile.block) for box in staged.values())
         needed = registers(self.gpu, self.accesses, tile.results, operands + min(loads, 2 * self.gpu.warp))
         if needed + self.for_sizes(tile, staged) > self.gpu.thread_registers:
             return 0
-        return resident(self.gpu, tile.threads, needed, shared)
+        return resident(self.gpu, tile.block, needed, shared)
 
-    def for_sizes(self, tile: BlockTile, staged: Mapping[str, Spans]) -> int:
+    def for_sizes(self, tile: GpuTile, staged: Mapping[str, Spans]) -> int:
         """Registers for addresses and guards where sizes are not known; what does not fit spills."""
         needed = registers_of_sizes(self.gpu, self.accesses)
         if not needed:
@@ -171,7 +171,7 @@ class _TileChoice:
         for read, _ in self.reads:
             strides = unknown_strides(self.accesses.tensors[read.tensor])
             if read.name in staged:
-                loads = -(-math.prod(n for n, _ in staged[read.name]) // tile.threads)
+                loads = -(-math.prod(n for n, _ in staged[read.name]) // tile.block)
                 needed += loads * max(strides - 1, 0)
             elif strides:
                 needed += self.gpu.address_registers * tile.copies(read.names)
@@ -188,7 +188,7 @@ class _TileChoice:
             self.known_spans[key] = spans_of(self.gpu, forms, ranges, self.bytes[read.name]) or ()
         return self.known_spans[key]
 
-    def is_shared(self, read: ElementRead, tile: BlockTile) -> bool:
+    def is_shared(self, read: ElementRead, tile: GpuTile) -> bool:
         """Whether threads of a block read the same elements, at other times or by other threads."""
         own = set(self.loop.binders)
         if not read.names & own:
@@ -199,7 +199,7 @@ class _TileChoice:
 
     # -- costs ----------------------------------------------------------------------------------
 
-    def cost(self, tile: BlockTile, staged: Mapping[str, Spans]) -> float:
+    def cost(self, tile: GpuTile, staged: Mapping[str, Spans]) -> float:
         """The cost of the whole map."""
         rounds = math.prod(
             -(-trips // tile.steps[name])
@@ -216,9 +216,9 @@ class _TileChoice:
         )
         # A thread with many independent results needs few others beside it.
         least = self.gpu.busy / min(4, tile.results)
-        return one * max(blocks * tile.threads, least)
+        return one * max(blocks * tile.block, least)
 
-    def copying(self, tile: BlockTile, staged: Mapping[str, Spans]) -> float:
+    def copying(self, tile: GpuTile, staged: Mapping[str, Spans]) -> float:
         """The cost of a block of steps before any is combined."""
         total = 2 * self.gpu.barrier
         for name, box in staged.items():
@@ -226,11 +226,11 @@ class _TileChoice:
             row, step = box[-1]
             warp = self.gpu.warp
             touched = max(min(warp, -(-warp // row)), math.ceil(warp * each * step / self.gpu.line))
-            loads = -(-math.prod(n for n, _ in box) // tile.threads)
+            loads = -(-math.prod(n for n, _ in box) // tile.block)
             total += loads * (2 + self.gpu.find + self.gpu.access * (touched + 2))
         return total
 
-    def lines(self, read: ElementRead, tile: BlockTile, each: int) -> float:
+    def lines(self, read: ElementRead, tile: GpuTile, each: int) -> float:
         """The lines that a warp of a tile touches with one load."""
         shape = *tile.along, *((one.threads, one.run) for one in tile.along.values())
         key = read.name, shape
@@ -243,24 +243,16 @@ class _TileChoice:
         return self.known_lines[key]
 
 
-class _BlockCost(BodyCost[Gpu]):
+class _BlockCost(ThreadCost):
     """The cost of what a thread of a block does between two barriers."""
 
-    def __init__(self, choice: _TileChoice, tile: BlockTile, staged: Mapping[str, Spans]) -> None:
+    def __init__(self, choice: _TileChoice, tile: GpuTile, staged: Mapping[str, Spans]) -> None:
         self.machine, self.choice, self.tile, self.staged = choice.gpu, choice, tile, staged
-
-    def copies(self, names: frozenset[str]) -> int:
-        """The copies of a value that depends on names."""
-        return self.tile.copies(names)
 
     def step(self, loop: Loop) -> float:
         """The cost of one step, which has masks where bounds move with a tile."""
         moving = not loop.bounds.isdisjoint(self.tile.along)
         return super().step(loop) * (2.5 if moving else 1.0) + self.machine.step / 4
-
-    def steps(self, loop: Loop, step: float) -> float:
-        """The cost of the steps of a reduction inside."""
-        return math.prod(loop.trips) * (step + self.machine.step) + 4
 
     def read(self, read: ElementRead, loop: Loop) -> float:
         """The cost of a read, of shared memory where it is staged."""
@@ -287,7 +279,7 @@ def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:
     return tuple(reversed(found))
 
 
-def transposing_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, BlockTile]]:
+def transposing_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, GpuTile]]:
     """The tiles of a map without reductions for each index that something is read along, other than that of
     consecutive threads, with their costs for the whole map.
 
@@ -315,7 +307,7 @@ def is_transposed(read: ElementRead, fast: str, slow: str) -> bool:
 
 def _transposing(
     gpu: Gpu, accesses: Accesses, fast: str, slow: str, transposed: list[ElementRead]
-) -> tuple[float, BlockTile] | None:
+) -> tuple[float, GpuTile] | None:
     """The tile, and its cost; None where shared memory does not hold the tiles."""
     size, threads = gpu.banks, gpu.usual_block // gpu.banks
     rows = min(extent_or_open(accesses, slow), size)
@@ -330,12 +322,12 @@ def _transposing(
         used += math.prod(padded(gpu, [n for n, _ in spans], False, 1)) * each
     if used > gpu.static_shared:
         return None
-    tile = BlockTile(own, staged=frozenset(read.name for read in transposed))
+    tile = replace(of_block(tuple(accesses.names), own), staged=frozenset(read.name for read in transposed))
     copies = own[slow].copies
     extents = {name: extent_or_open(accesses, name) for name in accesses.names}
-    all_reads = ThreadCost(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
+    all_reads = ThreadCost(gpu, accesses, tile, warp_over(gpu, [fast], extents, {}))
     cost = all_reads.thread() - sum(all_reads.read(read, accesses.body) for read in transposed)
     cost += 2 * gpu.barrier + len(transposed) * copies * (2 + gpu.find + 3 * gpu.access)
     tiles = math.prod(-(-extents[name] // ranges.get(name, 1)) for name in accesses.names)
     # A thread with several independent elements needs fewer others beside it.
-    return cost * max(tiles * tile.threads, gpu.busy / min(4, copies)), tile
+    return cost * max(tiles * tile.block, gpu.busy / min(4, copies)), tile

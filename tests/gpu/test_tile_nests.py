@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tadc.passes.gpu.block_tiles import Along, BlockTile
+from tadc.passes.gpu.tiles import Along, of_block
 from tadc.passes.maps.map import Load
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest_reader import read_nest
@@ -34,9 +36,9 @@ def test_nests_of_tiles(name: str) -> None:
     (item,) = function.maps
     over = item.body.lets[0].names[0] if steps else None
     staged = frozenset(let.names[0] for let in item.body.all_lets() if isinstance(let.value, Load))
-    tile = BlockTile(along, over, {"k": steps}, staged)
+    tile = replace(of_block(item.indices, along), over=over, steps={"k": steps}, staged=staged)
     plain = plain_nest(function, item)
-    nest = apply_steps(plain, tile.steps_of(item, function))
+    nest = apply_steps(plain, tile.steps_of(item, function, 32))
     assert verify(nest) == []
     assert read_nest(nest_text(nest)) == nest
     numbers = np.random.default_rng(0)

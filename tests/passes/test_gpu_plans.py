@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tadc.compiler.all_stages import compile_until
@@ -9,10 +11,9 @@ from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.block_tiles import BlockTile
 from tadc.passes.gpu.schedule import Variant, tiles_of
 from tadc.passes.gpu.thread_fusion import FusedCost
-from tadc.passes.gpu.thread_tiles import ThreadTile
+from tadc.passes.gpu.tiles import GpuTile, of_thread
 from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
@@ -38,7 +39,7 @@ def names_of(item: Map, kind: type[Fold | Load]) -> list[str]:
     return [let.names[0] for let in item.body.all_lets() if isinstance(let.value, kind)]
 
 
-def only(variants: list[Variant]) -> ThreadTile | BlockTile:
+def only(variants: list[Variant]) -> GpuTile:
     """The tile of a map that has one, for all sizes."""
     ((tile, when),) = variants
     assert not when
@@ -50,7 +51,7 @@ def test_both_factors_of_a_product_go_through_shared_memory() -> None:
     text = "a: f32[2048, 2048]; b: f32[2048, 2048]; c[i, j] = sum{k} (a[i, k] * b[k, j])"
     item, variants = chosen(text)
     tile = only(variants)
-    assert isinstance(tile, BlockTile)
+    assert tile.outer == "block"
     assert [tile.over] == names_of(item, Fold)
     assert tile.staged == frozenset(names_of(item, Load))
 
@@ -60,7 +61,7 @@ def test_few_long_sums_have_a_block_each(exponent: int) -> None:
     """The threads along each index of a fold are by its name."""
     item, variants = chosen(f"x: f32[150, 10000]; s[i] = sum{{j}} (x[i, j]**{exponent})")
     tile = only(variants)
-    assert isinstance(tile, ThreadTile)
+    assert tile.outer == "grid"
     (fold,) = names_of(item, Fold)
     assert tile.lanes == {fold: (tile.size,)}
     assert tile.size > GPU.warp
@@ -70,7 +71,7 @@ def test_only_what_is_read_across_is_copied() -> None:
     """Of two loads the transposed one."""
     item, variants = chosen("x: f32[2000, 2000]; y[i, j] = 2 * x[j, i] + x[i, j]")
     tile = only(variants)
-    assert isinstance(tile, BlockTile)
+    assert tile.outer == "block"
     assert tile.over is None
     (across,) = (
         let.names[0]
@@ -84,7 +85,7 @@ def test_conditions_are_over_sizes() -> None:
     """A block an element for few long sums, a warp for others, and a thread for short ones."""
     _, variants = chosen("x: f32[N, M]; s[i] = sum{j} (x[i, j])")
     block, warp, thread = variants
-    sizes = [tile.size for tile, _ in (block, warp, thread) if isinstance(tile, ThreadTile)]
+    sizes = [tile.size for tile, _ in (block, warp, thread) if tile.outer == "grid"]
     assert sizes == [256, sizes[1], 1]
     assert 1 < sizes[1] <= GPU.warp
     assert [test.extents for test in block[1]] == [(N,), (M,)]
@@ -95,9 +96,9 @@ def test_conditions_are_over_sizes() -> None:
 def test_elements_in_the_order_of_memory_need_no_index() -> None:
     """Reads at the own place of tensors of the same shape alone."""
     item, variants = chosen("x: f32[N, M]; y[i, j] = exp(x[i, j])")
-    assert only(variants) == ThreadTile(item.indices, width=4, flat=True)
+    assert only(variants) == replace(of_thread(item.indices, {}, 4), flat=True)
     _, variants = chosen("x: f32[N, M]; y[i, j] = x[i, j] + i")
-    assert not any(isinstance(tile, ThreadTile) and tile.flat for tile, _ in variants)
+    assert not any(tile.flat for tile, _ in variants)
 
 
 def unfused(text: str) -> MapFunction:
