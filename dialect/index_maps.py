@@ -7,14 +7,15 @@ constraints. Dimensions read as variables `d0, d1, …`, symbols as `s0, s1, …
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from tadc.dialect.form_reader import AffineReader
 from tadc.dialect.mlir import ir
+from tadc.dialect.text_tokens import TextToken, TextTokens
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, box
 
@@ -32,7 +33,7 @@ class Indexing:
 Name = str | Lookup
 """What a dimension or a symbol stands for."""
 
-_HEAD = re.compile(r"affine_(?:map|set)<\(([^)]*)\)(?:\[([^\]]*)\])? *(?:->|:) *\((.*)\)>\Z", re.S)
+_HEAD = re.compile(r"affine_(?:map|set)<\(([^)]*)\)(?:\[([^\]]*)\])? *(->|:) *\((.*)\)>\Z", re.S)
 _LIMIT = 2**63
 
 
@@ -51,21 +52,28 @@ def parse(text: str) -> Indexing:
     if match is None:
         raise ValueError(f"not an affine map or set: {text}")
     dims, symbols = (len(names.split(",")) if names else 0 for names in match.groups()[:2])
-    body = match.group(3)
-    for word, sign in _SIGNS.items():
-        body = body.replace(word, sign)
-    listed = ast.parse(f"[{body}]", mode="eval").body
-    assert isinstance(listed, ast.List)
-    forms: list[Affine] = []
-    rows: list[Constraint] = []
-    for part in listed.elts:
-        if not isinstance(part, ast.Compare):
-            forms.append(_value(part))
-            continue
-        row = Constraint(_value(part.left), isinstance(part.ops[0], ast.Eq))
-        if not (row.form.is_constant and row.holds({})):
-            rows.append(row)
-    return Indexing(dims, symbols, tuple(forms), tuple(rows))
+    reader = _AttributeReader(TextTokens(match.group(4) + ")"))
+    if match.group(3) == "->":
+        return Indexing(dims, symbols, tuple(reader.listed(")", reader.form)), ())
+    listed = [row for rows in reader.listed(")", reader.comparison) for row in rows]
+    rows = [Constraint(form, relation == "==") for form, relation, _ in listed]
+    kept = tuple(row for row in rows if not (row.form.is_constant and row.holds({})))
+    return Indexing(dims, symbols, (), kept)
+
+
+class _AttributeReader(AffineReader):
+    """Reads what MLIR lists."""
+
+    products = ("*", "floordiv", "ceildiv", "mod")
+    relations = (">=", "==")
+
+    def _operand(self) -> Affine:
+        token = self.take()
+        return Affine.const(int(token.text)) if token.kind == "number" else Affine.var(token.text)
+
+    def _refused(self, operator: TextToken) -> NotAffine:
+        what = "a constant" if operator.text == "*" else "a positive constant"
+        return NotAffine(f"an index expression needs {what} beside '{operator.text}'")
 
 
 @lru_cache(maxsize=1 << 13)
@@ -87,41 +95,6 @@ def extents_over(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
     """The extents of a box over these."""
     mapping = {f"s{n}": form for n, form in enumerate(symbols)}
     return tuple(form.substitute(mapping) for form in box_extents(parse(text)) or ())
-
-
-#: Index expressions are Python's, but for the words of these operators.
-_SIGNS = {"floordiv": "//", "ceildiv": "@", "mod": "%"}
-
-
-def _value(node: ast.expr) -> Affine:
-    match node:
-        case ast.Constant(value=int(number)):
-            return Affine.const(number)
-        case ast.Name(id=name):
-            return Affine.var(name)
-        case ast.UnaryOp(operand=inner):
-            return -_value(inner)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _value(left) + _value(right)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _value(left) - _value(right)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            factors = sorted((_value(left), _value(right)), key=lambda form: form.is_constant)
-            return factors[0] * _constant(factors[1], "a constant", "*")
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            return _value(left).floordiv(_constant(_value(right), "a positive constant", "floordiv"))
-        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-            return -(-_value(left)).floordiv(_constant(_value(right), "a positive constant", "ceildiv"))
-        case ast.BinOp(left=left, right=right):
-            return _value(left).mod(_constant(_value(right), "a positive constant", "mod"))
-        case _:
-            raise NotAffine(f"no index expression: {ast.unparse(node)}")
-
-
-def _constant(form: Affine, what: str, operator: str) -> int:
-    if not form.is_constant or (operator != "*" and form.constant < 1):
-        raise NotAffine(f"an index expression needs {what} beside '{operator}'")
-    return form.constant
 
 
 def box_extents(found: Indexing) -> list[Affine] | None:
@@ -196,6 +169,13 @@ def index_attribute(
         else f"{spell(each.form, names)} {'==' if each.equality else '>='} 0"
         for each in listed
     ]
-    head = f"({', '.join(own.values())})" + (f"[{', '.join(outer.values())}]" if outer else "")
-    mark = "->" if kind == "map" else ":"
-    return ir.Attribute.parse(f"affine_{kind}<{head} {mark} ({', '.join(texts)})>", context)
+    return ir.Attribute.parse(attribute_text(kind, texts, len(own), len(outer)), context)
+
+
+def attribute_text(kind: Literal["map", "set"], listed: Iterable[str], dims: int, symbols: int = 0) -> str:
+    """`affine_map<(d0, …)[s0, …] -> (…)>`, or `affine_set<(d0, …)[s0, …] : (…)>`."""
+    own, outer = (
+        ", ".join(f"{name}{n}" for n in range(count)) for name, count in (("d", dims), ("s", symbols))
+    )
+    head, mark = f"({own})" + (f"[{outer}]" if outer else ""), "->" if kind == "map" else ":"
+    return f"affine_{kind}<{head} {mark} ({', '.join(listed)})>"

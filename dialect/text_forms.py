@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from tadc.dialect.index_maps import attribute_text
 from tadc.dialect.text_indices import Space
 from tadc.dialect.text_tokens import TextPiece, TextToken
 
@@ -94,6 +95,5 @@ def box_attribute(type: str, rank: int) -> str:
     """The index domain of a tensor type; of any `rank` where the type has no static shape."""
     match = re.fullmatch(r"tensor<((?:\d+x)*)\w+>", type)
     sizes = [int(size) for size in match.group(1).split("x")[:-1]] if match else []
-    dims = ", ".join(f"d{i}" for i in range(len(sizes) if match else rank))
-    rows = ", ".join(f"d{i} >= 0, -d{i} + {size - 1} >= 0" for i, size in enumerate(sizes))
-    return f"affine_set<({dims}) : ({rows})>"
+    rows = [f"d{i} >= 0, -d{i} + {size - 1} >= 0" for i, size in enumerate(sizes)]
+    return attribute_text("set", rows, len(sizes) if match else rank)

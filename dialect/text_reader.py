@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from tadc.dialect.form_reader import TextError
 from tadc.dialect.text_forms import PIECES, Op, box_attribute, element_type
-from tadc.dialect.text_indices import Space, TextCursor, TextError
+from tadc.dialect.text_indices import Space, TextCursor
 from tadc.dialect.text_tokens import Rebuilt, TextPiece, TextToken, TextTokens
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
@@ -170,9 +171,7 @@ class _TextReader(TextCursor):
         token = self.token
         is_attribute = token.kind == "alias" or token.text == "affine_map"
         space = Space(op.bound, closed=True)
-        op.give(
-            "order", self.attribute("affine_map") if is_attribute else space.map([self.form(space)]), token
-        )
+        op.give("order", self.attribute("affine_map") if is_attribute else self.map_of(space), token)
 
     def box(self, op: Op) -> None:
         """`in {…}`, or nothing where the domain is the tensor's shape."""
@@ -202,7 +201,7 @@ class _TextReader(TextCursor):
             op.space.binders = op.bound
         self.expect(word)
         token = self.token
-        rows = op.space.set(self.rows(op.space)) if self.accept("{") else self.attribute("affine_set")
+        rows = self.set_of(op.space) if self.accept("{") else self.attribute("affine_set")
         op.give(key, rows, token)
         op.operands = op.space.operands
 
@@ -232,7 +231,7 @@ class _TextReader(TextCursor):
         if self.tokens.is_at(self.tokens.partner.get(opened, opened) + 1, "at"):
             self.mapped(op)
         else:
-            op.give("at", op.space.map(self.forms(op.space, "]")), op.token)
+            op.give("at", self.map_of(op.space, "]"), op.token)
             op.operands += op.space.operands
 
     def mapped(self, op: Op) -> None:
@@ -247,7 +246,7 @@ class _TextReader(TextCursor):
         if self.accept("["):
             self.mapped(op)
         else:
-            op.give("at", op.space.map([self.form(op.space)]), op.token)
+            op.give("at", self.map_of(op.space), op.token)
             op.operands = op.space.operands
 
     def index_type(self, op: Op) -> None:

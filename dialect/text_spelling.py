@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tadc.dialect.form_reader import TextError
 from tadc.dialect.mlir import ir
-from tadc.dialect.text_indices import Space, Sum, TextCursor, TextError, negated, spell
+from tadc.dialect.text_indices import SignedTerm, Space, Sum, TextCursor, negated, spell
 from tadc.dialect.text_tokens import TextToken, TextTokens
 
 Row = tuple[Sum, int, bool]  # terms, constant, whether an equality
 
 
-class _Named(Space):
-    """SSA names as they are."""
+class _Renamed(Space):
+    """SSA names in the place of dimensions and symbols."""
+
+    kind = "word"
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        super().__init__()
+        self.names = names
 
     def name(self, token: TextToken) -> str:
-        return token.text
+        return self.names[token.text]
 
 
 @dataclass
@@ -51,7 +57,7 @@ class AttributeSpeller:
         try:
             short = _renamed(text, operands, space.binders, is_set)
             cursor = TextCursor(TextTokens(short + "}"))
-            back = space.set(cursor.rows(space)) if is_set else space.map(cursor.forms(space, "}"))
+            back = cursor.set_of(space) if is_set else cursor.map_of(space, "}")
             given = [token.text for token in space.operands]
             return short if given == operands and self.same(back, text) else None
         except (TextError, ir.MLIRError):
@@ -67,44 +73,34 @@ def _renamed(text: str, operands: Sequence[str], binders: Sequence[str] | None, 
     """The body of `affine_set<… : (…)>` over SSA names."""
     dims, symbols = (operands, ()) if binders is None else (binders, operands)
     names = {f"d{i}": name for i, name in enumerate(dims)} | {f"s{i}": name for i, name in enumerate(symbols)}
-    body = re.sub(
-        r"\b[ds]\d+\b", lambda match: names[match[0]], text[text.rindex(": (" if is_set else "-> (") :]
-    )
-    space, cursor = _Named(), TextCursor(TextTokens(body), at=2)
+    tokens = TextTokens(text[text.rindex(": (" if is_set else "-> (") :])
+    cursor = TextCursor(tokens, at=2)
+    cursor.space = _Renamed(names)
     if not is_set:
-        return ", ".join(_spell_form(*form) for form in cursor.listed(")", lambda: _form(cursor, space)))
-    return _spell_rows(cursor.listed(")", lambda: _row(cursor, space)))
+        return ", ".join(_spell_form(*_form(form)) for form in cursor.listed(")", cursor.form))
+    rows = [row for rows in cursor.listed(")", cursor.comparison) for row in rows]
+    return _spell_rows([(*_form(form), relation == "==") for form, relation, _ in rows])
 
 
-def _row(cursor: TextCursor, space: Space) -> Row:
-    """`form >= 0`, `form == 0`."""
-    terms, constant = _form(cursor, space)
-    equality = cursor.relation((">=", "==")) == "=="
-    cursor.expect("0")
-    return terms, constant, equality
-
-
-def _form(cursor: TextCursor, space: Space) -> tuple[Sum, int]:
+def _form(found: Sum) -> tuple[Sum, int]:
     """The signed terms of an expression, and its constant."""
     terms: Sum = []
     constant = 0
-    for sign, term in cursor.sum(space):
-        if term.startswith("-"):
-            ((sign, term),) = negated([(sign, term[1:])])
-        before, times, factor = term.rpartition(" * -")
-        if term.isdigit():
-            constant += int(sign + term)
+    for term in found:
+        before, times, factor = term.text.rpartition(" * -")
+        if term.text.isdigit():
+            constant += int(term.sign + term.text)
         elif times and factor.isdigit():
-            terms += negated([(sign, f"{before} * {factor}")])
+            terms += negated([term._replace(text=f"{before} * {factor}")])
         else:
-            terms.append((sign, term))
+            terms.append(term)
     return terms, constant
 
 
 def _spell_form(terms: Sum, constant: int) -> str:
     """A form as text, the constant last."""
     if constant or not terms:
-        terms = [*terms, ("-" if constant < 0 else "+", str(abs(constant)))]
+        terms = [*terms, SignedTerm("-" if constant < 0 else "+", str(abs(constant)))]
     return spell(terms)
 
 
@@ -126,8 +122,8 @@ def _spell_rows(rows: Sequence[Row]) -> str:
 
 def _compare(terms: Sum, constant: int, equality: bool) -> tuple[str, str, str]:
     """A row as a comparison of sums without minus signs, where the order of its terms allows."""
-    positive = [term for term in terms if term[0] == "+"]
-    negative = negated([term for term in terms if term[0] == "-"])
+    positive = [term for term in terms if term.sign == "+"]
+    negative = negated([term for term in terms if term.sign == "-"])
     relation = "==" if equality else ">="
     if not terms:
         return str(constant), relation, "0"

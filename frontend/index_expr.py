@@ -8,6 +8,7 @@ from itertools import islice
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import GUESS, SAFE, Diagnostic, Edit
 from tadc.frontend.elsewhere import whole_number
+from tadc.frontend.index_operators import combined
 from tadc.frontend.limits import MAX_DIVISIONS
 from tadc.frontend.report import Rejected, error
 from tadc.frontend.scope import INT64_MAX, ProgramNames, Scope, ScopedSize, ScopedTensor
@@ -117,34 +118,26 @@ class IndexExprReader:
 
     def _binary(self, node: syntax.Binary, lhs: Affine) -> Affine:
         rhs = self.read(node.rhs)
+        form = combined(node.operator, lhs, rhs)
+        if form is not None:
+            return form
         match node.operator:
-            case "+":
-                return lhs + rhs
-            case "-":
-                return lhs - rhs
-            case "*" if lhs.is_constant:
-                return rhs * lhs.constant
-            case "*" if rhs.is_constant:
-                return lhs * rhs.constant
             case "*":
                 self._needs_value(node, lhs, rhs)
                 raise Rejected(self._nonlinear(node.span, "product of two indices"))
             case "//" | "%":
-                divisor = self.divisor(node, rhs)
-                return lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
+                raise self.no_divisor(node, rhs)
             case "/":
                 raise Rejected(self._division(node, lhs, rhs))
             case _:
                 raise Rejected(self._power(node, lhs, rhs))
 
-    def divisor(self, node: syntax.Binary, form: Affine) -> int:
-        """The right side of `//` or `%`. Raises Rejected unless it is a positive integer."""
-        if form.is_constant and form.constant > 0:
-            return form.constant
+    def no_divisor(self, node: syntax.Binary, form: Affine) -> Rejected:
+        """What is wrong with the right side of `//` or `%`, which is no positive integer."""
         self._needs_value(node, form)
         label = "depends on an index" if not form.is_constant else f"is {form.constant}"
         message = f"`{node.operator}` in an index expression needs a positive integer on its right"
-        raise Rejected(error("TAD0310", message, node.rhs.span, label))
+        return Rejected(error("TAD0310", message, node.rhs.span, label))
 
     def _needs_value(self, node: syntax.Binary, *factors: Affine) -> None:
         """Note that the sizes in a factor of sizes alone need values; raises Rejected if there is one."""

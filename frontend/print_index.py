@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, SumPart, sum_text
 from tadc.lattice.bounds import Bound
 
 #: How tightly a printed expression holds together; a looser one needs parentheses.
 SUM, PRODUCT, SIGN, POWER, PRIMARY, ATOM = range(1, 7)
 
 
-class _Part(NamedTuple):
-    """`factor*text`; `is_name` where the text needs no parentheses behind a factor."""
-
-    factor: int
-    text: str
-    is_name: bool
-
-
 def form_text(form: Affine, times: str = "*") -> str:
     """A form with `%` wherever `e - c*(e // c)` stands in it; `times` stands between factors."""
     parts, constant = _parts(form)
-    return _sum_text(parts, constant, times)
+    return sum_text(parts, constant, times)
 
 
 def form_level(form: Affine) -> int:
@@ -33,10 +24,10 @@ def form_level(form: Affine) -> int:
         return SUM
     if not parts:
         return ATOM if constant >= 0 else SIGN
-    factor, _, is_name = parts[0]
+    factor, _, is_loose = parts[0]
     if factor == -1:
         return SIGN
-    return ATOM if factor == 1 and is_name else PRODUCT
+    return ATOM if factor == 1 and not is_loose else PRODUCT
 
 
 def condition_text(row: Constraint) -> str:
@@ -50,14 +41,14 @@ def condition_text(row: Constraint) -> str:
     if row.equality:
         if right and not left:
             left, right, constant = right, left, -constant
-        return f"{_sum_text(left, max(constant, 0))} = {_sum_text(right, max(-constant, 0))}"
+        return f"{sum_text(left, max(constant, 0))} = {sum_text(right, max(-constant, 0))}"
     if right and not left:
         if constant >= 0:
-            return f"{_sum_text(right, 0)} <= {constant}"
-        return f"{_sum_text(right, -constant)} <= 0"
+            return f"{sum_text(right, 0)} <= {constant}"
+        return f"{sum_text(right, -constant)} <= 0"
     if right and constant == -1:
-        return f"{_sum_text(left, 0)} > {_sum_text(right, 0)}"
-    return f"{_sum_text(left, max(constant, 0))} >= {_sum_text(right, max(-constant, 0))}"
+        return f"{sum_text(left, 0)} > {sum_text(right, 0)}"
+    return f"{sum_text(left, max(constant, 0))} >= {sum_text(right, max(-constant, 0))}"
 
 
 def conditions_text(rows: Sequence[Constraint]) -> str:
@@ -106,8 +97,8 @@ def _operand(form: Affine) -> str:
     return text if form_level(form) == ATOM else f"({text})"
 
 
-def _parts(form: Affine) -> tuple[list[_Part], int]:
-    remainders: list[_Part] = []
+def _parts(form: Affine) -> tuple[list[SumPart], int]:
+    remainders: list[SumPart] = []
     rest = form
     atoms = [atom for atom, _ in form.terms if isinstance(atom, Floor)]
     # An atom inside another one's numerator may be part of that one's remainder.
@@ -116,8 +107,8 @@ def _parts(form: Affine) -> tuple[list[_Part], int]:
         if found:
             factor, inner, divisor = found
             rest -= (inner - Affine.atom(atom) * divisor) * factor
-            remainders.append(_Part(factor, f"{_operand(inner)} % {divisor}", False))
-    parts = [_Part(k, _atom_text(a), not isinstance(a, Floor)) for a, k in rest.terms]
+            remainders.append(SumPart(factor, f"{_operand(inner)} % {divisor}", True))
+    parts = [SumPart(k, _atom_text(a), isinstance(a, Floor)) for a, k in rest.terms]
     return parts + remainders, rest.constant
 
 
@@ -159,25 +150,3 @@ def element_text(tensor: str, indices: Sequence[Affine], *, stored: bool = False
     if stored:
         first = f"at ({first})" if first[0] == "-" else f"at {first}"
     return f"{tensor}[{', '.join([first, *others])}]"
-
-
-def _sum_text(parts: Sequence[_Part], constant: int, times: str = "*") -> str:
-    # Positive terms first, so that `3 - i` and not `-i + 3` is read.
-    positive = [_product(p, times) for p in parts if p.factor > 0]
-    negative = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
-    if not positive and (constant > 0 or not negative):
-        positive, constant = [str(constant)], 0
-    text = " + ".join(positive)
-    for part in negative:
-        # A sign binds tighter than `//` and `%`, a minus between terms does not.
-        text += f" - {_product(part, times)}" if text else f"-{_product(part, times, signed=True)}"
-    if constant:
-        text += f" + {constant}" if constant > 0 else f" - {-constant}"
-    return text
-
-
-def _product(part: _Part, times: str, signed: bool = False) -> str:
-    """`part` with a factor >= 1."""
-    bare = part.is_name or (part.factor == 1 and not signed)
-    text = part.text if bare else f"({part.text})"
-    return text if part.factor == 1 else f"{part.factor}{times}{text}"

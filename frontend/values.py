@@ -14,6 +14,7 @@ from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.frontend.index_expr import LONG, IndexExprReader, check_divisions, fits, grouped
+from tadc.frontend.index_operators import combined, divides
 from tadc.frontend.index_uses import RangeUses
 from tadc.frontend.naming import first_free
 from tadc.frontend.printable import ranged
@@ -205,10 +206,11 @@ class ValueReader:
 
     def _binary(self, node: syntax.Binary, left: Value, right: Value, setting: Setting) -> Value | None:
         lhs, rhs = left.form, right.form
-        if node.operator == "//" or (node.operator == "%" and _divides(lhs, rhs)):
+        is_index = lhs is not None and rhs is not None and divides(rhs)
+        if node.operator == "//" or (node.operator == "%" and is_index):
             return self._quotient(node, lhs, rhs, setting)
         value = self._apply(OPERATORS[node.operator], [left, right], node.span)
-        form = _combined(node.operator, lhs, rhs) if lhs is not None and rhs is not None else None
+        form = combined(node.operator, lhs, rhs) if lhs is not None and rhs is not None else None
         return Value(value.term, form) if value and form is not None and fits(form) else value
 
     def _quotient(
@@ -223,8 +225,10 @@ class ValueReader:
             helps = [f"for values write `floor({top} / {below})`"] if len(top + below) < LONG else []
             raise Rejected(error("TAD0311", message, bad.span, "not a linear index expression", helps=helps))
         what = "index expression"
-        divisor = IndexExprReader(self.names, setting.scope, self.reporter.text, what).divisor(node, rhs)
-        form = lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
+        form = combined(node.operator, lhs, rhs)
+        if form is None:
+            reader = IndexExprReader(self.names, setting.scope, self.reporter.text, what)
+            raise reader.no_divisor(node, rhs)
         check_magnitude(form, what, node.span, setting)
         check_divisions(form, what, node.span)
         if form.is_constant:
@@ -359,23 +363,3 @@ class ValueReader:
             return self.terms.select(relation.operator, lhs, rhs, then, otherwise, node.span)
 
         return Value(chosen(self.terms, known[2].term, known[3].term, choose, by))
-
-
-def _combined(operator: str, lhs: Affine, rhs: Affine) -> Affine | None:
-    """The form of an operation on two forms, if it is one."""
-    match operator:
-        case "+":
-            return lhs + rhs
-        case "-":
-            return lhs - rhs
-        case "*" if rhs.is_constant:
-            return lhs * rhs.constant
-        case "*" if lhs.is_constant:
-            return rhs * lhs.constant
-        case _:
-            return None
-
-
-def _divides(lhs: Affine | None, rhs: Affine | None) -> bool:
-    """Whether `lhs % rhs` is an index expression."""
-    return lhs is not None and rhs is not None and rhs.is_constant and rhs.constant > 0

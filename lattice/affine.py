@@ -7,12 +7,11 @@ of an index array, `src[e]`. Forms are immutable values, equal when they read th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd
-
-Atom = "str | Floor | Lookup"
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -113,10 +112,6 @@ class Lookup:
         return f"{self.array}[{', '.join(map(str, self.at))}]" if self.at else self.array
 
 
-def _term_order(term: tuple[str | Floor | Lookup, int]) -> tuple[int, str]:
-    return _order(term[0])
-
-
 def _order(atom: str | Floor | Lookup) -> tuple[int, str]:
     """Variables first, by name; then floors, by how they read."""
     return (0, atom) if isinstance(atom, str) else atom.order
@@ -145,7 +140,7 @@ class Affine:
         if len(kept) > 1:
             for atom in coefficients:
                 if atom.__class__ is not str:
-                    kept.sort(key=_term_order)
+                    kept.sort(key=lambda term: _order(term[0]))
                     break
             else:
                 kept.sort()  # names are distinct strings
@@ -375,24 +370,39 @@ class Affine:
         return total
 
     def __str__(self) -> str:
-        # Positive terms first, so that `3 - i` and not `-i + 3` is read.
-        ordered = sorted(self.terms, key=lambda term: term[1] < 0)
-        if ordered and ordered[0][1] < 0 and self.constant > 0:
-            parts = [str(self.constant)] + [_signed(atom, k) for atom, k in ordered]
-        else:
-            parts = [_signed(atom, k) for atom, k in ordered]
-            if self.constant or not parts:
-                parts.append(f"+ {self.constant}" if self.constant >= 0 else f"- {-self.constant}")
-        text = " ".join(parts)
-        return text[2:] if text.startswith("+ ") else "-" + text[2:] if text.startswith("- ") else text
+        parts = [SumPart(k, f"({a})" if isinstance(a, Floor) else str(a)) for a, k in self.terms]
+        return sum_text(parts, self.constant)
 
     __repr__ = __str__
 
 
-def _signed(atom: str | Floor | Lookup, k: int) -> str:
-    sign = "-" if k < 0 else "+"
-    name = f"({atom})" if isinstance(atom, Floor) else atom
-    return f"{sign} {name}" if abs(k) == 1 else f"{sign} {abs(k)}*{name}"
+class SumPart(NamedTuple):
+    """`factor*text`; where the text `is_loose` it needs parentheses behind a factor or a sign."""
+
+    factor: int
+    text: str
+    is_loose: bool = False
+
+
+def sum_text(parts: Sequence[SumPart], constant: int, times: str = "*") -> str:
+    """A sum, positive parts first, so that `3 - i` and not `-i + 3` is read."""
+    positive = [_product(p, times) for p in parts if p.factor > 0]
+    negative = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
+    if not positive and (constant > 0 or not negative):
+        positive, constant = [str(constant)], 0
+    text = " + ".join(positive)
+    for part in negative:
+        # A sign binds tighter than `//` and `%`, a minus between terms does not.
+        text += f" - {_product(part, times)}" if text else f"-{_product(part, times, signed=True)}"
+    if constant:
+        text += f" + {constant}" if constant > 0 else f" - {-constant}"
+    return text
+
+
+def _product(part: SumPart, times: str, signed: bool = False) -> str:
+    factor, text, is_loose = part
+    text = f"({text})" if is_loose and (factor != 1 or signed) else text
+    return text if factor == 1 else f"{factor}{times}{text}"
 
 
 ZERO = Affine((), 0)

@@ -262,17 +262,17 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_147,
-    "frontend": 11_955,
-    "dialect": 3_430,
-    "passes": 44_373,
+    "lattice": 4_151,
+    "frontend": 11_933,
+    "dialect": 3_469,
+    "passes": 44_315,
     "passes/cpu": 1_508,
     "passes/derivatives": 4_958,
     "passes/gpu": 3_427,
     "passes/maps": 6_134,
-    "passes/nest": 9_439,
+    "passes/nest": 9_382,
     "passes/rewrites": 6_885,
-    "passes/schedule": 4_405,
+    "passes/schedule": 4_404,
     "passes/supports": 2_118,
     "passes/terms": 4_094,
     "backend": 16_631,

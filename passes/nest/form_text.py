@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from tadc.dialect.text_indices import TextError, TokenCursor
+from tadc.dialect.form_reader import AffineReader, TextError
 from tadc.dialect.text_tokens import TextToken, TextTokens
 from tadc.frontend import print_index
+from tadc.frontend.conditions import IndexCondition
 from tadc.frontend.suggest import closest
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
@@ -25,8 +26,6 @@ _PATTERN = re.compile(
 LARGEST = 1 << 53
 """No number is larger: a sum of some such is an index of 64 bits."""
 
-RELATIONS = ("<=", "<", ">=", ">", "=")
-
 HELPS = {
     "nest": "a nest begins as in `nest f(out y: f64[N]) {`",
     "to": "a loop runs below its stop: `for i = 0 to N {`",
@@ -38,15 +37,7 @@ HELPS = {
 Found = TypeVar("Found")
 
 
-class Unreadable(TextError):
-    """A text that is no nest at a token, and what to write instead."""
-
-    def __init__(self, message: str, token: TextToken, help: str = "") -> None:
-        super().__init__(message, token)
-        self.help = help
-
-
-class FormCursor(TokenCursor):
+class FormCursor(AffineReader):
     """A place in the text of a nest, and readers of what stands between words and values."""
 
     def __init__(self, text: str) -> None:
@@ -63,7 +54,7 @@ class FormCursor(TokenCursor):
     def expect(self, text: str) -> TextToken:
         """Consume a token that must read so."""
         if text in HELPS and self.token.text != text:
-            raise Unreadable(f"expected `{text}`{self.found_instead()}", self.token, HELPS[text])
+            raise TextError(f"expected `{text}`{self.found_instead()}", self.token, HELPS[text])
         return super().expect(text)
 
     def name(self, what: str) -> str:
@@ -80,7 +71,7 @@ class FormCursor(TokenCursor):
         if token.text not in allowed:
             near = closest(token.text, allowed)
             help = f"did you mean `{near}`?" if near else f"it is one of {', '.join(allowed)}"
-            raise Unreadable(f"`{token.text}` is no {what}", token, help)
+            raise TextError(f"`{token.text}` is no {what}", token, help)
         return self.take().text
 
     def several(self, read: Callable[[], Found], between: str = ",") -> tuple[Found, ...]:
@@ -94,53 +85,34 @@ class FormCursor(TokenCursor):
         """A number of digits alone."""
         token = self.expect_kind("number", "a whole number")
         if not token.text.isdigit():
-            raise Unreadable(f"expected a whole number, found `{token.text}`", token, "write a whole number")
+            raise TextError(f"expected a whole number, found `{token.text}`", token, "write a whole number")
         if int(token.text) < least:
-            raise Unreadable(f"`{token.text}` is too small", token, f"write {least} at least")
+            raise TextError(f"`{token.text}` is too small", token, f"write {least} at least")
         if int(token.text) > LARGEST:
-            raise Unreadable(f"`{token.text}` is too large", token, f"write {LARGEST} at most")
+            raise TextError(f"`{token.text}` is too large", token, f"write {LARGEST} at most")
         return int(token.text)
 
     # -- forms ---------------------------------------------------------------------------------
 
     def form(self) -> Affine:
         """`a + b - c`."""
-        begin, found = self.token, self.scaled()
-        while self.token.text in ("+", "-"):
-            minus = self.take().text == "-"
-            found = found - self.scaled() if minus else found + self.scaled()
+        begin, found = self.token, super().form()
         if any(abs(k) > LARGEST for k in (found.constant, *(k for _, k in found.terms))):
-            raise Unreadable("a number of this form is too large", begin, f"write {LARGEST} at most")
+            raise TextError("a number of this form is too large", begin, f"write {LARGEST} at most")
         return found
 
-    def scaled(self) -> Affine:
-        """`2*a`, `a // 2`, `a % 2`, from left to right."""
-        found = self.atom()
-        while self.token.text in ("*", "//", "%"):
-            operator = self.take()
-            right, token = self.atom(), self.tokens[self.at - 1]
-            if operator.text == "*":
-                if not (found.is_constant or right.is_constant):
-                    help = "an index form is a sum of whole multiples of indices and sizes"
-                    raise Unreadable("a product of two indices", operator, help)
-                found = right * found.constant if found.is_constant else found * right.constant
-            elif not right.is_constant or right.constant < 1:
-                raise Unreadable(f"`{operator.text}` by what is no positive number", token, "write a number")
-            else:
-                found = (found.floordiv if operator.text == "//" else found.mod)(right.constant)
-        return found
-
-    def atom(self) -> Affine:
-        """A name, a number, an element of an index array, or a form in parentheses."""
-        if self.accept("-"):
-            return -self.atom()
-        if self.accept("("):
-            found = self.form()
-            self.expect(")")
-            return found
+    def _operand(self) -> Affine:
+        """A name, a number, or an element of an index array."""
         if self.token.kind == "number":
             return Affine.const(self.integer())
         return self.named(self.name("an index, a size or a number"))
+
+    def _refused(self, operator: TextToken) -> TextError:
+        if operator.text == "*":
+            help = "an index form is a sum of whole multiples of indices and sizes"
+            return TextError("a product of two indices", operator, help)
+        divisor = self.tokens[self.at - 1]
+        return TextError(f"`{operator.text}` by what is no positive number", divisor, "write a number")
 
     def named(self, name: str) -> Affine:
         """What a name stands for: an index or a size."""
@@ -154,40 +126,12 @@ class FormCursor(TokenCursor):
 
     def rows(self) -> Domain:
         """`0 <= k <= 7 and i = 2*k`, or `true`."""
-        if self.token.text == "true" and self.tokens[self.at + 1].text not in (*RELATIONS, *"+-*%", "//"):
+        behind = self.tokens[self.at + 1].text
+        if self.token.text == "true" and behind not in (*self.relations, *self.products, "+", "-"):
             self.take()
             return ()
-        found = self.comparison()
-        while self.accept("and"):
-            found += self.comparison()
-        return found
-
-    def comparison(self) -> Domain:
-        """`L <= R`, or `A <= X <= B`."""
-        left, relation = self.form(), self.relation(RELATIONS)
-        right = self.form()
-        if relation not in ("<", "<=") or self.token.text not in RELATIONS:
-            return (_constraint(left, relation, right),)
-        upper = self.relation(("<", "<="))
-        return (_constraint(left, relation, right), _constraint(right, upper, self.form()))
-
-    def relation(self, allowed: tuple[str, ...]) -> str:
-        """A relation among those allowed."""
-        if self.token.text not in allowed:
-            listed = ", ".join(f"`{relation}`" for relation in allowed)
-            help = "conditions are comparisons of index forms, joined by `and`"
-            raise Unreadable(f"expected one of {listed}", self.token, help)
-        return self.take().text
-
-
-def _constraint(left: Affine, relation: str, right: Affine) -> Constraint:
-    match relation:
-        case "=":
-            return Constraint(left - right, equality=True)
-        case "<=" | "<":
-            return Constraint(right - left - (relation == "<"))
-        case _:
-            return Constraint(left - right - (relation == ">"))
+        compared = [each for both in self.several(self.comparison, "and") for each in both]
+        return tuple(row for a, relation, b in compared for row in IndexCondition(relation, a - b).holds)
 
 
 # -- written -----------------------------------------------------------------------------------

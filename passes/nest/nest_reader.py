@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from tadc.dialect.text_indices import TextError
+from tadc.dialect.form_reader import TextError
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.functions import OPERATORS, RELATIONS
@@ -27,7 +27,6 @@ from tadc.passes.maps.map import (
     TensorDecl,
     Type,
 )
-from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.nest import (
     At,
@@ -90,7 +89,7 @@ def read_nests(source: Source) -> list[ReadNest]:
     except TextError as error:
         token = error.token
         label = Label(Span(token.start, max(token.end, token.start + 1)), error.message)
-        help = getattr(error, "help", "")
+        help = error.help
         raise CompileError([_unreadable(label, reader.called, help, source)]) from None
     return found
 
@@ -148,7 +147,7 @@ class _NestReader(RecordReader):
         """A tensor; its name, if it is computed."""
         out, token = self.accept_word("out"), self.token
         if token.text in self.tensors:
-            raise Unreadable(f"a second tensor `{token.text}`", token, "give it another name")
+            raise TextError(f"a second tensor `{token.text}`", token, "give it another name")
         name = self.tensor().name
         return name if out else ""
 
@@ -188,9 +187,9 @@ class _NestReader(RecordReader):
         if not found.block.lets:
             if self.token.kind == "mark":
                 help = "a value is of one operation: name what it is made of"
-                raise Unreadable(f"`{self.token.text}` goes on where a value ends", self.token, help)
+                raise TextError(f"`{self.token.text}` goes on where a value ends", self.token, help)
             help = "a statement is `for`, `if`, `at`, `stage`, `call`, or values and then stores"
-            raise Unreadable(f"`{self.token.text}` begins no statement", self.token, help)
+            raise TextError(f"`{self.token.text}` begins no statement", self.token, help)
         return found
 
     def bound(self) -> Bound:
@@ -233,7 +232,7 @@ class _NestReader(RecordReader):
         if token.text not in self.tensors:
             near = closest(token.text, tuple(self.tensors))
             help = f"did you mean `{near}`?" if near else "name it behind `nest`, or in a `stage` above"
-            raise Unreadable(f"unknown tensor `{token.text}`", token, help)
+            raise TextError(f"unknown tensor `{token.text}`", token, help)
         return token.text
 
     def used(self) -> str:
@@ -241,7 +240,7 @@ class _NestReader(RecordReader):
         token = self.expect_kind("value", "a value such as `%1`")
         if token.text not in self.types:
             help = "a value stands above what uses it, in the same block or in one around it"
-            raise Unreadable(f"unknown value `{token.text}`", token, help)
+            raise TextError(f"unknown value `{token.text}`", token, help)
         return token.text
 
     # -- values --------------------------------------------------------------------------------
@@ -274,7 +273,7 @@ class _NestReader(RecordReader):
         type = stated or usual_type(value, self.types, self.tensors, self.number)
         if type is None:
             help = f"write it: `{names[0]}: f64 = …`"
-            raise Unreadable("a value whose type does not follow from its operands", begin, help)
+            raise TextError("a value whose type does not follow from its operands", begin, help)
         self.types.update(dict.fromkeys(names, type))
         return Let(names, replace(value, type=type))
 
@@ -308,7 +307,7 @@ class _NestReader(RecordReader):
             case "word", _:
                 return self.record(Fold, type="")
             case _:
-                raise Unreadable("expected a value", token, "such as `a[i]`, `1.5`, `%1 + %2`, `exp(%1)`")
+                raise TextError("expected a value", token, "such as `a[i]`, `1.5`, `%1 + %2`, `exp(%1)`")
 
     def literal(self) -> Constant:
         """`1.5`, `-inf`."""
@@ -316,14 +315,14 @@ class _NestReader(RecordReader):
         token = self.take()
         text = token.text
         if token.kind != "number" and text not in ("inf", "nan"):
-            raise Unreadable(f"expected a number, found `{text}`", token, "such as `1.5`, `-2.0`, `-inf`")
+            raise TextError(f"expected a number, found `{text}`", token, "such as `1.5`, `-2.0`, `-inf`")
         return Constant(math.nan if text == "nan" else sign * float(text), "")
 
     def infix(self) -> Applied:
         """`%1 + %2`, `%1 ** 3`."""
         left, sign = self.used(), self.token
         if sign.text not in OPERATORS and sign.text not in RELATIONS:
-            raise Unreadable("expected an operator", sign, f"one of {' '.join([*OPERATORS, *RELATIONS])}")
+            raise TextError("expected an operator", sign, f"one of {' '.join([*OPERATORS, *RELATIONS])}")
         self.take()
         if sign.text == "**" and self.token.kind != "value":
             minus, exponent = self.accept("-"), self.integer()

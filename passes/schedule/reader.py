@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, get_args
 
-from tadc.dialect.text_indices import TextError
+from tadc.dialect.form_reader import TextError
 from tadc.frontend.codes import CODES
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.passes.maps.size_tests import SizeTest
-from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.steps import Bind, BoundKind, Room, Step, Threads
 from tadc.passes.schedule.text import STEPS, MapSchedule
@@ -64,7 +63,7 @@ def _read(source: Source) -> tuple[Sequence[_Function], tuple[ReadMap, ...]]:
     except TextError as error:
         token = error.token
         label = Label(Span(token.start, max(token.end, token.start + 1)), error.message)
-        help = getattr(error, "help", "") or "`--emit schedule` prints one"
+        help = error.help or "`--emit schedule` prints one"
         raise CompileError([Diagnostic("TAD0611", CANNOT, label, helps=[help], source=source)]) from None
 
 
@@ -121,7 +120,7 @@ class _ScheduleReader(RecordReader):
         is_room = self.token.text == "stage" and token.kind != "value"
         step = self.step_of({"stage": Room} if is_room else WORDS)
         if isinstance(step, Threads) and len(step.indices) > 2:
-            raise Unreadable("threads divide one index, or one of two", token, "name two indices at most")
+            raise TextError("threads divide one index, or one of two", token, "name two indices at most")
         return step
 
     def step_of(self, words: Mapping[str, type[S]]) -> S:
@@ -142,13 +141,13 @@ class _ScheduleReader(RecordReader):
 
     def test(self) -> SizeTest:
         """`N * (M + 1) >= 1000`."""
-        extents = [self.atom()]
+        extents = [self.factor()]
         while self.accept("*"):
-            extents.append(self.atom())
+            extents.append(self.factor())
         token = self.take()
         if token.text not in ("<=", "=", ">="):
             help = "write `>=`, `<=` or `=` behind a product of sizes; sums stand in parentheses"
-            raise Unreadable(f"`{token.text}` compares no sizes", token, help)
+            raise TextError(f"`{token.text}` compares no sizes", token, help)
         number = self.integer()
         least = 0 if token.text == "<=" else number
         return SizeTest(tuple(extents), least, None if token.text == ">=" else number)

@@ -106,6 +106,25 @@ def test_rows_of_a_set(rows: str, shown: str) -> None:
     assert str(operation.attributes["domain"]) == raw
 
 
+@pytest.mark.parametrize(
+    ("rows", "row"),
+    [
+        ("%i floordiv 2 <= %k", "d0 - s0 floordiv 2 >= 0"),
+        ("%k * -2 mod 3 < %k", "-((d0 * -2) mod 3) + d0 - 1 >= 0"),
+        ("%k >= -%i floordiv 2", "d0 - (-s0) floordiv 2 >= 0"),
+        ("-%i floordiv 2 <= %k", "d0 - (-s0) floordiv 2 >= 0"),
+        ("-(%i floordiv 2) == %k", "-(s0 floordiv 2) - d0 == 0"),
+    ],
+)
+def test_a_sign_in_front_of_a_quotient(rows: str, row: str) -> None:
+    """It is that of what is divided, as MLIR reads it, on either side of a comparison."""
+    text = f"%0 = tad.sum (%k) in {{{rows}}} -> f64 {{\n  tad.yield %x : f64\n}}"
+    (operation,) = operations(parse_module(function(text), ir.Context()), "tad.sum")
+    head = "(d0)[s0]" if "s0" in row else "(d0)"
+    said = ir.Attribute.parse(f"affine_set<{head} : ({row})>", operation.context)
+    assert operation.attributes["domain"] == said
+
+
 def test_a_sum_with_a_negative_term() -> None:
     """As MLIR prints `d0 + (2 - s0)`."""
     raw = "affine_set<(d0)[s0] : (d0 + -s0 + 2 >= 0)>"
