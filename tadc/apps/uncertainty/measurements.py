@@ -22,17 +22,19 @@ class Measurement:
     layout: InputLayout
     stacked: Stacked
 
-    def by_name(self, numbers: Array) -> dict[str, Array]:
-        """Numbers of all quantities, in the last dimension, as arrays of the inputs."""
-        front = numbers.shape[:-1]
+    @property
+    def vector(self) -> Array:
+        """The values of all quantities."""
+        parts = [np.ravel(np.asarray(self.values[slot.name], float)) for slot in self.layout.slots]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def by_name(self, vectors: Array) -> dict[str, Array]:
+        """One vector of all quantities, or several, as arrays of the inputs."""
+        front = vectors.shape[:-1]
         return {
-            slot.name: numbers[..., slot.begin : slot.begin + slot.size].reshape(front + slot.shape)
+            slot.name: vectors[..., slot.begin : slot.begin + slot.size].reshape(front + slot.shape)
             for slot in self.layout.slots
         }
-
-    def moved(self, deviations: Array) -> dict[str, Array]:
-        """The uncertain inputs so far away."""
-        return {n: np.asarray(self.values[n], float) + x for n, x in self.by_name(deviations).items()}
 
 
 def measurements(model: Model, given: GivenInputs) -> Iterator[Measurement]:

@@ -22,6 +22,7 @@ from tadc.apps.uncertainty.enclosures import enclose
 from tadc.apps.uncertainty.float_intervals import Interval
 from tadc.apps.uncertainty.input_errors import misfit, raise_all
 from tadc.apps.uncertainty.shared_axes import shared_axes
+from tadc.apps.uncertainty.subdivision import Bounded
 from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, layout_of
 from tadc.toolkit.reporting import CompileWarning, Diagnostic, usage
 from tadc.toolkit.running import Function, batched, jvp, numpy_type, value_and_vjp
@@ -35,7 +36,6 @@ _KEPT = 32
 
 
 Ends = Mapping[str, Array]
-Bounded = Mapping[str, tuple[Any, Any]]
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def _samples(model: Model, one: Measurement, samples: int, random: np.random.Gen
     block = max(1, min(samples, _BLOCK // max(1, one.layout.size)))
     for begin in range(0, samples, block):
         drawn = draw(one.stacked, min(block, samples - begin), random)
-        for name, y in model.samples(one.values, one.moved(drawn)).items():
+        for name, y in model.samples(one.values, one.by_name(one.vector + drawn)).items():
             found.setdefault(name, []).append(y)
             if begin == 0 and prod(y.shape[1:]) * samples * 8 > _LIMIT:
                 message = f"{samples} samples of `{name}` do not fit into memory"

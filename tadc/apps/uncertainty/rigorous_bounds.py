@@ -9,10 +9,10 @@ import numpy as np
 from tadc.apps.uncertainty.input_errors import raise_all, undefined
 from tadc.apps.uncertainty.inputs import GivenInputs
 from tadc.apps.uncertainty.measurements import Measurement, measurements
-from tadc.apps.uncertainty.models import Bounded, Ends, Model
+from tadc.apps.uncertainty.models import Model
 from tadc.apps.uncertainty.result import Result
-from tadc.apps.uncertainty.subdivision import subdivided
-from tadc.apps.uncertainty.uncertain_numbers import plain_number
+from tadc.apps.uncertainty.subdivision import Bounded, subdivided
+from tadc.apps.uncertainty.uncertain_numbers import Array, plain_number
 
 
 def interval(model: Model, given: GivenInputs, k: float, pieces: int) -> Result:
@@ -33,13 +33,13 @@ def interval(model: Model, given: GivenInputs, k: float, pieces: int) -> Result:
 
 def _bounded(model: Model, one: Measurement, pieces: int) -> Bounded:
     """The bounds of one measurement; measurements are independent, so that each is cut by itself."""
-    u = one.stacked.u
-    below, above = one.moved(-u), one.moved(u)
-    radii = one.by_name(u)
-    low = {n: np.asarray(np.where(radii[n] > 0, np.nextafter(x, -np.inf), x)) for n, x in below.items()}
-    high = {n: np.asarray(np.where(radii[n] > 0, np.nextafter(x, np.inf), x)) for n, x in above.items()}
+    middle, u = one.vector, one.stacked.u
+    low, high = (
+        np.where(u > 0, np.nextafter(end, outwards), middle)
+        for end, outwards in ((middle - u, -np.inf), (middle + u, np.inf))
+    )
 
-    def at(low: Ends, high: Ends) -> Bounded:
-        return model.enclosed(one.values, low, high)
+    def at(low: Array, high: Array) -> Bounded:
+        return model.enclosed(one.values, one.by_name(low), one.by_name(high))
 
-    return at(low, high) if pieces == 1 else subdivided(at, low, high, pieces)
+    return subdivided(at, low, high, pieces)

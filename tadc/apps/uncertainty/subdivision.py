@@ -7,41 +7,40 @@ been cut least (R. Moore, Interval Analysis, 1966, section 6).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tadc.apps.uncertainty.uncertain_numbers import Array
 from tadc.toolkit.reporting import ArgumentError
 
-#: Bounds of all outputs over a box, from the lower and upper ends of the inputs.
-Enclose = Callable[[Mapping[str, Array], Mapping[str, Array]], Mapping[str, tuple[Array, Array]]]
+Bounded = Mapping[str, tuple[Any, Any]]
+#: Bounds of all outputs over a box, from the lower and upper ends of the inputs, which are one vector.
+Enclose = Callable[[Array, Array], Bounded]
 
 
 @dataclass
 class _Piece:
     """A box and the bounds over it, or why it has none."""
 
-    low: dict[str, Array]
-    high: dict[str, Array]
-    bounds: Mapping[str, tuple[Array, Array]]
+    low: Array
+    high: Array
+    bounds: Bounded = field(default_factory=dict[str, tuple[Any, Any]])
     error: ArgumentError | None = None
 
 
-def subdivided(
-    enclose: Enclose, low: Mapping[str, Array], high: Mapping[str, Array], pieces: int
-) -> dict[str, tuple[Array, Array]]:
+def subdivided(enclose: Enclose, low: Array, high: Array, pieces: int) -> Bounded:
     """Bounds of all outputs over a box, from at most so many boxes that make it up.
 
     Raises ArgumentError of `enclose` where a piece that is left has no bounds.
     """
-    whole = {name: np.asarray(high[name] - low[name]) for name in low}
-    left = [_piece(enclose, dict(low), dict(high))]
+    left = [_piece(enclose, low, high)]
     while len(left) < pieces:
         reaches = _reaches(left)
         worst = int(np.argmax(reaches))
-        halves = _cut(left[worst], whole) if reaches[worst] > 0 else None
-        if halves is None:
+        halves = _cut(left[worst], high - low) if reaches[worst] > 0 else []
+        if not halves:
             break
         left[worst : worst + 1] = [_piece(enclose, *half) for half in halves]
     for piece in left:
@@ -50,23 +49,19 @@ def subdivided(
     return _union(left)
 
 
-def _piece(enclose: Enclose, low: dict[str, Array], high: dict[str, Array]) -> _Piece:
+def _piece(enclose: Enclose, low: Array, high: Array) -> _Piece:
     try:
-        return _Piece(
-            low, high, {n: (np.asarray(a), np.asarray(b)) for n, (a, b) in enclose(low, high).items()}
-        )
+        return _Piece(low, high, enclose(low, high))
     except ArgumentError as error:
-        return _Piece(low, high, {}, error)
+        return _Piece(low, high, error=error)
 
 
-def _union(pieces: list[_Piece]) -> dict[str, tuple[Array, Array]]:
-    known = [piece.bounds for piece in pieces if piece.error is None]
+def _union(pieces: list[_Piece]) -> Bounded:
+    """The least and the greatest of bounds."""
+    ends = {name: [piece.bounds[name] for piece in pieces] for name in pieces[0].bounds}
     return {
-        name: (
-            np.min([bounds[name][0] for bounds in known], axis=0),
-            np.max([bounds[name][1] for bounds in known], axis=0),
-        )
-        for name in known[0]
+        name: (np.min([low for low, _ in each], axis=0), np.max([high for _, high in each], axis=0))
+        for name, each in ends.items()
     }
 
 
@@ -86,22 +81,15 @@ def _reaches(pieces: list[_Piece]) -> list[float]:
     return [reach(piece) for piece in pieces]
 
 
-def _cut(piece: _Piece, whole: Mapping[str, Array]) -> list[tuple[dict[str, Array], dict[str, Array]]] | None:
-    """The two halves along the input that is widest for its first width; None of a box without inside."""
-    best: tuple[float, str, tuple[int, ...]] | None = None
-    for name, width in whole.items():
-        share = np.divide(
-            piece.high[name] - piece.low[name], width, out=np.zeros(np.shape(width)), where=width > 0
-        )
-        if share.size:
-            at = tuple(int(i) for i in np.unravel_index(int(np.argmax(share)), share.shape))
-            best = max(best or (0.0, "", ()), (float(share[at]), name, at))
-    if best is None or not best[0]:
-        return None
-    _, name, at = best
-    middle = (piece.low[name][at] + piece.high[name][at]) / 2
-    if not piece.low[name][at] < middle < piece.high[name][at]:
-        return None
-    below, above = piece.high[name].copy(), piece.low[name].copy()
+def _cut(piece: _Piece, whole: Array) -> list[tuple[Array, Array]]:
+    """The two halves along the input that is widest for its first width; none of a box without inside."""
+    share = np.divide(piece.high - piece.low, whole, out=np.zeros(whole.shape), where=whole > 0)
+    if not share.any():
+        return []
+    at = int(np.argmax(share))
+    middle = (piece.low[at] + piece.high[at]) / 2
+    if not piece.low[at] < middle < piece.high[at]:
+        return []
+    below, above = piece.high.copy(), piece.low.copy()
     below[at] = above[at] = middle
-    return [(piece.low, {**piece.high, name: below}), ({**piece.low, name: above}, piece.high)]
+    return [(piece.low, below), (above, piece.high)]
