@@ -1,8 +1,9 @@
-"""Writes the generated parts of docs/passes.md, dialect.md and how_it_works.md: `python -m docs.reference`.
+"""Writes the generated parts of docs/passes.md, dialect.md, command.md and how_it_works.md.
 
-What stands between the marks of a page is made from the code: the registry of passes, the definitions of
-operations and their docstrings, and `docs/forms.py`. Examples are lit tests, and what comes out of them is
-computed here. A test says whether the pages are what this would write.
+`python -m docs.reference` does. What stands between the marks of a page is made from the code: the registry
+of passes, the definitions of operations and their docstrings, the tables of the command, and `docs/forms.py`.
+Examples are lit tests, and what comes out of them is computed here. A test says whether the pages are what
+this would write.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from typing import Any
 from docs.forms import how_it_works
 from lit_tests.runner import Script
 from tadc.cli import main
+from tadc.commands.command_table import COMMANDS, FLAT
+from tadc.commands.consistency import EXCLUDED
+from tadc.commands.option_table import OPTIONS, Option
 from tadc.compiler.run_passes import REGISTRY
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
@@ -191,6 +195,35 @@ def type_name(field: Any) -> str:
     return names.get(field.constraint, types_listed("or", ""))
 
 
+def command_reference() -> str:
+    """Every option with the commands that have it, and which exclude each other."""
+    shown = [option for option in OPTIONS.values() if option.names and option.about]
+    rows = [[f"`{', '.join(o.names)}{' ' * bool(o.value)}{o.value}`", o.about, commands_of(o)] for o in shown]
+    pairs = [[named(line.options), named(line.others), line.why or line.help] for line in EXCLUDED]
+    return "\n".join(
+        [
+            "## All options\n",
+            table(["option", "what it is", "of"], rows),
+            "## Options that exclude each other\n",
+            table(["one of", "does not go with", "why, or what to do"], pairs),
+        ]
+    )
+
+
+def commands_of(option: Option) -> str:
+    """The commands that have an option; `tadc f.tad` stands for each of them, by an option of its own."""
+    having = [name for name, command in COMMANDS.items() if option in command.taken]
+    programs = [name for name, command in COMMANDS.items() if command.takes_program]
+    if set(programs) <= set(having):
+        return "all commands" if len(having) == len(COMMANDS) else "all that take programs"
+    return ", ".join([*(["`tadc f.tad`"] if option in FLAT.taken else []), *(f"`{name}`" for name in having)])
+
+
+def named(options: str) -> str:
+    """Options of a list as code."""
+    return ", ".join(f"`{option}`" for option in options.split(", "))
+
+
 def link(name: str) -> str:
     """A link to the section of a name."""
     return f"[`{name}`](#{name.replace('.', '')})"
@@ -202,7 +235,12 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
-PAGES = {"passes.md": passes_reference, "dialect.md": dialect_reference, "how_it_works.md": how_it_works}
+PAGES = {
+    "passes.md": passes_reference,
+    "dialect.md": dialect_reference,
+    "command.md": command_reference,
+    "how_it_works.md": how_it_works,
+}
 
 
 def generated(page: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/passes.md and docs/dialect.md: what is generated is up to date, and the dialect is what it says."""
+"""Pages with generated parts: what is generated is up to date, and the dialect is what it says."""
 
 import re
 from pathlib import Path

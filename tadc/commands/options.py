@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
+from tadc.backend.disk_cache import parse_size
 from tadc.commands.option_parser import BadUsage
 from tadc.commands.several import sizes_of
 from tadc.frontend.source import Source
@@ -91,12 +91,12 @@ class Arguments:
         """The bytes that `--memory-limit` gives. Raises BadUsage."""
         if self.memory_limit is None:
             return None
-        found = re.fullmatch(r"(\d+)([KMG]?)", self.memory_limit, re.ASCII)
+        found = parse_size(self.memory_limit)
         if found is None:
             raise BadUsage(
                 f"`--memory-limit {self.memory_limit}` is no number of bytes", "write `--memory-limit 64M`"
             )
-        return int(found[1]) * 1024 ** " KMG".index(found[2] or " ")
+        return found
 
     @property
     def prints_ir(self) -> bool:
