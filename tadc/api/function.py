@@ -12,6 +12,7 @@ from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
 from tadc.api.call_versions import adapt_to_calls
 from tadc.api.framework_views import JAX, TORCH
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.backend.compile_steps import step
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.compile_options import MATERIALIZE, Options
@@ -478,7 +479,8 @@ class Function:
         self.require_types()
         options = options.storing(self.options.materialize, self.options.memory_limit)
         options = replace(options, reverse=self.options.reverse)
-        found = find_kernel(self.recipe, options)
+        with step("cache"):
+            found = find_kernel(self.recipe, options)
         if found is None:
             from tadc.api.execute import compile_program
 

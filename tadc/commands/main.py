@@ -91,9 +91,12 @@ def execute_on(arguments: Arguments, source: Source) -> int:
             warn_of_zero_gradients(arguments, state.program)
         return check_gradient(state, arguments.wrt_names, given)
     if arguments.bundle is not None:
-        from tadc.commands.run import bundle
+        from tadc.commands.bundle import write_bundle
+        from tadc.commands.given_function import function_asked
 
-        return bundle(arguments, checked(source, arguments))
+        state = checked(source, arguments)
+        write_bundle(function_asked(arguments, state).program, state.options.of_derived, arguments.bundle)
+        return 0
     if arguments.run is not None:
         from tadc.commands.run import run
 
@@ -179,19 +182,12 @@ def checked(source: Source, arguments: Arguments) -> Compilation:
     if state.options.differentiates:
         assert state.program is not None
         state.options = replace(state.options, wrt=resolve_wrt(state.program, arguments.wrt_names))
-    return state if arguments.reverse == "store" else _backwards(state, arguments)
+    if arguments.reverse == "store":
+        return state
+    from tadc.commands.given_function import function_asked
 
-
-def _backwards(state: Compilation, arguments: Arguments) -> Compilation:
-    """The gradients whose recurrences are made backwards, as a program of their own."""
-    from tadc.compiler.reversals import REVERSALS
-
-    assert state.program is not None
-    compile_until(state, "opt", first="tad")
-    warn_of_zero_gradients(arguments, state.program, read_back(state))
-    program = REVERSALS[arguments.reverse](read_back(state), state.program)
     options = replace(state.options.of_derived, reverse=arguments.reverse)
-    return Compilation(options, state.source, program=program)
+    return Compilation(options, state.source, program=function_asked(arguments, state).program)
 
 
 def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:

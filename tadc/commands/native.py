@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from tadc.api.function import Function
 from tadc.commands.files import Sink
+from tadc.commands.given_function import function_given
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
 from tadc.compiler.stages import Compilation
@@ -18,8 +16,7 @@ def write_unit(arguments: Arguments, state: Compilation) -> int:
     program, options = state.program, state.options
     assert program is not None
     assert arguments.emit is not None
-    stored = replace(options.of_derived, schedule=None)
-    f = Function(lambda: program, options=stored)
+    f = function_given(state)
     derivatives = []
     if options.wrt is not None:
         mode = "jvp" if options.mode == "jvp" else "vjp"
