@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_118,
     "passes/terms": 4_094,
     "backend": 16_631,
-    "tadc": 27_597,
-    "tadc/apps": 9_483,
+    "tadc": 27_459,
+    "tadc/apps": 9_376,
 }
 
 
