@@ -28,13 +28,11 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import ARITHMETIC, Algebra, is_const
 from tadc.passes.terms.expansion import Expander
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.simplify import Simplifier
 from tadc.passes.terms.value_ranges import outside
-
-ARITHMETIC = frozenset(("add", "sub", "mul", "div", "neg", "safe"))
 
 
 def without_vanishing(program: Program) -> Program:
@@ -77,17 +75,7 @@ class _Removal:
             return self.algebra.zero
         if all(new is old for new, old in zip(below, operands(term), strict=True)):
             return term
-        match term:
-            case Apply(function=function) if function in ARITHMETIC:
-                return getattr(self.algebra, function)(*below)
-            case Reduce(kind="sum") if is_const(below[0], 0):
-                return self.algebra.zero
-            case Guard():
-                return self.algebra.guard(term.conditions, below[0], below[1], term.span)
-            case Select(relation=relation):
-                return self.algebra.select(relation, *below, term.span)  # type: ignore[call-arg]
-            case _:
-                return self.terms.rebuild(term, below)
+        return self.algebra.rebuild(term, below)
 
     def chosen(self, term: Term, facts: Domain) -> Term:
         """A term without what is 0 where the facts hold, in factors and in branches of choices too."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tadc.frontend.program import Definition
-from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, Terms, bottom_up, reachable
+from tadc.frontend.terms import Domain, Read, Term, Terms, bottom_up, reachable
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.alike import with_tensors
@@ -53,17 +53,8 @@ def _without_reads(algebra: Algebra, value: Term, name: str) -> Term:
     """A value where what is read of a tensor is 0."""
 
     def node(term: Term, below: list[Term]) -> Term:
-        match term:
-            case Read():
-                return algebra.zero if term.tensor == name else term
-            case Apply(function="mul" | "safe" | "div" | "add" | "sub" | "neg" as function):
-                return getattr(algebra, function)(*below)
-            case Guard():
-                return algebra.guard(term.conditions, below[0], below[1])
-            case Reduce(kind="sum") if is_const(below[0], 0):
-                return algebra.zero
-            case _:
-                return algebra.terms.rebuild(term, below)
+        is_left_out = isinstance(term, Read) and term.tensor == name
+        return algebra.zero if is_left_out else algebra.rebuild(term, below)
 
     return bottom_up(value, {}, node)
 

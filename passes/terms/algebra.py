@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeGuard
 
 from tadc.frontend.functions import REDUCTIONS
-from tadc.frontend.terms import Apply, Const, Domain, Guard, Select, Term, Terms, Where
+from tadc.frontend.terms import Apply, Const, Domain, Guard, Reduce, Select, Term, Terms, Where
 from tadc.lattice.affine import Constraint
 from tadc.passes.terms.value_ranges import ValueRanges
+
+#: Functions of which a method here makes a term.
+ARITHMETIC = frozenset(("add", "sub", "mul", "div", "neg", "safe"))
 
 #: What holds of a number that is not 0, and what does not.
 _NOT_ZERO, _ZERO = ("!=", ">", "<"), ("=", ">=", "<=")
@@ -274,6 +277,20 @@ class Algebra:
                 chosen = self.select(relation, lhs, rhs, *pair, span)
                 return self.guard(inner.conditions, chosen, self.zero, inner.span)
         return self.terms.select(relation, lhs, rhs, then, otherwise, span)
+
+    def rebuild(self, node: Term, below: Sequence[Term]) -> Term:
+        """The node over other operands."""
+        match node:
+            case Apply(function=function) if function in ARITHMETIC:
+                return getattr(self, function)(*below)
+            case Reduce(kind="sum") if is_const(below[0], 0):
+                return self.zero
+            case Guard():
+                return self.guard(node.conditions, below[0], below[1], node.span)
+            case Select():
+                return self.select(node.relation, *below, node.span)  # type: ignore[call-arg]
+            case _:
+                return self.terms.rebuild(node, below)
 
     def neutral(self, kind: str) -> Const:
         """What a reduction over no point gives."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import eq, ge, gt, le, lt, ne
 from typing import Literal
 
 from tadc.apps.undoing.forms import ComponentForm, moved, moved_definition
@@ -38,8 +37,6 @@ Seed = Callable[[Sequence[Affine]], Term]
 _CHEAP = frozenset(
     {"add", "sub", "mul", "neg", "abs", "max", "min", "sign", "floor", "ceil", "relu", "safe", "div"}
 )
-
-_RELATIONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 @dataclass
@@ -210,39 +207,11 @@ class Pieces:
 
     def rewritten(self, root: Term, rule: Callable[[Read], Term], memo: dict[int, Term]) -> Term:
         """The term with other terms in the place of its reads, the trivial algebra done on the way."""
-        algebra = self.algebra
-        simple = {
-            "add": algebra.add,
-            "sub": algebra.sub,
-            "mul": algebra.mul,
-            "safe": algebra.safe,
-            "div": algebra.div,
-        }
 
         def value(node: Term, below: list[Term]) -> Term:
-            match node:
-                case Read():
-                    return rule(node)
-                case Apply() if node.function in simple:
-                    return simple[node.function](*below)
-                case Apply(function="neg"):
-                    return algebra.neg(below[0])
-                case Guard():
-                    return algebra.guard(node.conditions, below[0], below[1])
-                case Select():
-                    return self._select(node, below)
-                case Reduce(kind="sum") if is_const(below[0], 0):
-                    return algebra.zero
-                case _:
-                    return self.terms.rebuild(node, below)
+            return rule(node) if isinstance(node, Read) else self.algebra.rebuild(node, below)
 
         return bottom_up(root, memo, value)
-
-    def _select(self, node: Select, below: Sequence[Term]) -> Term:
-        lhs, rhs, then, otherwise = below
-        if isinstance(lhs, Const) and isinstance(rhs, Const):
-            return then if _RELATIONS[node.relation](lhs.value, rhs.value) else otherwise
-        return self.algebra.select(node.relation, lhs, rhs, then, otherwise)
 
     def program(self, definitions: Iterable[Definition], *, taped: bool) -> RoledProgram:
         """The program of definitions, with all that they read as arguments.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from typing import cast
 
 from tadc.toolkit.language import (
     Apply,
@@ -15,7 +17,7 @@ from tadc.toolkit.language import (
     integer_exponent,
     reachable,
 )
-from tadc.toolkit.transforms import Algebra, is_const
+from tadc.toolkit.transforms import Algebra, is_const, product_of
 
 #: A term of at most so many parts is cheap.
 _PARTS = 16
@@ -43,37 +45,15 @@ def ratio(algebra: Algebra, above: Term, below: Term) -> Term | None:
     if isinstance(above, Guard) and is_const(above.otherwise, 0):
         inner = ratio(algebra, above.then, below)
         return inner and algebra.guard(above.conditions, inner, algebra.zero)
-    (number, factors), (divisor, left) = _factors(above), _factors(below)
-    for factor in left:
+    over, by = product_of(above), product_of(below)
+    factors = list(over.over)
+    for factor in by.over:
         if factor not in factors:
             return None
         factors.remove(factor)
-    if not divisor:
+    if over.under != by.under or not by.scale:
         return None
-    found: Term = algebra.const(number / divisor)
-    for factor in factors:
-        found = algebra.mul(found, factor)
-    return found
-
-
-def _factors(term: Term) -> tuple[int | float, list[Term]]:
-    """The literals of a product, multiplied, and its other factors."""
-    number: int | float = 1
-    found: list[Term] = []
-    stack = [term]
-    while stack:
-        part = stack.pop()
-        match part:
-            case Const():
-                number *= part.value
-            case Apply(function="mul"):
-                stack += reversed(part.operands)
-            case Apply(function="neg"):
-                number = -number
-                stack += part.operands
-            case _:
-                found.append(part)
-    return number, found
+    return reduce(algebra.mul, factors, cast("Term", algebra.const(over.scale / by.scale)))
 
 
 def given(algebra: Algebra, term: Term, known: Sequence[Constraint]) -> Term:
