@@ -9,13 +9,13 @@ import numpy as np
 
 from tadc.apps.inversion.factors import Array
 from tadc.apps.inversion.form_kernels import FormKernels, RoledKernel, What
-from tadc.apps.undoing.inversion_errors import near_singular, singular_step
+from tadc.apps.undoing.inversion_errors import bad_pivot
 from tadc.apps.undoing.kinds import Steps
 from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, TOTAL, Role, RoleKind
 from tadc.apps.undoing.undone import naming
 from tadc.toolkit.language import Definition
-from tadc.toolkit.reporting import warn_of
+from tadc.toolkit.reporting import ArgumentError, warn_of
 
 #: Values, tangents and cotangents.
 Arrays = dict[Role, Array]
@@ -105,11 +105,12 @@ class BoundComponent:
         n = next(n for n, each in enumerate(bad) if each.any()) if is_zero else int(np.argmin(least))
         place = int(np.argmax(bad[n]) if is_zero else np.argmin(sizes[n]))
         what, index = where(n, element_at(place, pivots[n].shape))
-        element = f"[{', '.join(map(str, index))}]" if index else ""
+        what += f" at element [{', '.join(map(str, index))}]" if index else ""
         value, source = float(pivots[n].reshape(-1)[place]), self.plan.graph.program.source
+        found = bad_pivot(source, self.statements, what, value, is_zero=is_zero)
         if is_zero:
-            raise singular_step(source, self.statements, what, element, value)
-        warn_of([near_singular(source, self.statements, what, element, value)])
+            raise ArgumentError([found])
+        warn_of([found])
 
     @property
     def by_dying(self) -> str:

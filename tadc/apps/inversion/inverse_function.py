@@ -159,13 +159,15 @@ class Inverse:
 
     @public
     def _jinv(self, args: Any, v: Any, *, check: bool = False) -> Any:
-        fixed, arguments = self._at_arguments(args)
-        return as_given(fixed.jinv(arguments, v, check), args, v)
+        return self._solved(False, args, v, check)
 
     @public
     def _jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:
+        return self._solved(True, args, w, check)
+
+    def _solved(self, across: bool, args: Any, vector: Any, check: bool) -> Any:
         fixed, arguments = self._at_arguments(args)
-        return as_given(fixed.jinvT(arguments, w, check), args, w)
+        return as_given(fixed.solved(across, arguments, vector, check), args, vector)
 
     @public
     def _logabsdet(self, args: Any) -> float:
@@ -209,40 +211,27 @@ class _Fixed:
         self.modes = Modes(self.plan)
         graph = self.plan.graph
         self.parameters = _parameters(program)
-        known = {a.name: a for a in self.parameters}
-        self.inputs = [known[name] for name in wrt]
-        self.outputs = [Parameter(d.name, d.type, shape_at(d.shape, {})) for d in program.outputs]
-        self.values = dict(zip(self.plan.outputs, graph.outputs, strict=True))
-        self._tuples = [result_type(p.name for p in self.inputs), result_type(p.name for p in self.outputs)]
+        known = {p.name: p for p in self.parameters}
+        made = [Parameter(d.name, d.type, shape_at(d.shape, {})) for d in program.outputs]
+        #: What goes in and what comes out, by the names of values.
+        self.inputs = {name: known[name] for name in wrt}
+        self.outputs = dict(zip(graph.outputs, made, strict=True))
+        self._tuples = [result_type(p.name for p in side.values()) for side in (self.inputs, self.outputs)]
 
-    def jinv(self, arguments: dict[str, Array], v: Any, check: bool) -> Any:
-        """As `Inverse.jinv`."""
-        given = self._vectors(v, self.outputs)
-        state = {self.values[name]: array for name, array in given.items()}
-        found = self.modes.inverse(arguments, state)
-        result = self._result(0, [found[p.name] for p in self.inputs])
+    def solved(self, across: bool, arguments: dict[str, Array], vector: Any, check: bool) -> Any:
+        """J^-1 v, or if `across` J^-T w; with its residual if that is to be checked."""
+        modes = self.modes
+        given, wanted = (self.inputs, self.outputs) if across else (self.outputs, self.inputs)
+        solve, multiply = (modes.transposed, modes.vjp) if across else (modes.inverse, modes.jvp)
+        parameters = list(given.values())
+        vectors = dict(zip(given, bind(parameters, (), _given(vector, parameters)), strict=True))
+        found = solve(arguments, vectors)
+        arrays = [found[name] for name in wanted]
+        result = arrays[0] if len(arrays) == 1 else self._tuples[across](*arrays)
         if not check:
             return result
-        again = self.modes.jvp(arguments, {p.name: found[p.name] for p in self.inputs})
-        return Checked(result, _residual([(again[name], array) for name, array in state.items()]))
-
-    def jinvT(self, arguments: dict[str, Array], w: Any, check: bool) -> Any:
-        """As `Inverse.jinvT`."""
-        given = self._vectors(w, self.inputs)
-        found = self.modes.transposed(arguments, given)
-        result = self._result(1, [found[self.values[p.name]] for p in self.outputs])
-        if not check:
-            return result
-        again = self.modes.vjp(arguments, {name: found[name] for name in self.values.values()})
-        return Checked(result, _residual([(again[name], array) for name, array in given.items()]))
-
-    def _vectors(self, given: Any, parameters: Sequence[Parameter]) -> dict[str, Array]:
-        """The arrays of a vector by name. Raises ArgumentError."""
-        names = [p.name for p in parameters]
-        return dict(zip(names, bind(parameters, (), _given(given, parameters)), strict=True))
-
-    def _result(self, side: int, arrays: list[Array]) -> Any:
-        return arrays[0] if len(arrays) == 1 else self._tuples[side](*arrays)
+        again = multiply(arguments, {name: found[name] for name in wanted})
+        return Checked(result, _residual([(again[name], array) for name, array in vectors.items()]))
 
 
 @public
