@@ -9,7 +9,7 @@ elsewhere is proven here, before anything is lowered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.extents import Extent, Shape
@@ -84,10 +84,16 @@ def own_reads(program: Program, definition: Definition) -> list[tuple[Read, Doma
 
 
 def evaluated(
-    terms: Terms, root: Term, facts: Domain, spoken: dict[str, str] | None = None
+    terms: Terms,
+    root: Term,
+    facts: Domain,
+    spoken: dict[str, str] | None = None,
+    below: Callable[[Term], Sequence[Term]] = operands,
 ) -> Iterator[tuple[Term, Domain, Domain]]:
-    """Every node, with the rows that it has itself and what holds where it is evaluated; reductions are
-    opened, and `spoken` gets what people call their indices."""
+    """Every node that `below` leads to, with the rows that it has itself and those that hold where it stands.
+
+    Reductions are opened, and `spoken` gets what people call their indices.
+    """
     stack, seen = [(root, facts)], set[tuple[int, Domain]]()
     while stack:
         term, known = stack.pop()
@@ -105,7 +111,7 @@ def evaluated(
                 stack.append((term.then, known + rows))
             case _:
                 rows = ()
-                stack += [(below, known) for below in operands(term)]
+                stack += [(part, known) for part in below(term)]
         yield term, rows, known
 
 

@@ -5,6 +5,7 @@ from tadc.passes.derivatives.derivative_table import RULES, in_terms
 from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.maps.blocks import with_arrays
 from tadc.passes.rewrites.compared import store_compared
+from tadc.passes.rewrites.copied_tensors import without_copied_results, without_copies
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.products import product_of
@@ -13,4 +14,5 @@ from tadc.passes.terms.simplify import Simplifier, simplify_program
 __all__ = [
     "RULES", "Algebra", "Simplifier", "derive", "forward_program", "in_terms", "is_const", "needed",
     "product_of", "resolve_wrt", "simplify_program", "store_compared", "with_arrays",
+    "without_copied_results", "without_copies",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from tadc.toolkit.language import (
     join_types,
     tensors_read,
 )
-from tadc.toolkit.transforms import derive, needed, simplify_program
+from tadc.toolkit.transforms import derive, needed, simplify_program, without_copied_results, without_copies
 
 
 def jinv_program(plan: Plan) -> Program:
@@ -49,7 +49,7 @@ def jinv_transposed_program(plan: Plan) -> Program:
     spoken |= {d.name: name for d, name in zip(found.outputs, results, strict=True)}
     # J^-1 v is linear in v: its gradient does not depend on it.
     taken = tuple(a for a in found.arguments if a.name not in tangents)
-    return _renamed(_plain(replace(found, arguments=taken)), spoken)
+    return _renamed(replace(found, arguments=taken), spoken)
 
 
 def logabsdet_program(plan: Plan) -> Program:
@@ -79,15 +79,6 @@ def tangent_names(plan: Plan, names: Names) -> tuple[list[str], list[str]]:
 def cotangent_names(plan: Plan, names: Names) -> tuple[list[str], list[str]]:
     """The names of cotangents of inputs, and of outputs."""
     return [names.free(f"d{n}") for n in plan.inputs], [names.free(f"d{n}") for n in plan.outputs]
-
-
-def _plain(program: Program) -> Program:
-    """The program without roles of derivatives."""
-    return replace(
-        program,
-        arguments=tuple(replace(a, cotangent_of="", tangent_of="") for a in program.arguments),
-        definitions=tuple(replace(d, gradient_of="", tangent_of="", span=None) for d in program.definitions),
-    )
 
 
 def _renamed(program: Program, spoken: dict[str, str]) -> Program:
@@ -196,22 +187,14 @@ class _Formula:
     def _program(self, arguments: Sequence[Argument], definitions: Sequence[Definition]) -> Program:
         program = self.plan.graph.program
         taken = tuple(replace(a, cotangent_of="", tangent_of="") for a in program.arguments)
-        made = list(needed(definitions))
-        copies = [d.name for d in made if not d.is_output and isinstance(d.body, Read) and d.order is None]
-        # A result whose definition nothing else reads is that definition.
-        made = self._merged(without(self.terms, made, copies))
-        return _plain(simplify_program(Program((*taken, *arguments), tuple(made), self.terms)))
-
-    def _merged(self, definitions: list[Definition]) -> list[Definition]:
-        """The definitions, where results that are copies of what only they read take its place."""
-        readers = Counter(name for d in definitions for name in tensors_read([d.body]))
-        made = {d.name: d for d in definitions}
-        alone: list[str] = []
-        for d in definitions:
-            source = made.get(d.body.tensor) if d.is_output and isinstance(d.body, Read) else None
-            if source is not None and source.order is None and readers[source.name] == 1:
-                alone.append(source.name)
-        return without(self.terms, definitions, alone)
+        given = Program((*taken, *arguments), needed(definitions), self.terms)
+        made = without_copied_results(without_copies(given))
+        # A result that copies what nothing else reads is that, also where it is not the next one.
+        readers = Counter(name for d in made.definitions for name in tensors_read([d.body]))
+        copied = {d.body.tensor for d in made.outputs if isinstance(d.body, Read)}
+        inner = [d for d in made.definitions if not d.is_output and d.order is None]
+        once = [d.name for d in inner if d.name in copied and readers[d.name] == 1]
+        return simplify_program(replace(made, definitions=tuple(without(self.terms, made.definitions, once))))
 
 
 def _wish(role: Role) -> str:

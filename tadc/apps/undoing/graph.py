@@ -94,13 +94,14 @@ def graph_of(program: Program, wrt: Sequence[str]) -> StatementGraph:
 
 def differentiable_reads(body: Term) -> list[str]:
     """The tensors that a body reads where a derivative can come through, in order, some twice."""
+    return [term.tensor for term in in_text_order(body, differentiable) if isinstance(term, Read)]
 
-    def below(term: Term) -> tuple[Term, ...]:
-        if isinstance(term, Apply) and term.function in FLAT:
-            return ()
-        return (term.then, term.otherwise) if isinstance(term, Select) else term.below
 
-    return [term.tensor for term in in_text_order(body, below) if isinstance(term, Read)]
+def differentiable(term: Term) -> tuple[Term, ...]:
+    """The terms directly below through which a derivative can come."""
+    if isinstance(term, Apply) and term.function in FLAT:
+        return ()
+    return (term.then, term.otherwise) if isinstance(term, Select) else term.below
 
 
 def _copied(definition: Definition) -> str | None:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.graph import FLAT
-from tadc.toolkit.language import (
-    Affine,
-    Apply,
-    Constraint,
-    Definition,
-    Domain,
-    Guard,
-    Read,
-    Reduce,
-    Select,
-    Term,
-    box,
-    operands,
-)
+from tadc.apps.undoing.graph import differentiable
+from tadc.toolkit.language import Affine, Constraint, Definition, Domain, Read, Terms, box, evaluated
 
 #: More relations of one value than this are not looked at one by one.
 MOST = 200
@@ -68,7 +55,7 @@ class _Paths:
             if name in known:
                 wanted.pop()
                 continue
-            steps = _reads(made[name])
+            steps = _reads(self.form.program.terms, made[name])
             if any(step.source == name for step in steps):
                 raise TooMany  # a recurrence in between
             missing = [
@@ -91,38 +78,13 @@ class _Paths:
         return known[into.name]
 
 
-def _reads(definition: Definition) -> list[ElementRelation]:
+def _reads(terms: Terms, definition: Definition) -> list[ElementRelation]:
     """The reads of a body with the sets over which they are read; unknowns are those of the sums."""
     found: list[ElementRelation] = []
-    count = 0
-    stack: list[tuple[Term, Domain, Mapping[str, Affine]]] = [(definition.body, (), {})]
-    while stack:
-        term, rows, names = stack.pop()
-        match term:
-            case Read():
-                forms = tuple(form.substitute(names) for form in term.indices)
-                found.append(ElementRelation(term.tensor, forms, rows))
-            case Apply() if term.function in FLAT:
-                pass
-            case Select():
-                stack += [(term.then, rows, names), (term.otherwise, rows, names)]
-            case Guard():
-                conditions = tuple(row.substitute(names) for row in term.conditions)
-                stack.append((term.then, rows + conditions, names))
-                stack += [
-                    (term.otherwise, (*rows, Constraint(-side - 1)), names)
-                    for row in conditions
-                    for side in row.inequalities
-                ]
-            case Reduce():
-                new = {b: Affine.var(f"?{count + n}") for n, b in enumerate(term.binders)}
-                count += len(term.binders)
-                inner = {**names, **new}
-                domain = tuple(row.substitute(inner) for row in term.domain)
-                stack.append((term.body, rows + domain, inner))
-            case _:
-                stack += [(t, rows, names) for t in operands(term)]
-        if len(found) + len(stack) > 4 * MOST:
+    for term, _, rows in evaluated(terms, definition.body, (), below=differentiable):
+        if isinstance(term, Read):
+            found.append(ElementRelation(term.tensor, term.indices, rows))
+        if len(found) > 4 * MOST:
             raise TooMany
     return found
 
