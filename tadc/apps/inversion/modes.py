@@ -7,7 +7,6 @@ Forward-inverse mode gives J^-T w together with the values, component after comp
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -25,11 +24,8 @@ from tadc.apps.undoing.roles import (
     Role,
     RoledProgram,
     RoleKind,
-    program_of,
-    returning,
     value_of,
 )
-from tadc.toolkit.language import tensors_read
 
 Named = dict[str, Array]
 
@@ -122,10 +118,7 @@ class Modes:
     @cached_property
     def _parameters(self) -> RoledKernel:
         """What the statements read that depends on no input."""
-        graph, program = self.plan.graph, self.plan.graph.program
-        wanted = {graph.names.get(n, n) for s in graph.statements for n in tensors_read([s.body])}
-        made = program_of(returning(graph.parameters, wanted), program.arguments, program.terms)
-        return compiled(RoledProgram(replace(made, source=program.source), {}))
+        return compiled(RoledProgram(self.plan.graph.parameter_program, {}))
 
 
 def _results(arrays: Arrays, kind: RoleKind, given: Named) -> Named:

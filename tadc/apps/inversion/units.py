@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.apps.inversion.bound import Arrays, BoundComponent, drop, is_good
 from tadc.apps.inversion.form_kernels import RoledKernel, compiled
 from tadc.apps.inversion.systems import SystemComponent
+from tadc.apps.undoing.forms import ComponentForm
 from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role
-from tadc.apps.undoing.segments import Part, composed, groups
-from tadc.toolkit.language import print_program
+from tadc.apps.undoing.undone import Part, composed
+from tadc.toolkit.language import Reduce, print_program, reachable
+
+#: So many definitions of one kernel are compiled together.
+_DEFINITIONS = 24
+#: So many components are.
+_COMPONENTS = 12
 
 
 @dataclass
@@ -63,7 +69,7 @@ def units_of(components: Sequence[BoundComponent]) -> list[ComponentUnit]:
     }
     found = [
         ComponentUnit([components[n] for n in group])
-        for group in groups([component.form for component in components], closed)
+        for group in _groups([component.form for component in components], closed)
     ]
     maker = _Maker()
     back_reads: list[set[Role]] = []
@@ -126,3 +132,43 @@ class _Maker:
         if key not in self.made:
             self.made[key] = compiled(made, fused=fused)
         return replace(self.made[key], inputs=made.inputs, outputs=made.outputs)
+
+
+def _groups(forms: Sequence[ComponentForm], light: Collection[int]) -> list[range]:
+    """The components that go together, by position; equal groups where the sequence of forms repeats.
+
+    `light` are the positions of components that may be in a group. One with sums stays alone: it takes long
+    to compile, and nothing is gained.
+    """
+    found: list[range] = []
+    start = 0
+    joins = [n in light and not _has_sums(form) for n, form in enumerate(forms)]
+    while start < len(forms):
+        end = start
+        while end < len(forms) and joins[end]:
+            end += 1
+        if end == start:
+            found.append(range(start, start + 1))
+            start += 1
+            continue
+        step = _length(forms[start:end])
+        found += [range(n, min(n + step, end)) for n in range(start, end, step)]
+        start = end
+    return found
+
+
+def _has_sums(form: ComponentForm) -> bool:
+    return any(isinstance(t, Reduce) for t in reachable(d.body for d in form.program.definitions))
+
+
+def _length(forms: Sequence[ComponentForm]) -> int:
+    """How many components are one group: a multiple of the period, one that divides it if it can."""
+    count = len(forms)
+    repeats = (p for p in range(1, count // 2 + 1) if all(forms[n] is forms[n - p] for n in range(p, count)))
+    period = next(repeats, count)
+    size = sum(len(form.program.definitions) for form in forms[:period])
+    most = max(1, min(_DEFINITIONS // size, _COMPONENTS // period))
+    if size > _DEFINITIONS or period > _COMPONENTS:
+        return max(1, _DEFINITIONS * period // max(size, 2 * _DEFINITIONS))
+    best = next((n for n in range(most, 0, -1) if count % (n * period) == 0), most)
+    return (best if 2 * best > most else most) * period

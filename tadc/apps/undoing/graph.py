@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -20,6 +20,7 @@ from tadc.toolkit.language import (
     shape_at,
     tensors_read,
 )
+from tadc.toolkit.transforms import needed
 
 #: No tangent goes through these.
 FLAT = having("flat")
@@ -52,6 +53,13 @@ class StatementGraph:
         """The number of elements of each value, inputs first, in order."""
         values = (*self.inputs, *(s.name for s in self.statements))
         return {name: prod(self.shapes[name]) for name in values}
+
+    @cached_property
+    def parameter_program(self) -> Program:
+        """The program of what the statements read that depends on no input."""
+        read = {self.names.get(n, n) for s in self.statements for n in tensors_read([s.body])}
+        made = [replace(d, is_output=d.name in read) for d in self.parameters]
+        return replace(self.program, definitions=needed(made))
 
     @cached_property
     def readers(self) -> dict[str, tuple[int, ...]]:

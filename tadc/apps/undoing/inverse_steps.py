@@ -21,12 +21,11 @@ from tadc.apps.undoing.pieces import Pieces
 from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import TANGENT, Naming, Role, RoledProgram
-from tadc.apps.undoing.segments import Part, composed
 from tadc.apps.undoing.step_chain import ChainReader, NoChain, Rule, choice
 from tadc.apps.undoing.step_layout import StateLayout, layouts
 from tadc.apps.undoing.step_lift import Lift
 from tadc.apps.undoing.triangles import Triangle
-from tadc.apps.undoing.undone import NoFormula, naming
+from tadc.apps.undoing.undone import NoFormula, Part, composed, naming
 from tadc.toolkit.language import (
     APPLIED,
     Affine,

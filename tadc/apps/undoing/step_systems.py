@@ -12,10 +12,9 @@ import numpy as np
 from tadc.apps.undoing.kinds import MatrixClass, dense
 from tadc.apps.undoing.programs import Programs
 from tadc.apps.undoing.roles import COLUMN, INNER, TANGENT, Role, RoledProgram, value_of
-from tadc.apps.undoing.segments import Part, composed
 from tadc.apps.undoing.step_chain import FactorChain
 from tadc.apps.undoing.step_lift import Lift
-from tadc.apps.undoing.undone import NoFormula, naming, undone
+from tadc.apps.undoing.undone import NoFormula, Part, composed, naming, undone
 from tadc.toolkit.language import Affine, bytes_of_type
 
 #: From so many numbers in a state on, a solution for each step takes less time than one system for all.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
-from tadc.apps.undoing.forms import ComponentForm
+from tadc.apps.undoing.forms import ComponentForm, moved_definition
 from tadc.apps.undoing.kinds import Class
 from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import Programs
@@ -22,7 +23,10 @@ from tadc.apps.undoing.roles import (
     program_of,
     value_of,
 )
-from tadc.apps.undoing.segments import Part, composed
+from tadc.toolkit.language import Argument, Definition, Terms
+
+#: A program, and what its tensors are among all.
+Part: TypeAlias = tuple[RoledProgram, Naming]
 
 #: The programs of a form of a class.
 ProgramsOf = Callable[[ComponentForm, Class], Programs]
@@ -46,12 +50,7 @@ def undone(plan: Plan, programs_of: ProgramsOf, *, is_known: bool = True) -> Rol
     known = {value_of(name) for name in graph.outputs} if is_known else set[Role]()
     parts: list[Part] = []
     if graph.parameters:
-        made = program_of(
-            [replace(d, is_output=True) for d in graph.parameters],
-            graph.program.arguments,
-            graph.program.terms,
-        )
-        parts.append((RoledProgram(made, {}), lambda role: role))
+        parts.append((RoledProgram(graph.parameter_program, {}), lambda role: role))
     backwards: list[Part] = []
     for number, planned in enumerate(plan.steps):
         programs = programs_of(planned.form, planned.matrix)
@@ -69,6 +68,30 @@ def undone(plan: Plan, programs_of: ProgramsOf, *, is_known: bool = True) -> Rol
         backwards += [(programs.inverse(), own), (programs.pivots(), own)]
     wanted = {Role(TANGENT, name) for name in graph.inputs}
     return composed([*parts, *backwards[::-1]], lambda role: role in wanted or role.kind == PIVOT)
+
+
+def composed(parts: Sequence[Part], wanted: Callable[[Role], bool]) -> RoledProgram:
+    """The program that does what the parts do in turn, and returns what is wanted of their results.
+
+    Its tensors are named in the order in which they appear, so that equal sequences give equal programs.
+    """
+    terms, names = Terms(), dict[Role, str]()
+    arguments: dict[Role, Argument] = {}
+    made: dict[Role, Definition] = {}
+    for number, (part, naming) in enumerate(parts):
+        inner: dict[str, str] = {}
+        for argument in part.program.arguments:
+            role = naming(part.role(argument.name))
+            inner[argument.name] = names.setdefault(role, f"t{len(names)}")
+            if role not in made:
+                arguments.setdefault(role, replace(argument, name=inner[argument.name]))
+        for d in part.program.definitions:
+            role = naming(part.role(d.name)) if d.is_output else Role(INNER, d.name, number)
+            inner[d.name] = names.setdefault(role, f"t{len(names)}")
+            is_output = d.is_output and wanted(role)
+            made[role] = replace(moved_definition(d, terms, inner, d.indices), is_output=is_output)
+    program = program_of(list(made.values()), arguments.values(), terms)
+    return RoledProgram(program, {name: role for role, name in names.items()})
 
 
 def naming(names: Mapping[str, str], number: int) -> Naming:
