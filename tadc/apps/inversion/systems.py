@@ -17,7 +17,7 @@ from tadc.apps.undoing.kinds import LowRank, MatrixClass
 from tadc.apps.undoing.planned import Plan, Step
 from tadc.apps.undoing.programs import one_band
 from tadc.apps.undoing.roles import COTANGENT, TANGENT, Role, RoleKind, value_of
-from tadc.apps.undoing.step_systems import StepSystems
+from tadc.apps.undoing.step_programs import StepSystems
 from tadc.toolkit.language import bytes_of_type, shape_at
 from tadc.toolkit.running import available_memory, numpy_type
 

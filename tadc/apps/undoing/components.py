@@ -9,8 +9,10 @@ others: the strongly connected components of the residual graph of a maximum flo
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import TypeAlias
 
 from tadc.apps.undoing.flow import UNBOUNDED, Network, strongly_connected
 from tadc.apps.undoing.graph import StatementGraph
@@ -89,6 +91,16 @@ def _components(graph: StatementGraph, groups: Sequence[Sequence[int]]) -> tuple
     return tuple(made)
 
 
+#: Edges, the last in front.
+_Path: TypeAlias = "tuple[int, _Path] | None"
+
+
+def _edges(path: _Path) -> Iterator[int]:
+    while path is not None:
+        edge, path = path
+        yield edge
+
+
 class _Values:
     """The network of values: value v is the edge from node 2v to 2v + 1, with its size as capacity."""
 
@@ -132,40 +144,29 @@ class _Values:
     def _greedy(self) -> None:
         """A flow to begin with: each statement takes over what its operands carry, the dying ones first."""
         graph, network, number = self.graph, self.network, self.number
-        carried = {name: graph.sizes[name] for name in graph.inputs}
         last = {name: max(readers, default=-1) for name, readers in graph.readers.items()}
         outputs = set(graph.outputs)
-        taken: list[tuple[str, str, int]] = []
+        # Of each value how much has come to it, and on which edges, the last in front.
+        come: dict[str, list[tuple[int, _Path]]] = {
+            name: [(graph.sizes[name], (self.entries[name], None))] for name in graph.inputs
+        }
         for statement in graph.statements:
             name = statement.name
-            room, got = graph.sizes[name], 0
+            room, taken = graph.sizes[name], list[tuple[int, _Path]]()
             for read in sorted(graph.reads[name], key=lambda r: (r in outputs, last[r])):
-                amount = min(room - got, carried.get(read, 0))
-                if amount:
-                    carried[read] -= amount
-                    taken.append((read, name, amount))
-                    got += amount
-            carried[name] = got
-        # What ends in a value that is no output has come for nothing: it is taken back along its way.
-        back = {name: amount for name, amount in carried.items() if amount and name not in outputs}
-        through: dict[str, int] = {name: 0 for name in graph.sizes}
-        for read, name, amount in reversed(taken):
-            lost = min(amount, back.get(name, 0))
-            if lost:
-                back[name] -= lost
-                back[read] = back.get(read, 0) + lost
-            if amount > lost:
-                network.push(self.edges_of_reads[read, name], amount - lost)
-                through[read] += amount - lost
-        for name, n in number.items():
-            ends = carried[name] if name in outputs else 0
-            if ends:
-                network.push(self.exits[name], ends)
-            total = through[name] + ends
-            if total:
-                network.push(2 * n, total)
-                if name in self.entries:
-                    network.push(self.entries[name], total)
+                while room and come[read]:
+                    amount, path = come[read].pop()
+                    if amount > room:
+                        come[read].append((amount - room, path))
+                        amount = room
+                    room -= amount
+                    through = (self.edges_of_reads[read, name], (2 * number[read], path))
+                    taken.append((amount, through))
+            come[name] = taken
+        for name in outputs:
+            for amount, path in come[name]:
+                for edge in (self.exits[name], 2 * number[name], *_edges(path)):
+                    network.push(edge, amount)
 
     def _precedence(self) -> list[list[int]]:
         """For each node those that are done where it is: of edges with room left, and of operands."""
@@ -185,23 +186,17 @@ class _Values:
         before: dict[int, set[int]] = {}
         for tail, heads in enumerate(self._precedence()):
             before.setdefault(connected[tail], set()).update(connected[h] for h in heads)
-        after: dict[int, list[int]] = {c: [] for c in before}
-        waiting: dict[int, int] = {}
         for c, others in before.items():
             others.discard(c)
-            waiting[c] = len(others)
-            for other in others:
-                after[other].append(c)
-        ready = [(members.get(c, [-1])[0], c) for c, count in waiting.items() if not count]
-        heapq.heapify(ready)
-        found: list[list[int]] = []
-        while ready:
+        sorter = TopologicalSorter(before)
+        sorter.prepare()
+        ready, found = list[tuple[int, int]](), list[list[int]]()
+        while sorter.is_active():
+            for c in sorter.get_ready():
+                heapq.heappush(ready, (members.get(c, [-1])[0], c))
             _, c = heapq.heappop(ready)
             if c in members:
                 found.append(members[c])
-            for other in after[c]:
-                waiting[other] -= 1
-                if not waiting[other]:
-                    heapq.heappush(ready, (members.get(other, [-1])[0], other))
+            sorter.done(c)
         assert sum(map(len, found)) == len(self.graph.statements)
         return found

@@ -127,6 +127,4 @@ def strongly_connected(successors: Sequence[Iterable[int]]) -> list[int]:
                 elif work:
                     parent = work[-1][0]
                     low[parent] = min(low[parent], low[node])
-                if work and low[node] < low[work[-1][0]] and found[node] < 0:
-                    low[work[-1][0]] = low[node]
     return found
