@@ -9,12 +9,12 @@ elsewhere is proven here, before anything is lowered.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.extents import Extent, Shape
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, Terms, Where, index_forms, operands
+from tadc.frontend.terms import Below, Domain, Guard, Read, Reduce, Term, Terms, Where, index_forms, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied, is_empty
@@ -84,11 +84,7 @@ def own_reads(program: Program, definition: Definition) -> list[tuple[Read, Doma
 
 
 def evaluated(
-    terms: Terms,
-    root: Term,
-    facts: Domain,
-    spoken: dict[str, str] | None = None,
-    below: Callable[[Term], Sequence[Term]] = operands,
+    terms: Terms, root: Term, facts: Domain, spoken: dict[str, str] | None = None, below: Below = operands
 ) -> Iterator[tuple[Term, Domain, Domain]]:
     """Every node that `below` leads to, with the rows that it has itself and those that hold where it stands.
 
