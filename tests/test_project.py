@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_109,
     "passes/terms": 4_113,
     "backend": 16_631,
-    "tadc": 27_292,
-    "tadc/apps": 9_205,
+    "tadc": 27_269,
+    "tadc/apps": 9_182,
 }
 
 
