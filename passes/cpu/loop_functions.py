@@ -217,7 +217,7 @@ class _LoopFunction:
         item, this = self.maps.maps[number], renamed(self.maps.maps[number], self.maps, self.memory)
         # If none is near, the loops of a chain do not take the place of a step.
         shifts = None if near is None else tuple(tensor in near for tensor in this.tensors if near)
-        given = self.given.get(item.tensors[0].name)
+        given = self.given.get(item.name)
         # The same steps of equal maps have other names.
         names = (*item.indices, *indices_bound(item.body), *this.tensors, *this.sizes)
         key = this.key, shifts, None if given is None else text_by_place(given, names)
@@ -368,7 +368,7 @@ class _LoopFunction:
         item = self.maps.maps[number]
         items = [each for each in self.maps.maps if item.marks.at_sum and each.marks == item.marks] or [item]
         names = {name for each in items for name in index_arrays(each.body)}
-        names |= {load.tensor for each in items for load in each.loads()}
+        names |= {name for each in items for name in each.read}
         read = {self.places[name][0] for name in names}
         places = sorted(read.union(*(self.places[t.name] for each in items for t in each.tensors)))
         body = self.outline(number, name, places, plan, near)
@@ -427,7 +427,7 @@ class _LoopFunction:
             nest = shifted(nest, near, SHIFT, first)
         before = self.scheduled.get(number)
         nest = replace(nest, name=before.nest.name if before else self.called.new(nest.name))
-        tensors = tuple(tensor.name for tensor in item.tensors)
+        tensors = item.names
         self.scheduled[number] = Scheduled(MapSchedule(tensors, steps), nest)
         return nest
 

@@ -35,7 +35,7 @@ def near_tensors(chain: Sequence[Map], function: MapFunction, memory: Memory) ->
     of their dimensions rows are."""
     own = set(map(id, chain))
     others = (item for item in function.maps if id(item) not in own)
-    read = {load.tensor for item in others for load in item.loads()}
+    read = {name for item in others for name in item.read}
     made = {tensor.name: item.marks.row for item in chain for tensor in item.tensors}
     between = {tensor.name for tensor in memory.temporaries} - read
     return {name: row for name, row in made.items() if name in between}

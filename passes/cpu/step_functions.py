@@ -46,7 +46,7 @@ class StepFunction(NestFunction):
         """A call for so many rounds of steps, which may begin with one."""
         steps, nest = self.making.steps, self.nest
         whole = self.making.whole(rounds * len(steps.stages), *begin)
-        return Call(nest.name, tuple(t.name for t in nest.tensors), whole, threads=steps.is_divided)
+        return Call(nest.name, tuple(tensor.name for tensor in nest.tensors), whole, threads=steps.is_divided)
 
     def passed(
         self, operands: Operands, call: Call, sizes: Sizes, low: BodyLowering, scope: EmitScope

@@ -35,11 +35,11 @@ def places_of(function: MapFunction) -> dict[str, InterleavedPlace]:
     """
     uses = Counter(load.tensor for item in function.maps for load in item.loads())
     plain = [item for item in function.maps if item.order is None and item.marks.chain is None]
-    made = {tensor.name for item in plain for tensor in item.tensors} - set(function.results)
+    made = {name for item in plain for name in item.names} - set(function.results)
     alone = {name for name in made if uses[name] == 1}
     found: dict[str, InterleavedPlace] = {}
     for item in plain:
-        if len(item.tensors) == 1 and item.tensors[0].name in function.results:
+        if len(item.tensors) == 1 and item.name in function.results:
             found |= _places(item, alone)
     return found
 

@@ -69,9 +69,9 @@ class _KernelFunction:
     def used(self) -> list[int]:
         """The buffers that it takes, by their places: what is read, then what is stored."""
         memory = self.of.memory
-        reads = {load.tensor for item in self.kernel.maps for load in item.loads()}
+        reads = {name for item in self.kernel.maps for name in item.read}
         reads.update(*(index_arrays(item.body) for item in self.kernel.maps))
-        made = {tensor.name for item in self.kernel.maps for tensor in item.tensors}
+        made = {name for item in self.kernel.maps for name in item.names}
         kept = made & {*self.of.places, *(tensor.name for tensor in self.nest.tensors)}
         whole, names = {memory.replaced.get(name, name) for name in kept}, [t.name for t in memory.tensors]
         stored = [n for n, name in enumerate(names) if name in whole]

@@ -6,21 +6,22 @@ their results in a fixed order, and stored once. The kernels of a function run i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.dialect.locations import ProgramLocations
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
-from tadc.passes.gpu.flat import flat_map
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.gpu.interleaved import InterleavedPlace, placed, places_of
 from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.row_chains import Chain
 from tadc.passes.gpu.schedule import kernels_of
+from tadc.passes.maps.blocks import BlockNames, with_reads
 from tadc.passes.maps.buffers import location_of
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Map, MapFunction, Marks
+from tadc.passes.maps.map import Map, MapFunction, Marks, TensorDecl
 from tadc.passes.maps.memory_of_tensors import Memory, chains_in, memory_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.size_tests import SizeTest
@@ -63,7 +64,7 @@ class NestKernel:
     @property
     def tensors(self) -> tuple[str, ...]:
         """What it computes."""
-        return tuple(tensor.name for item in self.maps for tensor in item.tensors)
+        return tuple(name for item in self.maps for name in item.names)
 
     def about(self) -> str:
         """The name, and what it is of several maps."""
@@ -101,7 +102,7 @@ class Kernels:
         wholes = {place.whole.name for place in self.places.values()}
         for together in chains_in(maps):
             items, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
-            if items[0].tensors[0].name not in wholes:
+            if items[0].name not in wholes:
                 yield from self.of_maps(kernel, items)
 
     def location(self, kernel: NestKernel) -> ir.Location:
@@ -116,7 +117,7 @@ class Kernels:
     def of_maps(self, name: str, items: Sequence[Map]) -> Iterator[NestKernel]:
         """The kernels of a map, or of those of a chain: for other sizes others."""
         before: list[tuple[SizeTest, ...]] = []
-        given = self.given.get(items[0].tensors[0].name)
+        given = self.given.get(items[0].name)
         for number, steps in enumerate(given or self.with_parts(items)):
             kernel = self.of_steps(f"{name}_{number}" if number else name, items, steps)
             yield replace(kernel, unless=tuple(before))
@@ -185,3 +186,30 @@ def chain_nest(function: MapFunction, items: Sequence[Map], steps: Steps) -> Ker
     computed = (*nest.computed, *(tensor.name for tensor in given))
     nest = replace(nest, tensors=(*nest.tensors, *given), computed=computed, body=body)
     return KernelNest(items[0].indices, steps, nest)
+
+
+def flat_map(function: MapFunction, item: Map, index: str) -> tuple[MapFunction, Map, str]:
+    """The map over one `index`, in a function whose tensors have one dimension; the size that is the
+    product of its extents, "" where that is a number.
+
+        y[i, j] = exp(x[i, j])        y[n] = exp(x[n]), n from 0 below total = N*M
+
+    No index is divided then, and vectors go on from one row to the next. What it reads is a scalar, or has its
+    shape and is read at its own place.
+    """
+    names = BlockNames({index, *function.sizes, *item.indices, *function.tensors()})
+    is_known = all(extent.is_constant for extent in item.extents)
+    size = "" if is_known else names.new("total")
+    total = Affine.const(math.prod(e.constant for e in item.extents)) if is_known else Affine.var(size)
+
+    def flat(tensor: TensorDecl) -> TensorDecl:
+        return replace(tensor, shape=(total,)) if tensor.shape else tensor
+
+    tensors, place = tuple(map(flat, item.tensors)), (Affine.var(index),)
+    body = with_reads(item.body, lambda tensor, at: (tensor, place if at else at))
+    made = replace(item, tensors=tensors, indices=(index,), extents=(total,), body=body)
+    used = item.read
+    given = tuple(flat(tensor) for name, tensor in function.tensors().items() if name in used)
+    sizes = function.sizes if is_known else (*function.sizes, size)
+    known = function.known if is_known else (*function.known, Constraint(total))
+    return replace(function, arguments=given, maps=(made,), sizes=sizes, known=known), made, size

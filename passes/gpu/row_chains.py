@@ -43,8 +43,8 @@ class Chain:
         first, (self.depth, *_) = items[0].indices, items[0].marks.blocks
         self.rows = [extent.constant for extent in items[0].extents[: self.depth]]
         self.made = {tensor.name: tensor for item in items for tensor in item.tensors}
-        self.read = {load.tensor for item in items for load in item.loads()}
-        others = (load.tensor for item in function.maps if item not in items for load in item.loads())
+        self.read = {name for item in items for name in item.read}
+        others = (name for item in function.maps if item not in items for name in item.read)
         # What none but these maps reads.
         self.inner = self.made.keys() - {*others, *function.results}
         names = BlockNames({*function.tensors(), *(name for item in items for name in item.indices)})
@@ -54,7 +54,7 @@ class Chain:
         # By the first tensor that a map computes: the names of its values and indices in the nest.
         self.values, self.forms = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
         for item in items:
-            tensor, outer = item.tensors[0].name, (self.part,) if item.marks.steps else first[: self.depth]
+            tensor, outer = item.name, (self.part,) if item.marks.steps else first[: self.depth]
             own = [*outer, *(f"{tensor}.{name}" for name in item.indices[len(outer) :])]
             names.taken.update(own)
             self.forms[tensor] = {name: names.new(f"{tensor}.{name}") for name in indices_bound(item.body)}
@@ -73,7 +73,7 @@ class Chain:
 
     def own(self, item: Map) -> list[str]:
         """The loops over the elements of a row of a map, or over those of a part."""
-        tensor, names = item.tensors[0].name, item.indices[1 if item.marks.steps else self.depth :]
+        tensor, names = item.name, item.indices[1 if item.marks.steps else self.depth :]
         if item.marks.steps and len(names) != 1:
             # Threads divide all elements together.
             return [f"{tensor}.element"]
@@ -81,14 +81,14 @@ class Chain:
 
     def block(self, item: Map) -> Block:
         """The body of a map, with these indices and values."""
-        tensor = item.tensors[0].name
+        tensor = item.name
         forms = {name: Affine.var(form) for name, form in self.forms[tensor].items()}
         return Renaming(self.values[tensor], forms).block(item.body)
 
     def of_map(self, item: Map) -> For:
         """The loops of a map."""
         block, own = self.block(item), self.own(item)
-        indices = [self.forms[item.tensors[0].name][index] for index in item.indices]
+        indices = [self.forms[item.name][index] for index in item.indices]
         at = tuple(map(Affine.var, indices))
         stores = [Store(t.name, at, value) for t, value in zip(item.tensors, block.gives, strict=True)]
         body: Body = with_places((Compute(block, tuple(stores)),), self.place)
@@ -140,7 +140,7 @@ class Chain:
                 # Each thread has every so many of the sums in registers.
                 steps += [_split(index, count, block), Bind("unroll", (f"{index}0",))]
             steps.append(Bind("thread", (f"{index}1" if by_turns else index,), teams=block))
-            steps += [Room((item.tensors[0].name,), "register", self.part)] if by_turns else []
+            steps += [Room((item.name,), "register", self.part)] if by_turns else []
         kept = self.kept(gpu, 1 if by_turns else rows)
         steps += [Room(kept, "shared", turn if by_turns else blocks)] if kept else []
         return (*steps, InBlocks(block))
@@ -150,7 +150,7 @@ class Chain:
         fresh = BlockNames({*self.taken})
         for item in self.items:
             if not item.marks.steps and len(item.indices) == self.depth:
-                body, names = Accesses(item, self.function).body, self.values[item.tensors[0].name]
+                body, names = Accesses(item, self.function).body, self.values[item.name]
                 found = {
                     names[each.fold]: lanes_along(each.trips, group) for each in body.inner if each.binders
                 }

@@ -83,7 +83,7 @@ def is_flat(accesses: Accesses) -> bool:
 
 def orders(accesses: Accesses) -> Iterator[tuple[str, ...]]:
     """The row-major order, and those with another index fastest; all of them for few indices."""
-    own = tuple(accesses.names)
+    own = accesses.names
     if len(own) <= 3:
         yield from permutations(own)
         return

@@ -43,7 +43,7 @@ def with_maps_at_sums(function: MapFunction, where: Where) -> MapFunction:
     found = _given(function, where) if where.given is not None else _chosen(function)
     for pair in found:
         if where.given is None:
-            names = (tensor.name for item in (pair.over, pair.item) for tensor in item.tensors)
+            names = (name for item in (pair.over, pair.item) for name in item.names)
             where.note(AtRows(pair.fold.indices, 1, where.with_merged(names)))
         marks = Marks(chain=chain_number(function))
         both = [replace(item, marks=marks) for item in (pair.over, pair.item)]
@@ -97,7 +97,7 @@ def at_sum(over: Map, item: Map, function: MapFunction) -> AtSum | None:
     if fold is None or item.order is not None or item.marks != Marks():
         return None
     made = {tensor.name for tensor in (*item.tensors, *over.tensors)}
-    if not made.isdisjoint(load.tensor for each in (item, over) for load in each.loads()):
+    if not made.isdisjoint(name for each in (item, over) for name in each.read):
         return None
     point, rows = Affine.var(fold.indices[0]), tuple(map(Affine.var, over.indices))
     if item.extents and item.extents[:-1] == over.extents:
@@ -136,4 +136,4 @@ def _can_meet(function: MapFunction, pair: AtSum) -> bool:
     """Whether the later of two maps may run where the other does."""
     first, last = sorted(map(function.maps.index, (pair.over, pair.item)))
     made = {tensor.name for item in function.maps[first:last] for tensor in item.tensors}
-    return made.isdisjoint(load.tensor for load in function.maps[last].loads())
+    return made.isdisjoint(function.maps[last].read)

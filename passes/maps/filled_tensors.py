@@ -45,7 +45,7 @@ def filled(function: MapFunction, where: Where) -> MapFunction:
     """
     names, maps, steps = BlockNames(set(function.tensors())), list[Map](), where.wanted(Filled)
     for item in function.maps:
-        step = Filled(item.tensors[0].name)
+        step = Filled(item.name)
         is_wanted = _is_large(item) if steps is None else step in steps
         pieces = _pieces(item) if item.marks == Marks() and is_wanted else ()
         is_filled = 0 < len(pieces) <= MOST_SETS

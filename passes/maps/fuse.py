@@ -129,19 +129,19 @@ class _Fusion:
                 group = _FusedMaps(reads.item, [reads])
                 groups.append(group)
             group.needs |= self.needed(reads) - {group}
-            self.by_tensor |= dict.fromkeys((tensor.name for tensor in reads.item.tensors), group)
+            self.by_tensor |= dict.fromkeys(reads.item.names, group)
             for element in (*reads.elements, *reads.summed):
                 self.by_element.setdefault(element, []).append(group)
         for group in groups:
             if len(group.members) > 1:
                 tensors = tuple(tensor.name for member in group.members for tensor in member.item.tensors)
                 self.where.note(Merge(tensors))
-                self.where.formulas |= set(tensors) - {tensor.name for tensor in group.item.tensors}
+                self.where.formulas |= set(tensors) - set(group.item.names)
         return replace(self.function, maps=self.arranged(groups))
 
     def given(self, reads: Reads) -> _FusedMaps | None:
         """The group that a map becomes part of by a step that is given."""
-        names = {tensor.name for tensor in reads.item.tensors}
+        names = set(reads.item.names)
         for step in self.steps or ():
             first = next((self.by_tensor[name] for name in step.tensors if name in self.by_tensor), None)
             if not names.isdisjoint(step.tensors) and first is not None:
@@ -186,7 +186,7 @@ class _Fusion:
         """Why a map cannot become part of a group; nothing where it can."""
         for item in (group.item, reads.item):
             if _is_marked(item):
-                return f"has a nest of its own kind beside it: `{item.tensors[0].name}` is no plain map"
+                return f"has a nest of its own kind beside it: `{item.name}` is no plain map"
         if _domain(group.item) != _domain(reads.item):
             return "has other elements, or elements of another type"
         for tensor, is_own in reads.tensors.items():
@@ -194,7 +194,7 @@ class _Fusion:
                 return f"reads other elements of `{tensor}` than its own"
         for other in self.needed(reads) - {group}:
             if other.reaches(group):
-                return f"needs `{other.item.tensors[0].name}`, which needs what it would be merged with"
+                return f"needs `{other.item.name}`, which needs what it would be merged with"
         return ""
 
     def join(self, reads: Reads, group: _FusedMaps) -> bool:
@@ -253,8 +253,8 @@ def needed(function: MapFunction) -> list[Map]:
     used = set(function.results)
     found: list[Map] = []
     for item in reversed(function.maps):
-        if not used.isdisjoint(tensor.name for tensor in item.tensors):
-            used.update(load.tensor for load in item.loads())
+        if not used.isdisjoint(item.names):
+            used.update(item.read)
             found.append(item)
     return found[::-1]
 
@@ -266,7 +266,7 @@ def both(first: Map, other: Map, function: MapFunction) -> Map:
     renaming = apart(other.body, set(values_of(body)), names)
     own = dict(zip(other.indices, map(Affine.var, first.indices), strict=True))
     second = Renaming(renaming.values, {**renaming.forms, **own}).block(other.body)
-    values = dict(zip((tensor.name for tensor in first.tensors), body.gives, strict=True))
+    values = dict(zip(first.names, body.gives, strict=True))
     second = with_values(second, values)
     lets = (*_numbers(body), *_numbers(second), *_others(body), *_others(second))
     tensors = (*first.tensors, *other.tensors)
@@ -274,7 +274,7 @@ def both(first: Map, other: Map, function: MapFunction) -> Map:
 
 
 def _only(item: Map, wanted: Sequence[TensorDecl]) -> Map:
-    given = dict(zip((tensor.name for tensor in item.tensors), item.body.gives, strict=True))
+    given = dict(zip(item.names, item.body.gives, strict=True))
     gives = tuple(given[tensor.name] for tensor in wanted)
     return replace(item, tensors=tuple(wanted), body=replace(item.body, gives=gives))
 

@@ -35,7 +35,7 @@ def gathered(item: Map, tensors: Mapping[str, TensorDecl], names: BlockNames) ->
         used = _apart(let.value, item, tensors) if isinstance(let.value, Load) else None
         if used is not None and isinstance(let.value, Load):
             one = _gather(item, let.value, used, names.new("t"))
-            own = Load(one.tensors[0].name, tuple(map(Affine.var, used)), let.value.type)
+            own = Load(one.name, tuple(map(Affine.var, used)), let.value.type)
             made.append(replace(one, place=let.place))
             let = replace(let, value=own)
         lets.append(let)
@@ -84,7 +84,7 @@ def gathered_in_sums(
                 load = each.value
                 if isinstance(load, Load) and _is_apart(load, fold.indices[0], tensors):
                     one = _copy(load, fold.indices, (Affine.const(count),), names.new("t"))
-                    own = Load(one.tensors[0].name, (Affine.var(fold.indices[0]),), load.type)
+                    own = Load(one.name, (Affine.var(fold.indices[0]),), load.type)
                     made.append(replace(one, place=each.place))
                     each = replace(each, value=own)
                 inner.append(each)

@@ -36,14 +36,14 @@ def keep(function: MapFunction, fused: bool, where: Where) -> MapFunction:
             where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
         return function
     kept = {tensor.name for tensor in kept_tensors(function)}
-    own = {*function.results, *(load.tensor for m in function.maps if m.marks.in_place for load in m.loads())}
+    own = {*function.results, *(name for m in function.maps if m.marks.in_place for name in m.read)}
     left = (MOST_BYTES if fused else CACHED_BYTES) - sum(map(bytes_of, kept_tensors(function)))
     given = {step.tensor for step in steps or ()}
     merged = {name for step in where.wanted(Merge) or () for name in step.tensors}
     first: list[Map] = []
     rest: list[Map] = []
     for item in function.maps:
-        names, size = {tensor.name for tensor in item.tensors}, sum(map(bytes_of, item.tensors))
+        names, size = set(item.names), sum(map(bytes_of, item.tensors))
         is_kept = size <= left and (fused or any(is_expensive(let.value) for let in item.body.all_lets()))
         if steps is not None:
             is_kept = not names.isdisjoint(given) and (fused or (is_kept and names.isdisjoint(merged)))
@@ -52,7 +52,7 @@ def keep(function: MapFunction, fused: bool, where: Where) -> MapFunction:
             kept |= names
             first.append(replace(item, marks=replace(item.marks, kept=True)))
             if fused:
-                where.note(Kept(item.tensors[0].name))
+                where.note(Kept(item.name))
         else:
             rest.append(item)
     for step in steps or () if fused else ():
@@ -72,7 +72,7 @@ def _is_same(item: Map, own: set[str], kept: set[str]) -> bool:
 
 def _reads_alone(item: Map, kept: Container[str]) -> bool:
     """Whether a map reads tensors among these alone, and no index array."""
-    return not index_arrays(item.body) and all(load.tensor in kept for load in item.loads())
+    return not index_arrays(item.body) and all(name in kept for name in item.read)
 
 
 def kept_tensors(function: MapFunction) -> tuple[TensorDecl, ...]:

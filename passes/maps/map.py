@@ -377,6 +377,21 @@ class Map:
         """All reads of the body."""
         return self.body.loads()
 
+    @property
+    def name(self) -> str:
+        """The first tensor that it computes, by which it is known."""
+        return self.tensors[0].name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tensors that it computes."""
+        return tuple(tensor.name for tensor in self.tensors)
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The tensors that it reads."""
+        return frozenset(load.tensor for load in self.loads())
+
 
 @dataclass(frozen=True)
 class MapFunction:

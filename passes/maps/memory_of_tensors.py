@@ -51,7 +51,7 @@ def memory_of(function: MapFunction) -> Memory:
     replaced: dict[str, str] = {}
     for item in reversed(function.maps):
         if name := completed(item):
-            last = item.tensors[0].name
+            last = item.name
             replaced[name] = replaced.get(last, last)
     kept = kept_tensors(function)
     own = {*function.results, *replaced, *(tensor.name for tensor in kept)}
@@ -119,7 +119,7 @@ def _again(
         if item.marks.tape is None:
             continue
         back = next(n for n, other in enumerate(maps) if other.marks.chain == item.marks.tape.back)
-        for name in (*(tensor.name for tensor in item.tensors), *(load.tensor for load in item.loads())):
+        for name in (*item.names, *item.read):
             yield name, ends[back][1]
 
 

@@ -61,7 +61,7 @@ class RowReads:
         self.read_in_row = frozenset(self.near)
         self.near -= self.far.keys()
         self.reads = self.near | self.far.keys()
-        self.made = {tensor.name for tensor in self.item.tensors}
+        self.made = set(self.item.names)
 
     @property
     def again(self) -> int:

@@ -113,7 +113,7 @@ def _as_given(function: MapFunction, machine: RowMachine, where: Where) -> MapFu
         together = _LoneMaps(function, function.maps, machine, depth, {}).together(numbers[0], numbers[1:])
         marks = machine.marks(together, chain_number(function), step.rows)
         for item in items:
-            name = next((t.name for t in item.tensors if t.name in step.tensors), item.tensors[0].name)
+            name = next((t.name for t in item.tensors if t.name in step.tensors), item.name)
             if name not in together.named:
                 problem = together.problem(name, RowReads(item, function.tensors(), depth))
                 where.refuse(step, problem, "leave it out")
@@ -139,7 +139,7 @@ def with_between(function: MapFunction, tensors: Iterable[str]) -> tuple[MapFunc
     """The maps of some tensors and those between, which need one and are needed by another; the function with
     all else that they need before them, unless it runs with others."""
     named, needed, found, last = set(tensors), set(tensors), list[Map](), list[Map]()
-    uses = [(m, {load.tensor for load in m.loads()}, {t.name for t in m.tensors}) for m in function.maps]
+    uses = [(m, m.read, set(m.names)) for m in function.maps]
     for _, read, made in reversed(uses):
         needed |= read if made & needed else set()
     first = list[Map]()
@@ -329,14 +329,14 @@ class RunTogether:
             item = member.item
             instead[id(item)] = None
             if guards := self.thin.get(id(item)):
-                whole, last = split_thin(item, guards, names.like(item.tensors[0].name))
+                whole, last = split_thin(item, guards, names.like(item.name))
                 instead[id(item)], item = last, whole
             if gathers:
                 made, item = gathered(item, self.tensors, names)
                 before += made
             found.append(item)
         for member in self.sums:
-            name = names.like(member.item.tensors[0].name)
+            name = names.like(member.item.name)
             parts, rest = cut_into_parts(member.item, self.count, marks.rows, name)
             instead[id(member.item)] = rest
             found.append(parts)

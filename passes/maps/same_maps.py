@@ -44,7 +44,7 @@ def likeness(item: Map, function: MapFunction, tensors: Mapping[str, TensorDecl]
 
     Which tensors are arguments is part of the key: a caller's may start anywhere in a line of the cache.
     """
-    own = [tensor.name for tensor in item.tensors]
+    own = item.names
     used = [name for name in dict.fromkeys(load.tensor for load in item.loads()) if name not in own]
     names = (*used, *index_arrays(item.body), *own)
     shapes = [tensors[name].shape for name in names]

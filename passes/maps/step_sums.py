@@ -52,7 +52,7 @@ def sums_by_step(
             made = [
                 _recurrence(item, number, place, index, count, down, names) for place in range(len(let.names))
             ]
-            if all(load.tensor not in later for each in made for load in each.loads()):
+            if not any(name in later for each in made for name in each.read):
                 found[number] = made
     if not found:
         return None
@@ -128,7 +128,7 @@ def _recurrence(
     if others:
         left = tuple(row for row in rows if row not in alone)
         inner = _block(replace(fold, indices=others, rows=left, body=inner), "%of_step")
-    tensor = TensorDecl(names.like(item.tensors[0].name), fold.type, (count, *item.extents), place=item.place)
+    tensor = TensorDecl(names.like(item.name), fold.type, (count, *item.extents), place=item.place)
     back = (here + 1 if down else here - 1, *map(Affine.var, item.indices))
     is_later = Constraint(count - 2 - here if down else here - 1)
     zero = _block(Constant(0.0, fold.type), "%first")

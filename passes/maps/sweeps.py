@@ -46,23 +46,23 @@ def with_windows(
 
     Steps that are given say it in the place of that. Raises CompileError where one does not fit.
     """
-    seeds = [item.tensors[0].name for item in function.maps if item.order is not None]
-    marked = {item.tensors[0].name for item in function.maps if item.marks != Marks()}
+    seeds = [item.name for item in function.maps if item.order is not None]
+    marked = {item.name for item in function.maps if item.marks != Marks()}
     for number, name in enumerate(seeds):
-        seed = next(item for item in function.maps if item.tensors[0].name == name)
+        seed = next(item for item in function.maps if item.name == name)
         if seed.marks != Marks():
             continue
         if where.given is not None:
-            step = where.of_tensors(AtRows, [tensor.name for tensor in seed.tensors])
+            step = where.of_tensors(AtRows, seed.names)
             found = _given_sweep(step, seed, function, number, where) if step else None
         else:
             found = _sweep(seed, function, number, where, any_size=any_size) if along else None
         if found is None and (window := _window(seed, function, where, any_size=any_size)) is not None:
-            found = with_maps(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
+            found = with_maps(function, {seed.name: replace(seed, marks=Marks(window=window))})
         function = found or function
     for item in function.maps:
-        if item.marks.window is not None and item.tensors[0].name not in marked:
-            where.note(InWindow(item.tensors[0].name, item.marks.window.rows))
+        if item.marks.window is not None and item.name not in marked:
+            where.note(InWindow(item.name, item.marks.window.rows))
     _check_all_fit(function, where, along=along)
     return function
 
@@ -93,7 +93,7 @@ def _window(
     """The window of a map; where steps are given, the one that these say."""
     if where.given is None:
         return window_of(item, function, members, rows, any_size=any_size)
-    step = where.of_tensors(InWindow, [tensor.name for tensor in item.tensors])
+    step = where.of_tensors(InWindow, item.names)
     if step is None:
         return None
     window = window_of(item, function, members, rows, is_given=True)
@@ -123,7 +123,7 @@ def _given_sweep(step: AtRows, seed: Map, function: MapFunction, number: int, wh
             where.refuse(step, text, "leave it out")
     if step.rows > 1 and function.sizes:
         where.refuse(step, "where sizes are not known, one step is taken at a time", f"write `at {index} 1`")
-    windows = {m.tensors[0].name: _window(m, function, where, members, step.rows) for m in members}
+    windows = {m.name: _window(m, function, where, members, step.rows) for m in members}
     made = _marked(members, number, step.rows, windows)
     maps = arranged(function, made)
     if maps is None:
@@ -136,13 +136,13 @@ def _marked(
     members: Iterable[Map], number: int, rows: int, windows: Mapping[str, Window | None]
 ) -> list[Map]:
     marks = Marks(chain=number, rows=rows)
-    own = ((m, replace(marks, sweep=m.marks.sweep, window=windows[m.tensors[0].name])) for m in members)
+    own = ((m, replace(marks, sweep=m.marks.sweep, window=windows[m.name])) for m in members)
     return [replace(member, marks=marks) for member, marks in own]
 
 
 def with_maps(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
     """The function with others in the place of some maps, by the names of their first tensors."""
-    maps = (instead.get(item.tensors[0].name, item) for item in function.maps)
+    maps = (instead.get(item.name, item) for item in function.maps)
     return replace(function, maps=tuple(maps))
 
 
@@ -163,19 +163,17 @@ def _sweep(
     if followers is None:
         return None
     function, candidates = followers.function, followers.members
-    windows = {
-        m.tensors[0].name: window_of(m, function, candidates, 1, any_size=any_size) for m in candidates
-    }
+    windows = {m.name: window_of(m, function, candidates, 1, any_size=any_size) for m in candidates}
     members = _needed(candidates, {name for name, window in windows.items() if window is not None})
     summed = {name for made in followers.sums.values() for name in made}
     if len(members) < 2 or not (any_size or _is_worth(members, windows, summed)):
         return None
-    found = {member.tensors[0].name for member in members}
+    found = {member.name for member in members}
     if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
         return _sweep(seed, followers.before, number, where, whole | useless, any_size=any_size)
     rows = _rows(members, windows)
     for member in members:
-        if windows[name := member.tensors[0].name] is not None:
+        if windows[name := member.name] is not None:
             windows[name] = window_of(member, function, members, rows, any_size=any_size)
     maps = arranged(function, _marked(members, number, rows, windows))
     if maps is None:
@@ -246,7 +244,7 @@ class Followers:
 
     def taken(self, item: Map) -> list[Map]:
         """What stands in the place of a map, which may be a member."""
-        names, reads = {tensor.name for tensor in item.tensors}, {load.tensor for load in item.loads()}
+        names, reads = set(item.names), item.read
         is_apart = reads.isdisjoint(self.made) and names.isdisjoint(self.along)
         if is_apart and reads.isdisjoint(self.later):
             return [item]
@@ -259,14 +257,10 @@ class Followers:
 
     def read_along(self) -> set[str]:
         """What other recurrences of the same steps compute for members."""
-        read = {load.tensor for member in self.members[1:] for load in member.loads()} - self.made.keys()
+        read = {name for member in self.members[1:] for name in member.read} - self.made.keys()
         place = next(n for n, item in enumerate(self.before.maps) if item.tensors == self.first.tensors)
         others = (item for item in self.before.maps[place:] if item.order is not None)
-        return {
-            item.tensors[0].name
-            for item in others
-            if item.tensors[0].name in read and self.follows(item, {}) is not None
-        }
+        return {item.name for item in others if item.name in read and self.follows(item, {}) is not None}
 
     def joins(self, item: Map) -> bool:
         """Take a map as a member, if it can be one."""
@@ -279,7 +273,7 @@ class Followers:
     def summed(self, item: Map) -> list[Map]:
         """A map as recurrences of its sums over steps, which are members, and what reads the last of them."""
         sweep = self.sweep
-        if item.marks != Marks() or item.order is not None or item.tensors[0].name in self.whole:
+        if item.marks != Marks() or item.order is not None or item.name in self.whole:
             return [item]
         row = [extent for n, extent in enumerate(self.first.extents) if n != sweep.index]
         if not self.any_size and not _is_no_larger(item.extents, row):
@@ -295,7 +289,7 @@ class Followers:
         if not all(map(self.joins, sums)):
             self.members, self.made = members, made
             return [item]
-        self.sums[item.tensors[0].name] = [each.tensors[0].name for each in sums]
+        self.sums[item.name] = [each.name for each in sums]
         return [*sums, rest]
 
     def follows(self, item: Map, made: Mapping[str, Sweep]) -> Sweep | None:
@@ -335,18 +329,18 @@ def _needed(members: Sequence[Map], windowed: set[str]) -> list[Map]:
     """Of the members those with windows, those that read them, and what these need of others."""
     needed = set(windowed)
     for member in members:
-        if any(load.tensor in windowed for load in member.loads()):
-            needed.add(member.tensors[0].name)
+        if not windowed.isdisjoint(member.read):
+            needed.add(member.name)
     for member in reversed(members):
-        if member.tensors[0].name in needed:
-            reads = {load.tensor for load in member.loads()}
-            needed |= {m.tensors[0].name for m in members if any(t.name in reads for t in m.tensors)}
-    return [member for member in members if member.tensors[0].name in needed]
+        if member.name in needed:
+            reads = member.read
+            needed |= {m.name for m in members if any(t.name in reads for t in m.tensors)}
+    return [member for member in members if member.name in needed]
 
 
 def _row_bytes(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int | None:
     """The bytes of one step of the tensors that have windows; None where sizes are not known."""
-    found = [(m, window) for m in members if (window := windows[m.tensors[0].name]) is not None]
+    found = [(m, window) for m in members if (window := windows[m.name]) is not None]
     rows = [
         replace(tensor, shape=(*tensor.shape[: window.axis], *tensor.shape[window.axis + 1 :]))
         for member, window in found
@@ -367,7 +361,7 @@ def _is_worth(members: Sequence[Map], windows: Mapping[str, Window | None], summ
     """Whether it is worth it that maps run along; those that add up sums have no batch of their own."""
     sweep = members[0].marks.sweep
     assert sweep is not None
-    own = [member for member in members if member.tensors[0].name not in summed]
+    own = [member for member in members if member.name not in summed]
     row, steps = _row_bytes(own, windows), members[0].extents[sweep.index]
     total = row * steps.constant if row is not None and steps.is_constant else None
     recurrences = [member for member in own if member.order is not None]
@@ -386,19 +380,19 @@ def arranged(function: MapFunction, members: Sequence[Map]) -> tuple[Map, ...] |
 
     Other maps that run together stay so; None where one of these would come before the members and after.
     """
-    inside, later = {m.tensors[0].name for m in members}, set[str]()
+    inside, later = {m.name for m in members}, set[str]()
     before, after = list[Map](), list[Map]()
     for numbers in chains_in(function.maps):
         together = [function.maps[n] for n in numbers]
-        names = {tensor.name for item in together for tensor in item.tensors}
+        names = {name for item in together for name in item.names}
         if not names.isdisjoint(inside):
             later |= names
-        elif any(load.tensor in later for item in together for load in item.loads()):
+        elif not all(later.isdisjoint(item.read) for item in together):
             after += together
             later |= names
         else:
             before += together
-    waiting = {tensor.name for item in after for tensor in item.tensors}
-    if any(load.tensor in waiting for member in members for load in member.loads()):
+    waiting = {name for item in after for name in item.names}
+    if not all(waiting.isdisjoint(member.read) for member in members):
         return None
     return (*before, *members, *after)

@@ -126,7 +126,7 @@ class Pair:
                 is_read = any(tensor.name in self.read for tensor in item.tensors)
                 rows = window.rows + (block - 1) * is_read
                 window = replace(window, rows=rows, saved=slots * own.depth)
-            instead[item.tensors[0].name] = replace(item, marks=replace(marks, tape=own, window=window))
+            instead[item.name] = replace(item, marks=replace(marks, tape=own, window=window))
         return with_maps(function, instead)
 
 
@@ -142,7 +142,7 @@ def all_kept(function: MapFunction, pairs: Iterable[Pair]) -> MapFunction:
         for item in pair.members(function):
             is_read = any(tensor.name in pair.read for tensor in item.tensors)
             window = None if is_read else item.marks.window
-            instead[item.tensors[0].name] = replace(item, marks=replace(item.marks, tape=None, window=window))
+            instead[item.name] = replace(item, marks=replace(item.marks, tape=None, window=window))
         function = with_maps(function, instead)
     return function
 

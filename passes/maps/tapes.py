@@ -14,7 +14,7 @@ results have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -22,9 +22,8 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.amounts import Count
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.blocks import BlockNames
-from tadc.passes.maps.last_steps import End, last_steps, with_last_steps
-from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Window
+from tadc.passes.maps.blocks import BlockNames, with_reads
+from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape, TensorDecl, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
@@ -55,7 +54,7 @@ def with_tapes(
     for item in found.maps:
         tape = item.marks.tape
         if tape is not None and item.order is not None:
-            where.note(OnTape(item.tensors[0].name, tape.slots, tape.block))
+            where.note(OnTape(item.name, tape.slots, tape.block))
     return found
 
 
@@ -85,8 +84,8 @@ def _chosen(function: MapFunction, limit: int | None, work: Callable[[Map], Coun
     if limit is None and function.sizes:
         return function
     pairs: list[Pair] = []
-    for seed in [item.tensors[0].name for item in function.maps if item.order is not None]:
-        item = next(item for item in function.maps if item.tensors[0].name == seed)
+    for seed in [item.name for item in function.maps if item.order is not None]:
+        item = next(item for item in function.maps if item.name == seed)
         pair = _pair(item, function, _FIRST + 2 * len(pairs)) if item.marks == Marks() else None
         if pair is not None and (limit is not None or pair.is_taken_again(work)):
             function = pair.function
@@ -132,7 +131,7 @@ def _pair(seed: Map, function: MapFunction, number: int) -> Pair | None:
     """A recurrence with those that run along, and the one that goes back over its steps with those."""
     for item in function.maps:
         if item.marks == Marks() and item.order is not None and _goes_back(item, seed):
-            later = frozenset(tensor.name for tensor in item.tensors)
+            later = frozenset(item.names)
             forward = followers_of(seed, function, later=later, any_size=True)
             back = forward and followers_of(item, forward.function, any_size=True)
             found = forward and back and _Sides(forward, back, number).pair()
@@ -157,8 +156,8 @@ class _Sides:
 
     def __init__(self, forward: Followers, back: Followers, number: int) -> None:
         self.number, self.function = number, back.function
-        self.forward = {member.tensors[0].name: member for member in forward.members}
-        self.back = {member.tensors[0].name: member for member in back.members}
+        self.forward = {member.name: member for member in forward.members}
+        self.back = {member.name: member for member in back.members}
         sweep = forward.first.marks.sweep
         assert sweep is not None
         self.sign, self.count = -1 if sweep.down else 1, steps_of(forward.first)
@@ -175,7 +174,7 @@ class _Sides:
         read = self.read_on_the_way()
         again = self.needed(read)
         lost = {*memory_of(self.function).replaced, *_computed_again(self.function)}
-        is_lost = any(not lost.isdisjoint(_loaded(self.forward[name])) for name in again)
+        is_lost = any(not lost.isdisjoint(self.forward[name].read) for name in again)
         if not read or is_lost or not self.back.keys().isdisjoint(self.forward):
             return None
         reach = {name: self.reach(name) for name in read}
@@ -185,7 +184,7 @@ class _Sides:
         ahead = max(ends[1] for ends in reach.values() if ends is not None)
         windows = {name: self.window(member, before.keys(), ahead) for name, member in self.forward.items()}
         depths = {name: self.depth(name, again) or 0 for name in self.made}
-        if any(windows[self.made[name].tensors[0].name] is None for name in read):
+        if any(windows[self.made[name].name] is None for name in read):
             return None
         fresh = max(0, *(before[name] + ahead + 1 - depths[name] for name in read))
         marked, tapes = list[Map](), dict[str, Tape]()
@@ -198,15 +197,15 @@ class _Sides:
         function = self.placed(marked, again)
         if function is None:
             return None
-        made = {item.tensors[0].name: item for item in function.maps}
+        made = {item.name: item for item in function.maps}
         taped = {n: replace(made[n], marks=replace(made[n].marks, tape=tape)) for n, tape in tapes.items()}
         return Pair(with_maps(function, taped), self.number, frozenset(read))
 
     def read_on_the_way(self) -> set[str]:
         """What the other side reads, but for the last steps of tensors that do not run again."""
-        read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
+        read = {name for item in self.back.values() for name in item.read} & self.made.keys()
         found = {name for name in read if not self.at_the_end(name)}
-        while more := {n for n in read - found if self.made[n].tensors[0].name in self.needed(found)}:
+        while more := {n for n in read - found if self.made[n].name in self.needed(found)}:
             found |= more
         return found
 
@@ -215,9 +214,9 @@ class _Sides:
         left, found = list(read), set[str]()
         while left:
             member = self.made.get(left.pop())
-            if member is not None and member.tensors[0].name not in found:
-                found.add(member.tensors[0].name)
-                left += _loaded(member)
+            if member is not None and member.name not in found:
+                found.add(member.name)
+                left += member.read
         return found
 
     def reach(self, name: str) -> tuple[int, int] | None:
@@ -283,8 +282,8 @@ class _Sides:
         safe = _before(back, maps)
         # One that runs again for another chain, or may when that is found, is one of them.
         again_too = [item for item in others if item.order is not None or item.marks.tape is not None]
-        readers = [item for item in others if item.tensors[0].name not in safe or item in again_too]
-        late = tensors & {load.tensor for item in readers for load in item.loads()}
+        readers = [item for item in others if item.name not in safe or item in again_too]
+        late = tensors & {name for item in readers for name in item.read}
         names, ends = BlockNames(set(function.tensors()) | set(function.sizes)), dict[str, End]()
         for item in forward:
             for tensor in item.tensors:
@@ -302,12 +301,12 @@ class _Sides:
 
 def _before(items: Iterable[Map], maps: Sequence[Map]) -> set[str]:
     """The maps that have to run before some others, which need what they compute."""
-    needed = {load.tensor for item in items for load in item.loads()}
+    needed = {name for item in items for name in item.read}
     found = set[str]()
     for item in reversed(maps):
         if any(tensor.name in needed for tensor in item.tensors):
-            found.add(item.tensors[0].name)
-            needed |= _loaded(item)
+            found.add(item.name)
+            needed |= item.read
     return found
 
 
@@ -320,8 +319,35 @@ def _own_step(item: Map) -> Affine:
 def _computed_again(function: MapFunction) -> set[str]:
     """The tensors whose memory has other steps after a chain that they are computed again for."""
     taped = (item for item in function.maps if item.marks.tape is not None)
-    return {tensor.name for item in taped for tensor in item.tensors if tensor.name in function.windows}
+    return {name for item in taped for name in item.names if name in function.windows}
 
 
-def _loaded(item: Map) -> set[str]:
-    return {load.tensor for load in item.loads()}
+End = tuple[Map, int, Affine]
+"""A map that copies the last steps of a tensor; which subscript counts steps, and from where on it does."""
+
+
+def last_steps(tensor: TensorDecl, item: Map, names: BlockNames) -> End:
+    """The map that copies the last steps of a map's tensor, those of its window."""
+    window, sweep = item.marks.window, item.marks.sweep
+    assert window is not None
+    assert sweep is not None
+    rows, axis = Affine.const(window.rows), window.axis
+    begin = Affine.const(0) if sweep.down else tensor.shape[axis] - rows
+    shape = (*tensor.shape[:axis], rows, *tensor.shape[axis + 1 :])
+    at = [Affine.var(name) for name in item.indices]
+    at[axis] += begin
+    read = Let(("%0",), Load(tensor.name, tuple(at), tensor.type))
+    copy = replace(tensor, name=names.new(f"{tensor.name}_end"), shape=shape)
+    return Map((copy,), item.indices, shape, Block((read,), ("%0",)), place=item.place), axis, begin
+
+
+def with_last_steps(block: Block, ends: Mapping[str, End]) -> Block:
+    """A block that reads copies of last steps."""
+
+    def place(tensor: str, at: tuple[Affine, ...]) -> tuple[str, tuple[Affine, ...]]:
+        if tensor not in ends:
+            return tensor, at
+        copy, axis, begin = ends[tensor]
+        return copy.name, (*at[:axis], at[axis] - begin, *at[axis + 1 :])
+
+    return with_reads(block, place)

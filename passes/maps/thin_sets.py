@@ -29,7 +29,7 @@ THIN = WORTH_CODE
 def late_addends(item: Map, function: MapFunction) -> Sequence[tuple[Let, Choice]]:
     """What a map adds on a thin set, where its elements are all that a caller gets, and no map reads them."""
     guards = thin_addends(item)
-    name = item.tensors[0].name
+    name = item.name
     is_read = guards and any(load.tensor == name for each in function.maps for load in each.loads())
     return () if is_read else guards
 

@@ -73,9 +73,9 @@ def window_of(
     if weights is None or not tensors or not is_apart:
         return None
     window, back = Window(1, weights), 0
-    inside = {member.tensors[0].name: member for member in members}
+    inside = {member.name: member for member in members}
     for reader in function.maps:
-        member = inside.get(reader.tensors[0].name)
+        member = inside.get(reader.name)
         distances = list(_distances(reader, member, item, tensors, window, function.known))
         most = most_of((each.form, each.facts) for each in distances)
         if most is None:

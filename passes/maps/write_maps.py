@@ -43,28 +43,24 @@ def write_maps(function: ir.Operation, before: MapFunction, after: MapFunction) 
         writer = MapWriter(function, before)
         operations, end = maps_of(function), writer.end
         kept = {id(item): op for item, op in zip(before.maps, operations, strict=True)}
-        old = {tensor: writer.tensors[tensor] for item in before.maps for tensor in _names(item)}
+        old = {tensor: writer.tensors[tensor] for item in before.maps for tensor in item.names}
         for item in after.maps:
             op = kept.pop(id(item), None)
             if op is None:
                 op = writer.map_of(item)
             else:
                 op.move_before(end)
-            for name, value in zip(_names(item), op.results, strict=True):
+            for name, value in zip(item.names, op.results, strict=True):
                 if name in old and old[name] != value:
                     old[name].replace_all_uses_with(value)
                 writer.tensors[name] = value
-            writer.names.taken.update(_names(item))
+            writer.names.taken.update(item.names)
         results = [writer.tensors[name] for name in after.results]
         if results != list(end.operands):
             ir.Operation.create("func.return", operands=results, loc=end.location, ip=ir.InsertionPoint(end))
             end.erase()
         for op in reversed([op for op in operations if op in kept.values()]):
             op.erase()
-
-
-def _names(item: Map) -> list[str]:
-    return [tensor.name for tensor in item.tensors]
 
 
 class MapWriter(OpWriter):
@@ -81,7 +77,7 @@ class MapWriter(OpWriter):
         arguments = [value for value in block.arguments if not isinstance(value.type, ir.IndexType)]
         self.tensors = dict(zip((a.name for a in known.arguments), arguments, strict=True))
         for item, op in zip(known.maps, maps_of(function), strict=True):
-            self.tensors.update(zip(_names(item), op.results, strict=True))
+            self.tensors.update(zip(item.names, op.results, strict=True))
         self.numbers: dict[Constant, ir.Value] = {}
         for op in operations:
             if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.FloatAttr):
@@ -96,7 +92,7 @@ class MapWriter(OpWriter):
         """The operation of a map, before the end of the function."""
         taken, outside = set(self.names.taken), self.tensors
         self.location, self.values, self.tensors = self.places[item.place], {}, dict(self.tensors)
-        own, *others = _names(item)
+        own, *others = item.names
         place = location_of(item, self.places)
         types = [self.tensor_type(tensor.type, tensor.shape) for tensor in item.tensors]
         made = self.map(types, item.indices, item.extents, item.order, place, attributes_of(item.marks))

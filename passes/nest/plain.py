@@ -29,8 +29,8 @@ def plain_nest(function: MapFunction, map: Map) -> Nest:
     Tensors are those that the map reads, as the function names them, then those that it computes. Raises
     Unbounded or EliminationLimit where the order of a recurrence gives no loops.
     """
-    made = tuple(tensor.name for tensor in map.tensors)
-    used = {*index_arrays(map.body), *(load.tensor for load in map.loads())} - set(made)
+    made = map.names
+    used = {*index_arrays(map.body), *map.read} - set(made)
     read = tuple(tensor for name, tensor in function.tensors().items() if name in used)
     at = tuple(Affine.var(index) for index in map.indices)
     stores = tuple(Store(name, at, value) for name, value in zip(made, map.body.gives, strict=True))

@@ -233,7 +233,7 @@ class PythonSource:
         given = call.sizes or tuple(map(Affine.var, nest.sizes))
         sizes = dict(zip(nest.sizes, (form.substitute(self.sizes) for form in given), strict=True))
         tensors = map(self.called, call.tensors)
-        names = dict(zip((t.name for t in nest.tensors), tensors, strict=True))
+        names = dict(zip((tensor.name for tensor in nest.tensors), tensors, strict=True))
         self.names, self.sizes = names, sizes
         for tensor in nest.tensors:
             given = names[tensor.name]

@@ -36,7 +36,7 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     for waiting in chains_in(maps):
         if maps[waiting[0]].marks.at_sum:
             over, item = waiting
-            plan, steps = plan_at_sum(maps[over], maps[item], function), given.get(maps[over].tensors[0].name)
+            plan, steps = plan_at_sum(maps[over], maps[item], function), given.get(maps[over].name)
             yield [(over, plan if steps is None else plan.with_steps(steps)), (item, None)]
             continue
         if maps[waiting[0]].marks.sweep is not None:
@@ -54,8 +54,8 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             chain: list[tuple[int, NestPlan | None]] = []
             left: set[str] = set()
             for n in waiting:
-                if in_rows[n] is None or any(load.tensor in left for load in maps[n].loads()):
-                    left |= {tensor.name for tensor in maps[n].tensors}
+                if in_rows[n] is None or not left.isdisjoint(maps[n].read):
+                    left |= set(maps[n].names)
                 else:
                     chain.append((n, in_rows[n]))
             if len(chain) == 1 or all(maps[n].marks.steps for n, _ in chain):
@@ -67,7 +67,7 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
 
 def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan:
     """The plan of a map that runs by itself."""
-    steps = given.get(item.tensors[0].name)
+    steps = given.get(item.name)
     if steps is not None:
         return plan_of(item, function, machine).with_steps(steps)
     if (plan := plan_in_groups(item, function)) is not None:
@@ -78,7 +78,7 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
 
 def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan:
     """The plan of a map in a sweep."""
-    plan, steps = plan_in_sweep(item, function, machine), given.get(item.tensors[0].name)
+    plan, steps = plan_in_sweep(item, function, machine), given.get(item.name)
     if steps is None:
         return plan
     rows = rows_of(item)
@@ -99,7 +99,7 @@ def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given:
     thread runs all steps of what it computes, or one thread all of it."""
     if item.order is None or sweep_of(item) is None or item.marks.kept:
         return None
-    steps = given.get(item.tensors[0].name)
+    steps = given.get(item.name)
     if steps is not None:
         return _plan_in_sweep(item, function, machine, given) if rows_in(steps) else None
     if plan_of(item, function, machine).threads:
@@ -110,7 +110,7 @@ def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given:
 
 def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan | None:
     """The plan of a map in a chain; None where it is computed by itself."""
-    steps = given.get(item.tensors[0].name)
+    steps = given.get(item.name)
     if steps is None:
         return plan_in_chain(item, function, machine)
     return plan_of(item, function, machine).with_steps(steps) if rows_in(steps) else None

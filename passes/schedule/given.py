@@ -11,38 +11,20 @@ from tadc.passes.maps.at_sums import pair_of
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, sweep_of
+from tadc.passes.nest import steps as st
 from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
-from tadc.passes.nest.steps import (
-    Bind,
-    Cut,
-    Flatten,
-    InBlocks,
-    Join,
-    MergeLoops,
-    Points,
-    Reorder,
-    Residues,
-    Reverse,
-    Room,
-    Rows,
-    Split,
-    Step,
-    Steps,
-    Threads,
-    When,
-)
 from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 from tadc.passes.where import does_not_fit
 
-GPU_STEPS = When, Flatten, InBlocks, MergeLoops, Room
+GPU_STEPS = st.When, st.Flatten, st.InBlocks, st.MergeLoops, st.Room
 """The steps that only kernels of a GPU take, but those that bind loops."""
 
-Given = Mapping[str, Steps]
+Given = Mapping[str, st.Steps]
 """The steps for maps, by a tensor that each computes."""
 
 
@@ -51,9 +33,9 @@ def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
 
     Raises CompileError: TAD0611 where the text does not read, TAD0612 where a step does not fit.
     """
-    found: dict[str, Steps] = {}
+    found: dict[str, st.Steps] = {}
     for read, item, function in maps_given(source, functions):
-        own = {tensor.name for tensor in item.tensors}
+        own = set(item.names)
         check_first(read, found.keys() & own, source)
         steps = read.schedule.steps
         if others := set(read.schedule.tensors) - own:
@@ -61,9 +43,9 @@ def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
             text, help = f"`{min(others)}` has a map of its own", f"write {merge} below `function`"
             raise does_not_fit(text, read.span, help, source)
 
-        def made(steps: Steps, item: Map = item, function: MapFunction = function) -> Nest:
+        def made(steps: st.Steps, item: Map = item, function: MapFunction = function) -> Nest:
             # What is not among the points of a map in place is there.
-            steps = tuple(s for s in steps if not (item.marks.in_place and isinstance(s, Points)))
+            steps = tuple(s for s in steps if not (item.marks.in_place and isinstance(s, st.Points)))
             return apply_steps(nest_of(function, item), steps)
 
         check_steps(read, source, _of_cpu(steps) or _of_pair(function, item) or problem_of(steps, item), made)
@@ -97,7 +79,7 @@ def check_first(read: ReadMap, above: Collection[str], source: Source) -> None:
 
 
 def check_steps(
-    read: ReadMap, source: Source, problem: Problem | None, made: Callable[[Steps], Nest]
+    read: ReadMap, source: Source, problem: Problem | None, made: Callable[[st.Steps], Nest]
 ) -> None:
     """Raises CompileError for a problem that was found, and for the first step that does not fit those before
     it: by what is `made` of these."""
@@ -122,7 +104,7 @@ def check_steps(
         raise does_not_fit(f"then {found.primary.text}", read.spans[number], help, source, notes)
 
 
-def _first_wrong(steps: Steps, made: Callable[[Steps], Nest]) -> tuple[int, Diagnostic] | None:
+def _first_wrong(steps: st.Steps, made: Callable[[st.Steps], Nest]) -> tuple[int, Diagnostic] | None:
     """What is wrong with the nest that the steps make, and the number of the step that makes it so."""
     found: tuple[int, Diagnostic] | None = None
     for count in range(len(steps), 0, -1):
@@ -133,10 +115,10 @@ def _first_wrong(steps: Steps, made: Callable[[Steps], Nest]) -> tuple[int, Diag
     return found
 
 
-def _of_cpu(steps: Sequence[Step]) -> Problem | None:
+def _of_cpu(steps: Sequence[st.Step]) -> Problem | None:
     """The first step that only kernels of a GPU take."""
     for number, step in enumerate(steps):
-        if isinstance(step, GPU_STEPS) or (isinstance(step, Bind) and step.kind in ON_GPU):
+        if isinstance(step, GPU_STEPS) or (isinstance(step, st.Bind) and step.kind in ON_GPU):
             return number, "only kernels of a GPU take it", "leave the step out, or name a GPU by `--target`"
     return None
 
@@ -147,9 +129,9 @@ def _of_pair(function: MapFunction, item: Map) -> Problem | None:
     return None
 
 
-def _twice(steps: Sequence[Step], nest: Nest, item: Map) -> Problem | None:
+def _twice(steps: Sequence[st.Step], nest: Nest, item: Map) -> Problem | None:
     """The first split whose tiles overlap where no element may be computed twice."""
-    cuts = {step.outer for step in steps if isinstance(step, Cut)}
+    cuts = {step.outer for step in steps if isinstance(step, st.Cut)}
     blocks = [loop for loop in loops_in(nest.body) if loop.index in cuts]
     inside = {inner.index for loop in blocks for inner in loops_in(loop.body) if _moves_back(inner)}
     moved = {loop.index for loop in loops_in(nest.body) if _moves_back(loop)}
@@ -159,7 +141,7 @@ def _twice(steps: Sequence[Step], nest: Nest, item: Map) -> Problem | None:
         reasons.append((moved, "but the map is computed again from later steps", "end tiles by `rest`"))
     for tiles, text, help in reasons:
         for number, step in enumerate(steps):
-            if isinstance(step, Split) and step.outer in tiles:
+            if isinstance(step, st.Split) and step.outer in tiles:
                 return number, text, help
     return None
 
@@ -174,74 +156,73 @@ Problem = tuple[int, str, str]
 """The number of a step, what is wrong with it, and a help."""
 
 
-def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
+def problem_of(steps: Sequence[st.Step], item: Map) -> Problem | None:
     """What of the steps cannot be done for a map, whatever its loops are."""
-    ranges = [n for n, step in enumerate(steps) if isinstance(step, Threads | Rows)]
+    ranges = [n for n, step in enumerate(steps) if isinstance(step, st.Threads | st.Rows)]
     in_steps = rows_in(steps) and sweep_of(item) is not None
-    if len(ranges) > (2 if in_steps and any(isinstance(step, Threads) for step in steps) else 1):
+    if len(ranges) > (2 if in_steps and any(isinstance(step, st.Threads) for step in steps) else 1):
         return ranges[-1], "ranges of a map are given once", "leave the step out"
-    tiles = {step.index: step.factor for step in steps if isinstance(step, Split)}
-    is_cut = any(isinstance(step, Cut) for step in steps)
+    tiles = {step.index: step.factor for step in steps if isinstance(step, st.Split)}
+    is_cut = any(isinstance(step, st.Cut) for step in steps)
     bound = set[str]()
     for number, step in enumerate(steps):
         match step:
-            case Bind(indices=indices):
+            case st.Bind(indices=indices):
                 bound.update(indices)
-            case Split(index=index) | Residues(index=index) | Reverse(index=index) if index in bound:
+            case st.Split(index=index) | st.Residues(index=index) | st.Reverse(index=index) if index in bound:
                 return number, f"`{index}` has its kind already", "split it before"
-            case Threads(indices=indices, grains=grains) if is_cut:
+            case st.Threads(indices=indices, grains=grains) if is_cut:
                 for index, grain in zip(indices, grains, strict=True):
                     if grain % (tile := tiles.get(index, 1)):
                         text = "between blocks of a reduction, no two threads may compute one element"
                         return number, text, f"ranges begin at multiples of a tile: `threads {index} {tile}`"
-            case Rows():
+            case st.Rows():
                 wanted = rows_of(item)
                 if wanted is None:
                     return number, "the map is in no chain", "leave the step out"
                 if step != wanted:
                     return number, "the chain has other rows", f"write `rows {wanted.index} {wanted.count}`"
-            case Threads(indices=indices) if in_steps or item.marks.sweep is not None:
+            case st.Threads(indices=indices) if in_steps or item.marks.sweep is not None:
                 recurrence = recurrence_of(item)
                 if len(indices) != 1 or recurrence is None or indices[0] in recurrence.ordered:
                     text = "threads divide an index of each step"
                     return number, text, "name one that the steps do not go along"
-            case Join() if item.marks.in_place or any(isinstance(step, Rows) for step in steps):
+            case st.Join() if item.marks.in_place or any(isinstance(step, st.Rows) for step in steps):
                 text = (
                     "its rows are those of other maps too"
                     if ranges
                     else "it is computed at some points alone"
                 )
                 return number, text, "leave the step out"
-            case Cut() if item.marks.kept:
+            case st.Cut() if item.marks.kept:
                 text = "its elements are kept from call to call, which may see a block's"
                 return number, text, "leave the step out"
-            case Points(rows=rows) if not item.marks.in_place or rows != set_in_place(item):
+            case st.Points(rows=rows) if not item.marks.in_place or rows != set_in_place(item):
                 return number, "elements at other points would not be computed", "leave the step out"
             case _:
                 pass
     return _of_recurrence(steps, item)
 
 
-def rows_in(steps: Sequence[Step]) -> bool:
+def rows_in(steps: Sequence[st.Step]) -> bool:
     """Whether steps are for a range of rows, or of steps of a recurrence."""
-    return any(isinstance(step, Rows) for step in steps)
+    return any(isinstance(step, st.Rows) for step in steps)
 
 
-def rows_of(item: Map) -> Rows | None:
+def rows_of(item: Map) -> st.Rows | None:
     """The range in which a map of a chain or a recurrence runs, of so many rows or more; None of others."""
     marks = item.marks
     if marks.at_sum:
         return None
     sweep = sweep_of(item) if marks.chain is None else marks.sweep
     if sweep is None:
-        return (
-            None if marks.chain is None else Rows(item.indices[marks.row], 1 if marks.steps else marks.rows)
-        )
+        count = 1 if marks.steps else marks.rows
+        return None if marks.chain is None else st.Rows(item.indices[marks.row], count)
     index, recurrence = item.indices[sweep.index], recurrence_of(item)
-    return Rows(going_down(index) if recurrence is not None and index in recurrence.down else index, 1)
+    return st.Rows(going_down(index) if recurrence is not None and index in recurrence.down else index, 1)
 
 
-def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:
+def _of_recurrence(steps: Sequence[st.Step], item: Map) -> Problem | None:
     """What of the steps changes the order in which the elements of a recurrence are computed."""
     recurrence = recurrence_of(item)
     if recurrence is None:
@@ -253,24 +234,25 @@ def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:
         wrong = number, "elements of the recurrence would be computed in another order", help
         match step:
             case (
-                Split(index=index, outer=outer, inner=inner) | Residues(index=index, outer=outer, inner=inner)
+                st.Split(index=index, outer=outer, inner=inner)
+                | st.Residues(index=index, outer=outer, inner=inner)
             ):
                 free |= {outer, inner} if index in free else set()
                 if index in loops or recurrence.order is not None:
                     return wrong
-            case Reorder(indices=names):
+            case st.Reorder(indices=names):
                 inside = [name for name in names if name in loops or name in free]
                 kept = [name for name in ordered if name in names]
                 if inside[: len(kept)] != kept or recurrence.order is not None:
                     return wrong
-            case Bind(indices=names) if not loops.keys().isdisjoint(names):
+            case st.Bind(indices=names) if not loops.keys().isdisjoint(names):
                 return wrong
-            case Reverse(index=index) if index in loops:
+            case st.Reverse(index=index) if index in loops:
                 return wrong
-            case Threads(indices=names) if not rows_in(steps) and not recurrence.batch.issuperset(names):
+            case st.Threads(indices=names) if not rows_in(steps) and not recurrence.batch.issuperset(names):
                 rows = rows_of(item)
                 return (*wrong[:2], f"write `rows {rows.index} {rows.count}` too") if rows else wrong
-            case Cut() | Join():
+            case st.Cut() | st.Join():
                 return wrong
             case _:
                 pass

@@ -20,7 +20,7 @@ from tadc.passes.nest.steps import Join, Steps
 
 def joins_of(item: Map, function: MapFunction) -> tuple[Join, ...]:
     """The steps that make one index of as many as are one in all that the map reads and writes."""
-    used = {load.tensor for load in item.loads()} | {tensor.name for tensor in item.tensors}
+    used = item.read | set(item.names)
     # Which step of a recurrence is where in its window is told by each index.
     if item.order is not None or item.marks.in_place or not used.isdisjoint(function.windows):
         return ()

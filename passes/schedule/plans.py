@@ -162,7 +162,7 @@ def plan_in_groups(item: Map, function: MapFunction) -> NestPlan | None:
     names = BlockNames({*function.sizes, *function.tensors(), index, *indices_bound(item.body)})
     by_blocks = isinstance(found.group, int)
     outer = names.new(f"{index}_block" if by_blocks else "row")
-    room = names.new(f"{item.tensors[0].name}_row") if found.has_room else ""
+    room = names.new(f"{item.name}_row") if found.has_room else ""
     grain = found.group if isinstance(found.group, int) else MULTIPLE
     if _is_known(item, function):
         work = known_operations(item, function.tensors())

@@ -51,7 +51,7 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
         if own and (made := chain.having(reduce(_with_last, own, function))).cost() < chain.cost():
             chain = made
             for item in own:
-                where.note(RowsLast(item.tensors[0].name, to_last(item.indices)))
+                where.note(RowsLast(item.name, to_last(item.indices)))
         for tensor in chain.read_in_rows():
             step = Copied(tensor, 0, chain.readers(tensor))
             copied = _with_copy(chain.function, step)
@@ -91,10 +91,10 @@ def _as_given(function: MapFunction, where: Where) -> MapFunction:
 
 def _may_turn(item: Map, function: MapFunction) -> bool:
     """Whether what a map computes may have another order of indices: nothing outside of the maps has it."""
-    in_place = (load.tensor for m in function.maps if m.marks.in_place for load in m.loads())
+    in_place = (name for m in function.maps if m.marks.in_place for name in m.read)
     marks = replace(item.marks, chain=None, rows=0, row=0, kept=False)
     is_plain = marks == Marks() and not item.marks.at_sum and item.order is None and keyed_map(item) is None
-    return is_plain and {*function.results, *in_place}.isdisjoint(tensor.name for tensor in item.tensors)
+    return is_plain and {*function.results, *in_place}.isdisjoint(item.names)
 
 
 def _with_copy(function: MapFunction, step: Copied) -> MapFunction | None:
@@ -105,7 +105,7 @@ def _with_copy(function: MapFunction, step: Copied) -> MapFunction | None:
     readers = [m for m in maps if any(t.name in step.tensors for t in m.tensors)]
     begin = next(each[0] for each in chains_in(maps) if any(maps[n] in readers for n in each))
     late = {t.name for m in maps[begin:] for t in m.tensors} | function.windows.keys()
-    is_read = all(any(load.tensor == tensor.name for load in m.loads()) for m in readers)
+    is_read = all(tensor.name in m.read for m in readers)
     if not is_read or tensor.name in late or step.axis >= len(tensor.shape):
         return None
     chain = _Chain(function, maps[begin].marks.chain, CpuMachine())
@@ -140,19 +140,18 @@ class _Chain:
         return all(mark.rows and mark.sweep is None and not mark.blocks for mark in marks)
 
     def readers(self, name: str) -> tuple[str, ...]:
-        found = (item for item in self.items if any(load.tensor == name for load in item.loads()))
-        return tuple(tensor.name for item in found for tensor in item.tensors)
+        return tuple(tensor for item in self.items if name in item.read for tensor in item.names)
 
     def own(self) -> list[Map]:
         """The maps whose tensors these maps alone use, in rows that are short."""
         others = (item for item in self.function.maps if item.marks.chain != self.number)
-        used = {*self.function.results, *(load.tensor for item in others for load in item.loads())}
+        used = {*self.function.results, *(name for item in others for name in item.read)}
         plain = (item for item in self.items if not item.marks.steps and not item.marks.in_place)
         return [m for m in plain if all(self.is_short(t) and t.name not in used for t in m.tensors)]
 
     def read_in_rows(self, *, is_short: bool = True) -> list[str]:
         """Other tensors that the maps read in their rows alone, which are short if that `is_short`."""
-        made = {tensor.name for item in self.items for tensor in item.tensors}
+        made = {name for item in self.items for name in item.names}
         tensors, far, near = self.function.tensors(), set[str](), dict[str, None]()
         for item in self.items:
             row = Affine.var(item.indices[item.marks.row])
@@ -192,7 +191,7 @@ def _with_last(function: MapFunction, item: Map) -> MapFunction:
 
 def turned(function: MapFunction, item: Map, order: Sequence[int]) -> MapFunction:
     """The function where what a map computes has its indices in another order."""
-    tensors = {tensor.name for tensor in item.tensors}
+    tensors = set(item.names)
     marks = item.marks if item.marks.chain is None else replace(item.marks, row=order.index(item.marks.row))
 
     def put(forms: Sequence[T]) -> tuple[T, ...]:

@@ -10,28 +10,10 @@ from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
+from tadc.passes.nest import steps as st
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.squares import TOGETHER
-from tadc.passes.nest.steps import (
-    Bind,
-    Cut,
-    Fill,
-    Fits,
-    Interleave,
-    Peel,
-    Points,
-    Prefetch,
-    Reorder,
-    Residues,
-    Split,
-    StageRead,
-    Step,
-    Stream,
-    Tail,
-    Threads,
-    Transpose,
-)
 from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.accesses import ElementRead
 from tadc.passes.schedule.candidate import Candidate, Leap, Panels
@@ -51,7 +33,7 @@ FEW_COPIES, FEW_STEPS = 4, 5
 one after the other."""
 
 
-def steps_of_plan(item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> tuple[Step, ...]:
+def steps_of_plan(item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> st.Steps:
     """What a plan says, step by step."""
     if plan.given is not None:
         return plan.given
@@ -86,19 +68,19 @@ class _PlanSteps:
         self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
         self.loops = {name: _IndexLoops(self.plain_loop(name)) for name in item.indices}
         self.fresh = names_in(item, function.sizes).part
-        self.steps: list[Step] = []
+        self.steps: list[st.Step] = []
         self.cuts: list[str] = []
 
     def plain_loop(self, index: str) -> str:
         return going_down(index) if self.recurrence and index in self.recurrence.down else index
 
-    def all(self) -> tuple[Step, ...]:
+    def all(self) -> st.Steps:
         """All steps."""
         if self.map.marks.in_place:
-            return (Points(set_in_place(self.map)),)
+            return (st.Points(set_in_place(self.map)),)
         if self.recurrence is not None and self.recurrence.order is not None:
             return ()
-        self.steps.append(Reorder(tuple(self.loops[name].tile for name in self.tiling.order)))
+        self.steps.append(st.Reorder(tuple(self.loops[name].tile for name in self.tiling.order)))
         self.peel()
         self.divide()
         self.residues()
@@ -146,7 +128,7 @@ class _PlanSteps:
             groups = 1 < part.factor <= FEW_COPIES and size.is_constant and tile > 1
             after = parts[self.map.indices.index(index) + 1 :]
             everywhere = tiling.width > 1 and copies(after) <= FEW_COPIES
-            self.steps.append(Peel(loop, rows, part.factor, tile, groups, everywhere))
+            self.steps.append(st.Peel(loop, rows, part.factor, tile, groups, everywhere))
 
     def residues(self) -> None:
         """What is computed by residue."""
@@ -155,7 +137,7 @@ class _PlanSteps:
             if factor > 1:
                 loops = self.loops[index]
                 group, loops.residue = self.fresh(index), self.fresh(index)
-                self.steps.append(Residues(loops.tile, factor, group, loops.residue))
+                self.steps.append(st.Residues(loops.tile, factor, group, loops.residue))
                 loops.tile = group
 
     def reductions(self) -> None:
@@ -165,7 +147,7 @@ class _PlanSteps:
             self.leap(index, leap)
         if tiling.interleaves and tiling.width > 1:
             short = [name for let in self.map.body.all_lets() if (name := self.short(let.value))]
-            self.steps += [Bind("unroll", (name,)) for name in short]
+            self.steps += [st.Bind("unroll", (name,)) for name in short]
 
     def leap(self, index: str, leap: Leap) -> None:
         """The innermost loop of a reduction takes steps a vector apart one after the other, written out."""
@@ -174,9 +156,9 @@ class _PlanSteps:
         self.steps += splits
         if leap.parts > 1:
             turns, part = self.fresh(index), self.fresh(index)
-            self.steps += [Split(lane, leap.parts, "exact", turns, part), Bind("jam", (part,))]
+            self.steps += [st.Split(lane, leap.parts, "exact", turns, part), st.Bind("jam", (part,))]
             lane = turns
-        self.steps += [Reorder((block, lane, steps)), Bind("unroll", (steps,))]
+        self.steps += [st.Reorder((block, lane, steps)), st.Bind("unroll", (steps,))]
 
     def fold_in_lanes(self) -> None:
         """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
@@ -186,7 +168,7 @@ class _PlanSteps:
         inner: Within = ("jam", tiling.parts), ("lane", tiling.width)
         splits, (_, *inside) = divided(self.fresh, tiling.lane, "", inner, "clip")
         # Lanes around copies: these are joined first, as vectors.
-        self.steps += [*splits, *(Bind(kind, (name,)) for kind, name in reversed(inside) if kind)]
+        self.steps += [*splits, *(st.Bind(kind, (name,)) for kind, name in reversed(inside) if kind)]
 
     def short(self, value: object) -> str | None:
         """The innermost index of a reduction whose steps are few, and as many for all points of a tile."""
@@ -213,7 +195,7 @@ class _PlanSteps:
             tile, loops = tiling.extent(index), self.loops[index]
             if rows is not None and index == rows.name:
                 outer, inner = self.fresh(index), self.fresh(index)
-                self.steps.append(Split(loops.tile, rows.chunk, "clip", outer, inner))
+                self.steps.append(st.Split(loops.tile, rows.chunk, "clip", outer, inner))
                 loops.chunk, loops.tile = outer, inner
             if tile == 1:
                 continue
@@ -223,7 +205,7 @@ class _PlanSteps:
                 loops.edges = _IndexLoops(index)
                 self.tiles(index, loops.edges, "overlap")
 
-    def tiles(self, index: str, loops: _IndexLoops, tail: Tail) -> None:
+    def tiles(self, index: str, loops: _IndexLoops, tail: st.Tail) -> None:
         """Tiles of a loop of an index, of copies and lanes."""
         tiling = self.tiling
         width = tiling.width if index == tiling.lanes else 1
@@ -233,7 +215,7 @@ class _PlanSteps:
         self.steps += splits
         loops.tile, loops.copies, loops.lane = outer, names.get("jam", ""), names.get("lane", "")
 
-    def tail(self, index: str, tile: int) -> Tail:
+    def tail(self, index: str, tile: int) -> st.Tail:
         """What is done where tiles do not fit."""
         size, packed = self.extents[index], self.tiling.packed
         rows = (self.plan.rows.index,) if self.plan.rows else ()
@@ -260,7 +242,7 @@ class _PlanSteps:
         for number, binder in enumerate(packed.loop.binders[: packed.outer + 1]):
             outer = self.fresh(binder)
             steps = packed.block if number == packed.outer else 1
-            self.steps.append(Cut(packed.loop.fold, binder, steps, outer))
+            self.steps.append(st.Cut(packed.loop.fold, binder, steps, outer))
             self.cuts.append(outer)
 
     def order(self) -> Loops:
@@ -301,13 +283,13 @@ class _PlanSteps:
             inside = [loops.chunk, *self.cuts][-1]
             for read in rows.reads:
                 over = (loops.tile, *self.inner_binders(packed, read), loops.copies)
-                fill: Fill = "vectors" if read.strides[rows.name] == 1 else "gather"
-                self.steps.append(StageRead(read.name, inside, over, fill))
+                fill: st.Fill = "vectors" if read.strides[rows.name] == 1 else "gather"
+                self.steps.append(st.StageRead(read.name, inside, over, fill))
         last = self.loops[tiling.order[len(packed.names | packed.around) - 1]].tile
         inside = self.cuts[-1] if self.cuts and rows is None else last
         for read in packed.reads:
             own = (*self.inner_binders(packed, read), *([lanes.copies] if lanes.copies else []), lanes.lane)
-            self.steps.append(StageRead(read.name, inside, own, self.fill(packed, read)))
+            self.steps.append(st.StageRead(read.name, inside, own, self.fill(packed, read)))
 
     def inner_binders(self, packed: Panels, read: ElementRead) -> list[str]:
         """The indices of a reduction that move a read inside a block; not one that has one value there."""
@@ -315,7 +297,7 @@ class _PlanSteps:
         inner = binders[1:] if packed.block == 1 and len(binders) > 1 else binders
         return [name for name in inner if name in read.names]
 
-    def fill(self, packed: Panels, read: ElementRead) -> Fill:
+    def fill(self, packed: Panels, read: ElementRead) -> st.Fill:
         """How a panel for lanes is filled."""
         if read.strides[packed.lane] == 1:
             return "vectors"
@@ -330,25 +312,25 @@ class _PlanSteps:
         for read, index in transposed_reads(self.map.body, tiling, factors):
             if read not in copied:
                 loop = self.loops[index].copies if index in self.loops else index
-                if index not in self.loops and Bind("unroll", (index,)) not in self.steps:
-                    self.steps.append(Bind("unroll", (index,)))
-                self.steps.append(Transpose(read, loop))
+                if index not in self.loops and st.Bind("unroll", (index,)) not in self.steps:
+                    self.steps.append(st.Bind("unroll", (index,)))
+                self.steps.append(st.Transpose(read, loop))
         if lanes is None:
             return
         if self.loops[lanes].residue and lanes == self.map.indices[-1]:
-            self.steps.append(Interleave(self.loops[lanes].residue))
+            self.steps.append(st.Interleave(self.loops[lanes].residue))
         elif tiling.interleaves and tiling.width >= TOGETHER:
             index = beside([Affine.var(name) for name in self.map.indices], tiling, factors)
             if index is not None:
-                self.steps.append(Interleave(self.loops[index].copies))
+                self.steps.append(st.Interleave(self.loops[index].copies))
 
     def memory(self) -> None:
         """What is asked for ahead, and what is stored past the caches."""
         tiling = self.tiling
         for read, how in reads_ahead(self.map, self.function, tiling, self.machine).items():
-            self.steps.append(Prefetch(read, how))
+            self.steps.append(st.Prefetch(read, how))
         if tiling.streams:
-            self.steps.append(Stream(tuple(tensor.name for tensor in self.map.tensors)))
+            self.steps.append(st.Stream(self.map.names))
 
     def divide(self) -> None:
         """Ranges that are computed at a time."""
@@ -356,7 +338,7 @@ class _PlanSteps:
         self.steps += [plan.rows] if plan.rows else []
         if plan.threads:
             division = ThreadDivision(self.map.indices, self.map.extents, plan.tiling, plan.work)
-            self.steps.append(Threads(plan.threads, tuple(map(division.grain, plan.threads))))
+            self.steps.append(st.Threads(plan.threads, tuple(map(division.grain, plan.threads))))
 
     def fits(self) -> None:
         """The plain nest where no tile fits."""
@@ -364,4 +346,4 @@ class _PlanSteps:
         tiles = [(name, max(self.tiling.extent(name), least.get(name, 1))) for name in self.map.indices]
         unknown = tuple((n, tile) for n, tile in tiles if tile > 1 and not self.extents[n].is_constant)
         if unknown:
-            self.steps.append(Fits(unknown))
+            self.steps.append(st.Fits(unknown))
