@@ -194,8 +194,8 @@ def flat_map(function: MapFunction, item: Map, index: str) -> tuple[MapFunction,
 
         y[i, j] = exp(x[i, j])        y[n] = exp(x[n]), n from 0 below total = N*M
 
-    No index is divided then, and vectors go on from one row to the next. What it reads is a scalar, or has its
-    shape and is read at its own place.
+    No index is divided then, and vectors go on from one row to the next. What it reads is a scalar, or has
+    its shape and is read at its own place.
     """
     names = BlockNames({index, *function.sizes, *item.indices, *function.tensors()})
     is_known = all(extent.is_constant for extent in item.extents)
