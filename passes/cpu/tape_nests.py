@@ -18,6 +18,7 @@ from tadc.passes.cpu.step_functions import StepFunction
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.checkpoints import Leg
 from tadc.passes.maps.map import Block, Let, Load, TensorDecl, Window
+from tadc.passes.nest.loop_bounds import around
 from tadc.passes.nest.nest import Body, Call, Compute, For, If, Nest, Stage, Statement, Store
 
 
@@ -108,14 +109,13 @@ def copy_nest(name: str, tensor: TensorDecl, axis: int) -> Nest:
     names = BlockNames({tensor.name})
     ranges = (names.new("source"), names.new("target"))
     source, target = map(Affine.var, ranges)
-    at = [Affine.var(names.new(f"i{n}")) for n in range(len(tensor.shape))]
+    indices = [names.new(f"i{n}") for n in range(len(tensor.shape))]
+    at = list(map(Affine.var, indices))
     read, stored = ((*at[:axis], row, *at[axis + 1 :]) for row in (source, target))
     let = Let(("%0",), Load(tensor.name, read, tensor.type))
     body: Body = (Compute(Block((let,), ("%0",)), (Store(tensor.name, stored, "%0"),)),)
-    for n in reversed(range(len(at))):
-        if n != axis:
-            (index,) = at[n].variables
-            body = (For(index, ZERO, tensor.shape[n], 1, "seq", body),)
+    ends = ((index, ZERO, size) for index, size in zip(indices, tensor.shape, strict=True))
+    body = around(body, *(each for n, each in enumerate(ends) if n != axis))
     last = tensor.shape[axis] - 1
     known = tuple(Constraint(form) for row in (source, target) for form in (row, last - row))
     return Nest(name, (tensor,), (), ranges, known, (tensor.name,), body)

@@ -63,10 +63,11 @@ def ways_of_recurrence(item: Map, function: MapFunction, gpu: Gpu) -> Iterator[t
         yield (), _by_order(item, function)
         return
     ways = _Ways(item, function, recurrence, gpu)
-    if ways.free and ways.fit_blocks:
+    # Loops that are numbered together have known numbers of values.
+    if len(ways.free) == 1 or (ways.free and _count(ways.extents(ways.free)) is not None):
         yield ways.few_operations(), ways.in_blocks()
         if ways.batch:
-            yield ways.many_blocks(), ways.in_blocks()
+            yield (SizeTest(ways.extents(ways.batch), least=gpu.multiprocessors),), ways.in_blocks()
     folds = dict(shared_folds(ways.accesses, ways.accesses.body, gpu.warp))
     if folds:
         yield ways.few_long_sums(), ways.in_launches(folds)
@@ -152,21 +153,12 @@ class _Ways:
     def elements(self) -> tuple[str, ...]:
         return tuple(name for name in self.item.indices if name not in self.recurrence.ordered)
 
-    @property
-    def fit_blocks(self) -> bool:
-        """Whether the threads of a block can divide the elements of a step: loops that are numbered together
-        have known numbers of values."""
-        return len(self.free) == 1 or _count(self.extents(self.free)) is not None
-
     def few_operations(self) -> Tests:
         """Steps that take a block no longer than a launch takes."""
         sizes = self.extents(self.free)
         folds = self.accesses.body.inner
         trips = [(), *(self.trips([loop, *loop.below()]) for loop in folds)]
         return tuple(SizeTest((*sizes, *each), most=MOST_OF_BLOCK) for each in trips)
-
-    def many_blocks(self) -> Tests:
-        return (SizeTest(self.extents(self.batch), least=self.gpu.multiprocessors),)
 
     def few_long_sums(self) -> Tests:
         """Steps of so few elements that a thread each would not keep the GPU busy, and long sums in each."""

@@ -27,6 +27,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Map, MapFunction, TensorDecl
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.row_reads import bytes_of
+from tadc.passes.nest.loop_bounds import around
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Stage, Store
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.boxes import row_major
@@ -95,8 +96,8 @@ class Chain:
         sizes = [extent.constant for extent in item.extents[1 if item.marks.steps else self.depth :]]
         if len(own) != len(sizes):
             body, sizes = (*_places(indices[1:], own[0], sizes), *body), [math.prod(sizes)]
-        for index, size in zip(reversed(own), reversed(sizes), strict=True):
-            body = (For(index, ZERO, Affine.const(size), 1, "seq", body),)
+        ends = ((index, ZERO, Affine.const(size)) for index, size in zip(own, sizes, strict=True))
+        body = around(body, *ends)
         if item.marks.steps:
             return For(self.part, ZERO, item.extents[0], 1, "seq", body)
         places = _places(indices[: self.depth], self.row, self.rows) if self.depth > 1 else ()

@@ -60,7 +60,9 @@ def tiles_of(gpu: Gpu, item: Map, function: MapFunction) -> tuple[float, list[Va
     """The tiles of a map of a function, each with the sizes it is for, the last for all others; and the cost:
     of the whole map, or of an element where sizes are not known."""
     accesses, sizes = Accesses(item, function), dict(zip(item.indices, item.extents, strict=True))
-    known = all(size.is_constant for size in item.extents) and not _unknown(accesses)
+    # The trips of reductions may depend on sizes.
+    bound = [name for loop in accesses.body.below() for name in loop.binders]
+    known = all(size.is_constant for size in item.extents) and all(map(accesses.is_known, bound))
     candidates = [*thread_tiles(accesses)]
     if sizes and is_flat(accesses):
         flat = replace(of_thread(item.indices, {}, VECTOR_BYTES // accesses.widest), flat=True)
@@ -68,7 +70,8 @@ def tiles_of(gpu: Gpu, item: Map, function: MapFunction) -> tuple[float, list[Va
             return cost_of_map(gpu, accesses, flat), [(flat, ())]
         candidates.append(flat)
     costs = [(cost_of_map(gpu, accesses, tile), tile) for tile in candidates]
-    groups, blocks = list(group_tiles(gpu, accesses)), list(_shared_tiles(gpu, accesses))
+    groups = list(group_tiles(gpu, accesses))
+    blocks = [*block_tiles(gpu, accesses), *transposing_tiles(gpu, accesses)]
     if known:
         extents = {name: size.constant for name, size in sizes.items()}
         costs += [(cost_of_map(gpu, accesses, tile), tile) for tile in groups]
@@ -122,17 +125,6 @@ def _open_rows(accesses: Accesses, sizes: Mapping[str, Affine]) -> list[Variant]
     along = Along(BLOCK_SIZE // 2, ROW_COPIES)
     tile = of_block(tuple(sizes), {name: along})
     return [(tile, (SizeTest((size,), least=along.extent // 2),))]
-
-
-def _shared_tiles(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, GpuTile]]:
-    """The tiles with shared memory, with their costs for the whole map."""
-    yield from block_tiles(gpu, accesses)
-    yield from transposing_tiles(gpu, accesses)
-
-
-def _unknown(accesses: Accesses) -> bool:
-    """Whether the trips of a reduction depend on sizes."""
-    return any(not accesses.is_known(name) for loop in accesses.body.below() for name in loop.binders)
 
 
 def _open_groups(

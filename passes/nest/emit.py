@@ -146,7 +146,7 @@ def _after(statement: At | Know | Stage, low: BodyLowering, scope: EmitScope) ->
     """The scope of what follows a name, what is known, or room."""
     match statement:
         case At(index=index, value=value):
-            return _named(index, value, low, scope)
+            return named_as(index, value, _bound(value, low, scope), scope)
         case Know(rows=rows):
             return scope.knowing(*scope.rows(rows))
         case Stage(tensor=tensor):
@@ -155,11 +155,6 @@ def _after(statement: At | Know | Stage, low: BodyLowering, scope: EmitScope) ->
 
 
 # -- indices -------------------------------------------------------------------------------------
-
-
-def _named(index: str, value: Bound, low: BodyLowering, scope: EmitScope) -> EmitScope:
-    """The scope where an index has a value, and what is known of it."""
-    return named_as(index, value, _bound(value, low, scope), scope)
 
 
 def named_as(index: str, value: Bound, made: Affine, scope: EmitScope) -> EmitScope:

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Literal
 
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.nest.nest import Bound, Either, Extreme, For
+from tadc.passes.nest.nest import Body, Bound, Either, Extreme, For
 
 
 def form_of(bound: Bound) -> Affine | None:
@@ -50,6 +50,13 @@ def extreme_of(which: Literal["min", "max"], forms: Iterable[Affine]) -> Bound:
     """The least or the greatest of forms: of one, that one."""
     found = tuple(dict.fromkeys(forms))
     return found[0] if len(found) == 1 else Extreme(which, found)
+
+
+def around(body: Body, *loops: tuple[str, Bound, Bound]) -> Body:
+    """A body in loops, the first outermost, over the values of an index from a start on below a stop."""
+    for index, start, stop in reversed(loops):
+        body = (For(index, start, stop, 1, "seq", body),)
+    return body
 
 
 def least_span(starts: Iterable[Affine], stops: Iterable[Affine]) -> int | None:

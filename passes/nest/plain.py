@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.blocks import BlockNames, index_arrays, indices_bound
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
-from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Store
+from tadc.passes.nest.loop_bounds import around
+from tadc.passes.nest.nest import At, Body, Compute, Nest, Store
 from tadc.passes.nest.point_loops import loops_in_order
 from tadc.passes.terms.costs import WRITTEN_OUT
 
@@ -44,31 +44,20 @@ def _loops(map: Map, body: Body, known: Domain) -> Body:
     extents = dict(zip(map.indices, map.extents, strict=True))
     recurrence = recurrence_of(map)
     if recurrence is None:
-        return _from_zero(map.indices, extents, body)
+        return around(body, *((index, ZERO, extents[index]) for index in map.indices))
     if recurrence.order is not None:
-        return loops_in_order(extents, recurrence.order, _unused("step", map), known, body)
+        sizes = (name for extent in map.extents for name in extent.variables)
+        step = BlockNames({*map.indices, *sizes, *indices_bound(map.body)}).new("step")
+        return loops_in_order(extents, recurrence.order, step, known, body)
     for index in reversed(recurrence.loops(map.indices)):
         loop = index
         if index in recurrence.down:
             loop = going_down(index)
             body = (At(index, extents[index] - 1 - Affine.var(loop)), *body)
-        body = (For(loop, ZERO, extents[index], 1, "seq", body),)
+        body = around(body, (loop, ZERO, extents[index]))
     return body
 
 
 def going_down(index: str) -> str:
     """The loop over the values of an index from the last one to the first."""
     return f"{index}_down"
-
-
-def _from_zero(indices: Sequence[str], extents: dict[str, Affine], body: Body) -> Body:
-    """A loop an index, the first outermost."""
-    for index in reversed(indices):
-        body = (For(index, ZERO, extents[index], 1, "seq", body),)
-    return body
-
-
-def _unused(wanted: str, map: Map) -> str:
-    """A name for an index that nothing in a map has."""
-    sizes = (name for extent in map.extents for name in extent.variables)
-    return BlockNames({*map.indices, *sizes, *indices_bound(map.body)}).new(wanted)

@@ -13,8 +13,8 @@ from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.bounds import Level
 from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.solve import solve
-from tadc.passes.nest.loop_bounds import extreme_of
-from tadc.passes.nest.nest import At, Body, For, If
+from tadc.passes.nest.loop_bounds import around, extreme_of
+from tadc.passes.nest.nest import At, Body, Bound, For, If
 
 
 def point_loops(extents: Mapping[str, Affine], rows: Domain, known: Domain, body: Body) -> Body:
@@ -25,16 +25,13 @@ def point_loops(extents: Mapping[str, Affine], rows: Domain, known: Domain, body
         return ()
     nest = loop_nest(found.kernel, found.domain, [*known, *found.guards])
     values = tuple(At(name, found.substitution[name]) for name in names if name not in found.kernel)
-    made = _where(nest.inside, (*values, *body))
-    for level in reversed(nest.levels):
-        made = (_loop(level, made),)
+    made = around(_where(nest.inside, (*values, *body)), *map(_ends, nest.levels))
     return _where((*found.guards, *nest.outside), made)
 
 
-def _loop(level: Level, body: Body) -> For:
+def _ends(level: Level) -> tuple[str, Bound, Bound]:
     start = extreme_of("max", (bound.ceil() for bound in level.lower))
-    stop = extreme_of("min", (bound.floor() + 1 for bound in level.upper))
-    return For(level.name, start, stop, 1, "seq", body)
+    return level.name, start, extreme_of("min", (bound.floor() + 1 for bound in level.upper))
 
 
 def _where(rows: Domain, body: Body) -> Body:

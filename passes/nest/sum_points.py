@@ -10,6 +10,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.passes.maps.at_sums import AtSum, pair_of
 from tadc.passes.maps.blocks import BlockNames, Renaming, apart, shared, values_of, without_unused
 from tadc.passes.maps.map import Block, Constant, Let, Map, MapFunction
+from tadc.passes.nest.loop_bounds import around
 from tadc.passes.nest.nest import Body, Compute, For, If, Nest, Store
 from tadc.passes.nest.plain import plain_nest
 
@@ -21,9 +22,8 @@ def nest_of(function: MapFunction, item: Map) -> Nest:
         return plain_nest(function, item)
     first, second = plain_nest(function, pair.over), plain_nest(function, pair.item)
     tensors = dict.fromkeys((*first.tensors, *second.tensors))
-    body = _loops(pair, function)
-    for index, extent in reversed([*zip(pair.over.indices, pair.over.extents, strict=True)]):
-        body = (For(index, ZERO, extent, 1, "seq", body),)
+    ends = zip(pair.over.indices, pair.over.extents, strict=True)
+    body = around(_loops(pair, function), *((index, ZERO, extent) for index, extent in ends))
     return replace(first, tensors=tuple(tensors), computed=(*first.computed, *second.computed), body=body)
 
 

@@ -261,14 +261,10 @@ def _suffers(
 ) -> bool:
     """Whether elements cost more where only so many rows are computed at a time."""
     first = item.indices[item.marks.row]
-    if item.marks.steps or all(_moves(load.at, first) for load in item.loads()):
+    if item.marks.steps or all(any(first in form.variables for form in load.at) for load in item.loads()):
         # No two rows read the same.
         return False
     few = least_cost(Accesses(item, function, _in_rows(item, rows), parts), machine)
     full = least_cost(Accesses(item, function, parts=parts), machine)
     # What packing saves in caches is not in the cost.
     return few[0] > SLACK * full[0] or few[1] < full[1]
-
-
-def _moves(forms: Sequence[Affine], name: str) -> bool:
-    return any(name in form.variables for form in forms)

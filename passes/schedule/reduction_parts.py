@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.lattice.bounds import Level
 from tadc.passes.maps.blocks import indices_bound
 from tadc.passes.maps.map import Choice, Fold, Map
 from tadc.passes.nest.emit import EmitScope
@@ -79,7 +78,8 @@ def _of_loops(fold: Fold, place: FoldPlace) -> Iterator[tuple[Peel | Shift, Fold
         level, is_last = loops.levels[number], number + 1 == len(fold.indices)
         ends = [row.form for row in rows_of(level)]
         masked = masked or _moves([row.form for row in (*loops.outside, *loops.inside)], scope)
-        is_counted = is_last and fold.loop == "unroll" and len(ends) == 2 and _span(level).is_constant
+        is_counted = is_last and fold.loop == "unroll" and len(ends) == 2
+        is_counted = is_counted and (level.upper[0].floor() - level.lower[0].ceil()).is_constant
         moved = moved_by(level, place)
         if moved is not None:
             fold = shifted(fold, Shift(index), place)
@@ -105,11 +105,6 @@ def _parts(fold: Fold, index: str, scope: EmitScope) -> Iterator[Peel]:
 
 def _moves(forms: Iterable[Affine], scope: EmitScope) -> bool:
     return any(not form.variables.isdisjoint(scope.tile.ranges) for form in forms)
-
-
-def _span(level: Level) -> Affine:
-    """How far the ends of a loop are apart."""
-    return level.upper[0].floor() - level.lower[0].ceil()
 
 
 def _equalities(fold: Fold, index: str) -> Iterator[Domain]:

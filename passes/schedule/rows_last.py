@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TypeVar
 
 from tadc.lattice.affine import Affine
@@ -48,7 +48,10 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
         if not chain.has_rows:
             continue
         own = chain.own()
-        if own and (made := chain.having(reduce(_with_last, own, function))).cost() < chain.cost():
+        last = function
+        for item in own:
+            last = turned(last, item, to_last(tuple(range(len(item.indices)))))
+        if own and (made := chain.having(last)).cost() < chain.cost():
             chain = made
             for item in own:
                 where.note(RowsLast(item.name, to_last(item.indices)))
@@ -182,11 +185,6 @@ class _Chain:
         parts = () if plan is None else plan.parts
         each, _ = least_cost(Accesses(item, self.function, (*before, rows, *after), parts), self.machine)
         return each * math.prod(extent.constant for extent in (*before, *after))
-
-
-def _with_last(function: MapFunction, item: Map) -> MapFunction:
-    """The function where the first index of what a map computes comes last."""
-    return turned(function, item, to_last(tuple(range(len(item.indices)))))
 
 
 def turned(function: MapFunction, item: Map, order: Sequence[int]) -> MapFunction:

@@ -176,16 +176,14 @@ class _PlanSteps:
             return None
         name = value.indices[-1]
         pair = closest_bounds(name, value.rows)
-        if pair is None or self.tiled().isdisjoint(pair[0].variables):
+        # Tiles have several values of these.
+        tiled = {name for name in self.map.indices if self.tiling.extent(name) > 1}
+        if pair is None or tiled.isdisjoint(pair[0].variables):
             return None
         low, high = pair
         k = low.coefficient(name)
         few = k == -high.coefficient(name) and (low + high).constant // k < FEW_STEPS
         return name if few else None
-
-    def tiled(self) -> frozenset[str]:
-        """The indices of which a tile has several values."""
-        return frozenset(name for name in self.map.indices if self.tiling.extent(name) > 1)
 
     def split(self) -> None:
         """Tiles, of copies and lanes."""

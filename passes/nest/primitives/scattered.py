@@ -31,7 +31,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.fibre import Fibre
 from tadc.passes.maps.keyed_sums import KeyedSum, Loop, keyed_sum
 from tadc.passes.maps.map import Applied, Block, Constant, Fold, IndexNumber, Let, Load, TensorDecl
-from tadc.passes.nest.loop_bounds import extreme_of, parts_of
+from tadc.passes.nest.loop_bounds import around, extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Nest, Stage, Statement, Store
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, bounds_by, check_new, least, with_loops
 from tadc.passes.nest.steps import Scatter
@@ -151,7 +151,7 @@ class _InPlace:
             starts, stops = bounds_by((self.of_group(row.form) for row in rows), index)
             if len(starts) + len(stops) < len(rows):
                 raise DoesNotFit(f"`{index}` has no bounds of its own")
-            body = (For(index, extreme_of("max", starts), extreme_of("min", stops), 1, "seq", body),)
+            body = around(body, (index, extreme_of("max", starts), extreme_of("min", stops)))
         return body[0]
 
     def zero(self) -> Block:

@@ -77,10 +77,10 @@ def stage(nest: Nest, step: Step) -> Nest:
         return share(nest, step)
     if not step.over:
         raise DoesNotFit("the loops that the buffer is over are missing: `over k, j1`")
-    found = _fold_around(nest, step.read)
-    if found is None:
+    reads = [(fold, load) for fold in rw.folds_in(nest.body) if (load := rw.load_of(fold, step.read))]
+    if not reads:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
-    fold, load = found
+    fold, load = reads[0]
     name, done = rw.room_name(nest, load.tensor), False
 
     def staged(body: Body) -> Body:
@@ -112,11 +112,6 @@ def _leading(body: Body) -> tuple[Body, Body]:
                     break
         count += 1
     return body[:count], body[count:]
-
-
-def _fold_around(nest: Nest, read: str) -> tuple[Fold, Load] | None:
-    """The reduction whose block reads a value by a name, and the read."""
-    return next(((f, load) for f in rw.folds_in(nest.body) if (load := rw.load_of(f, read))), None)
 
 
 class _Staging:
