@@ -77,7 +77,7 @@ def stage(nest: Nest, step: Step) -> Nest:
         return share(nest, step)
     if not step.over:
         raise DoesNotFit("the loops that the buffer is over are missing: `over k, j1`")
-    reads = [(fold, load) for fold in rw.folds_in(nest.body) if (load := rw.load_of(fold, step.read))]
+    reads = [(fold, read) for fold in rw.folds_in(nest.body) if (read := rw.load_of(fold, step.read))]
     if not reads:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
     fold, load = reads[0]
