@@ -6,10 +6,9 @@ The order of what is computed and all ranges are kept; the text cannot be read b
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 
-from tadc.frontend.extents import extent_text
+from tadc.frontend.extents import as_form
 from tadc.frontend.functions import APPLIED, REDUCTIONS
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.lexer import RESERVED
@@ -19,11 +18,8 @@ from tadc.frontend.print_index import (
     PRODUCT,
     SIGN,
     SUM,
-    condition_text,
+    FormWriter,
     form_level,
-    form_text,
-    lower_text,
-    upper_text,
 )
 from tadc.frontend.printable import printable
 from tadc.frontend.printer import Hints, Item, Job, PrintScope, assembled, bind, scope_of
@@ -49,17 +45,6 @@ _GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi "
     "chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
 )
-
-#: What stands in the text of a form, and between the marks of a floor.
-_COMMANDS_OF_FORMS = (
-    ("*", r" \, "),
-    (" % ", r" \bmod "),
-    ("⌊", r"\left\lfloor \frac{"),
-    ("¦", "}{"),
-    ("⌋", r"} \right\rfloor"),
-)
-
-_QUOTIENT = re.compile(r"(\w+|[\])]) // (\d+)")
 
 
 def program_latex(program: Program) -> str:
@@ -91,35 +76,16 @@ def name_latex(name: str) -> str:
     return head + (f"_{{{','.join(map(_subscript, parts))}}}" if parts else "")
 
 
-def form_latex(text: str) -> str:
-    """An index form, an extent or a condition, from its text: names, products, floors and remainders."""
-    while found := _QUOTIENT.search(text):
-        begin = _start_of_operand(text, found.start(), found.end(1))
-        operand = text[begin : found.end(1)]
-        inner = operand[1:-1] if operand.startswith("(") else operand
-        text = f"{text[:begin]}⌊{inner}¦{found[2]}⌋{text[found.end() :]}"
-    text = re.sub(r"([A-Za-z_]\w*)(\[?)", _name_or_element, text).replace("]", "}")
-    for plain, command in _COMMANDS_OF_FORMS:
-        text = text.replace(plain, command)
-    return re.sub("|".join(_RELATIONS), lambda relation: _RELATIONS[relation[0]], text)
-
-
-def _name_or_element(found: re.Match[str]) -> str:
-    """A name, or the name of an element up to its indices."""
-    return f"{{{name_latex(found[1])}}}_{{" if found[2] else name_latex(found[1])
-
-
-def _start_of_operand(text: str, start: int, end: int) -> int:
-    """Where the operand that ends before `//` begins: a name, that of an element, or its parenthesis."""
-    if text[end - 1] not in ")]":
-        return start
-    depth = 0
-    for position in range(end - 1, -1, -1):
-        depth += (text[position] in ")]") - (text[position] in "([")
-        if not depth:
-            named = re.search(r"\w*$", text[:position]) if text[end - 1] == "]" else None
-            return named.start() if named else position
-    return start
+LATEX_FORMS = FormWriter(
+    named=name_latex,
+    times=r" \, ",
+    element="{{{}}}_{{{}}}",
+    quotient=r"\left\lfloor \frac{{{form}}}{{{divisor}}} \right\rfloor",
+    remainder=r"{operand} \bmod {divisor}",
+    relations=_RELATIONS,
+)
+"""Forms, conditions and bounds in LaTeX."""
+form_latex, condition_latex = LATEX_FORMS.form, LATEX_FORMS.condition
 
 
 def _escaped(text: str) -> str:
@@ -139,12 +105,12 @@ def _element(name: str, indices: Sequence[str]) -> str:
 
 def _row(d: Definition, body: str) -> str:
     ranges = [
-        rf"0 \le {name_latex(name)} < {form_latex(extent_text(size))}"
+        rf"0 \le {name_latex(name)} < {form_latex(as_form(size))}"
         for name, size in zip(d.indices, d.shape, strict=True)
     ]
     where = rf" && \text{{for }} {', '.join(ranges)}" if ranges else ""
     if d.order is not None:
-        where += rf" \text{{ in the order of }} {form_latex(form_text(d.order))}"
+        where += rf" \text{{ in the order of }} {form_latex(d.order)}"
     return f"{_element(d.name, [name_latex(n) for n in d.indices])} &= {body}{where}"
 
 
@@ -160,17 +126,17 @@ def _items(term: Term, scope: PrintScope) -> tuple[float, list[Item]]:
             return _constant(term.value)
         case IndexValue():
             form = term.form.substitute(scope.names)
-            return form_level(form), [form_latex(form_text(form))]
+            return form_level(form), [form_latex(form)]
         case Read():
-            forms = [form_latex(form_text(form.substitute(scope.names))) for form in term.indices]
+            forms = [form_latex(form.substitute(scope.names)) for form in term.indices]
             return ATOM, [_element(term.tensor, forms)]
         case Apply():
             return _apply(term, scope)
         case Reduce():
             return _REACH, _reduce(term, scope)
         case Guard():
-            rows = dict.fromkeys(condition_text(row.substitute(scope.names)) for row in term.conditions)
-            joined = r" \text{ and } ".join(form_latex(row) for row in rows)
+            rows = (condition_latex(row.substitute(scope.names)) for row in term.conditions)
+            joined = r" \text{ and } ".join(dict.fromkeys(rows))
             return _REACH, _cases([joined], term.then, term.otherwise, scope)
         case Select():
             relation = f" {_RELATIONS.get(term.relation, term.relation)} "
@@ -234,7 +200,7 @@ def _has_minus(term: Term) -> bool:
         case Const(value=value):
             return math.copysign(1, value) < 0
         case IndexValue(form=form):
-            return form_text(form).startswith("-")
+            return form_latex(form).startswith("-")
         case _:
             return isinstance(term, Apply) and term.function == "neg"
 
@@ -245,15 +211,17 @@ def _reduce(term: Reduce, scope: PrintScope) -> list[Item]:
     ranging, held = told_apart(term.binders, term.domain)
     if len(names) > 1:
         sizes, held = over_box(term.binders, term.domain) or ((), held)
-        ends = [("0", form_latex(form_text(size.substitute(scope.names) - 1))) for size in sizes]
+        ends = [("0", form_latex(size.substitute(scope.names) - 1)) for size in sizes]
     else:
         level = level_of(names[0], [row.substitute(inner.names) for row in ranging])
-        ends = [(_bound("max", level.lower, lower_text), _bound("min", level.upper, upper_text))]
+        ends = [
+            (_bound("max", level.lower, LATEX_FORMS.ceiling), _bound("min", level.upper, LATEX_FORMS.floor))
+        ]
     big = REDUCTIONS[term.kind].latex
     sides = list(zip(map(name_latex, names), ends, strict=True))
     between = [rf"{low} \le {index} \le {high}" for index, (low, high) in sides]
     if held:
-        where = [form_latex(condition_text(row.substitute(inner.names))) for row in held]
+        where = [condition_latex(row.substitute(inner.names)) for row in held]
         text = rf"{big}_{{{', '.join([*between, *where])}}} "
     elif term.kind in ("sum", "prod"):
         text = "".join(rf"{big}_{{{index}={low}}}^{{{high}}} " for index, (low, high) in sides)
@@ -262,9 +230,7 @@ def _reduce(term: Reduce, scope: PrintScope) -> list[Item]:
     return [text, Job(term.body, POWER if _has_minus(term.body) else _REACH, inner)]
 
 
-def _bound(several: str, bounds: Sequence[Bound], text_of: Callable[[Sequence[Bound]], str]) -> str:
+def _bound(several: str, bounds: Sequence[Bound], text_of: Callable[[Bound], str]) -> str:
     """A bound of a sum; of several the largest or the least."""
-    texts = [text_of([bound]) for bound in bounds]
-    # A form stands in parentheses there.
-    shown = [form_latex(text[1:-1] if text.startswith("(") else text) for text in texts]
+    shown = list(map(text_of, bounds))
     return shown[0] if len(shown) == 1 else rf"\{several}\left({', '.join(shown)}\right)"

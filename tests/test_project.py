@@ -263,7 +263,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_151,
-    "frontend": 11_933,
+    "frontend": 11_928,
     "dialect": 3_469,
     "passes": 44_187,
     "passes/cpu": 1_508,
@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_109,
     "passes/terms": 4_113,
     "backend": 16_631,
-    "tadc": 27_269,
+    "tadc": 27_268,
     "tadc/apps": 9_182,
 }
 

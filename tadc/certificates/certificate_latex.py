@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from tadc.certificates.records import ReadRecord, Records
 from tadc.certificates.text_blocks import conditions
-from tadc.frontend.latex import form_latex, name_latex
-from tadc.frontend.print_index import form_text
+from tadc.frontend.latex import LATEX_FORMS, form_latex, name_latex
 from tadc.lattice.affine import Affine
 
 
@@ -21,7 +20,7 @@ def certificates_latex(found: Records) -> str:
 def _read(read: ReadRecord) -> str:
     """The points that read an element: all integer solutions of the equations, in the iteration domain."""
     element = ", ".join(map(name_latex, read.element))
-    access = ", ".join(form_latex(form_text(form)) for form in read.access)
+    access = ", ".join(form_latex(form) for form in read.access)
     equations = rf"({access}) = ({element})" if read.element else r"\text{the one element}"
     head = rf"{name_latex(read.gradient)}\colon\; {equations}"
     proof = read.proof
@@ -31,7 +30,7 @@ def _read(read: ReadRecord) -> str:
         return rf"{head} \text{{ at every point}}"
     trace = proof.trace
     solution = rf"{_column(trace.unknowns)} = {_forms(proof.general)}"
-    domain = r",\; ".join(form_latex(row) for row in conditions(read.scope))
+    domain = r",\; ".join(conditions(read.scope, LATEX_FORMS))
     free = rf" \text{{ for }} {', '.join(map(name_latex, trace.free))} \in \mathbb{{Z}}" if trace.free else ""
     return rf"{head} \iff {solution}{free}" + (rf" \text{{ with }} {domain}" if domain else "")
 
@@ -41,7 +40,7 @@ def _column(names: Sequence[str]) -> str:
 
 
 def _forms(forms: Sequence[Affine]) -> str:
-    return _matrix([form_latex(form_text(form)) for form in forms])
+    return _matrix([form_latex(form) for form in forms])
 
 
 def _matrix(rows: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.frontend.print_index import condition_text, form_text, lower_text, upper_text
+from tadc.frontend.print_index import FormWriter, condition_text, form_text, lower_text, upper_text
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.trace import Determined, Division, Elimination, Reversed, SmithStep, Step, Tight
@@ -76,7 +76,7 @@ def paragraph(text: str, indent: str) -> Block:
     return wrapped(text.split(), indent, separator=" ")
 
 
-def conditions(rows: Sequence[Constraint]) -> list[str]:
+def conditions(rows: Sequence[Constraint], forms: FormWriter = FormWriter()) -> list[str]:
     """Conditions as a person writes them: `0 <= i <= 3` where two rows say that."""
     lower: dict[str, Affine] = {}
     texts: list[str] = []
@@ -85,9 +85,9 @@ def conditions(rows: Sequence[Constraint]) -> list[str]:
         name, k, rest = _bound(row)
         if k == 1 and name in uppers and name not in lower:
             lower[name] = -rest
-            texts.append(f"{form_text(-rest)} <= {name} <= {form_text(uppers[name])}")
+            texts.append(forms.between(-rest, Affine.var(name), uppers[name]))
         elif not (k == -1 and uppers[name] == rest and _has_lower(name, rows)):
-            texts.append(condition_text(row))
+            texts.append(forms.condition(row))
     return texts
 
 

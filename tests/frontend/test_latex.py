@@ -10,6 +10,7 @@ import pytest
 
 import tadc
 from tadc.frontend.latex import form_latex, name_latex
+from tadc.lattice.affine import Affine
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
 
@@ -67,7 +68,9 @@ def test_name(name: str, latex: str) -> None:
 
 def test_floors_within_floors() -> None:
     inner = r"\left\lfloor \frac{i}{2} \right\rfloor"
-    assert form_latex("(i // 2 + 1) // 3") == rf"\left\lfloor \frac{{{inner} + 1}}{{3}} \right\rfloor"
+    i, j = Affine.var("i"), Affine.var("j")
+    form = (i.floordiv(2) + j).floordiv(3)
+    assert form_latex(form) == rf"\left\lfloor \frac{{j + {inner}}}{{3}} \right\rfloor"
 
 
 def test_a_recurrence_says_its_order() -> None:
