@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.extents import Extent, Shape, as_form, size_sources, type_text
@@ -167,6 +168,24 @@ class Definition:
             else _sparse_text(self.type, self.pattern)
         )
 
+    @property
+    def own(self) -> tuple[Affine, ...]:
+        """The subscripts of the element that is defined."""
+        return tuple(map(Affine.var, self.indices))
+
+    def at(self, forms: Iterable[Affine]) -> dict[str, Affine]:
+        """What the indices are for the element at these subscripts."""
+        return dict(zip(self.indices, forms, strict=True))
+
+    def with_body(self, body: Term) -> Definition:
+        """The definition with another body; it itself where that is its own."""
+        return self if body is self.body else replace(self, body=body)
+
+    def between(self, name: str, **changes: Any) -> Definition:
+        """A tensor like this one under a name of its own, which is no result."""
+        hidden = replace(self, is_output=False, gradient_of="", tangent_of="")
+        return replace(hidden, name=name, **changes)
+
     def in_order(self) -> Definition:
         """The definition, without an order if it does not read itself."""
         reads_itself = self.order is not None and self.name in tensors_read([self.body])
@@ -220,11 +239,14 @@ class Program:
 
     def with_bodies(self, bodies: Iterable[Term]) -> Program:
         """The program with other bodies of its definitions, in order; it itself where none is new."""
-        pairs = list(zip(self.definitions, bodies, strict=True))
-        if all(body is d.body for d, body in pairs):
+        return self.with_definitions(d.with_body(b) for d, b in zip(self.definitions, bodies, strict=True))
+
+    def with_definitions(self, definitions: Iterable[Definition]) -> Program:
+        """The program with other definitions; it itself where these are its own."""
+        made = tuple(definitions)
+        if len(made) == len(self.definitions) and all(map(operator.is_, made, self.definitions)):
             return self
-        made = (d if body is d.body else replace(d, body=body) for d, body in pairs)
-        return replace(self, definitions=tuple(made))
+        return replace(self, definitions=made)
 
     def index_arrays(self) -> dict[str, Argument]:
         """The arguments that are index arrays, by name."""

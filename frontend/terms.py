@@ -379,9 +379,9 @@ class Terms:
         type = join_types((then.type, otherwise.type))
         return self._make(key, lambda: Select(relation, lhs, rhs, then, otherwise), span, type)
 
-    def open(self, node: Reduce) -> tuple[tuple[str, ...], Domain, Term]:
-        """Fresh binders, domain and body of a reduction."""
-        names = tuple(self.fresh("s") for _ in node.binders)
+    def open(self, node: Reduce, names: Sequence[str] | None = None) -> tuple[tuple[str, ...], Domain, Term]:
+        """The binders of a reduction, under these names or fresh ones, its domain and its body."""
+        names = tuple(self.fresh("s") for _ in node.binders) if names is None else tuple(names)
         mapping = {b: Affine.var(n) for b, n in zip(node.binders, names, strict=True)}
         return names, tuple(c.substitute(mapping) for c in node.domain), self.substitute(node.body, mapping)
 

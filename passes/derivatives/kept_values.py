@@ -58,8 +58,7 @@ def with_kept_values(program: Program, wrt: Collection[str]) -> KeptProgram:
                 if tensor is None:
                     tensor = steps.defined(layer, names)
                     made.append(tensor)
-                at = dict(zip(definition.indices, map(Affine.var, tensor.indices), strict=True))
-                own = [program.terms.substitute(value, at) for value in layer.values]
+                own = [program.terms.substitute(value, definition.at(tensor.own)) for value in layer.values]
                 held[tensor.name], values[tensor.name] = layer.values, {tensor.name: own}
     return KeptProgram(replace(program, definitions=tuple(made)), values)
 
@@ -151,8 +150,7 @@ class _RecurrenceSteps:
         body = Simplifier(terms).visit(layer.term, self.program.facts(d))
         for other in self.program.definitions:
             if other.order is None and other.shape == d.shape and other.type == body.type:
-                at = dict(zip(other.indices, map(Affine.var, d.indices), strict=True))
-                if terms.substitute(other.body, at) in (layer.term, body):
+                if terms.substitute(other.body, other.at(d.own)) in (layer.term, body):
                     return other
         return None
 

@@ -29,7 +29,6 @@ from tadc.frontend.terms import (
     reachable,
     type_in,
 )
-from tadc.lattice.affine import Affine
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.choice_algebra import is_power
 from tadc.passes.derivatives.derivative_table import STEEP, partials
@@ -152,8 +151,9 @@ class _Opened:
         if not self._ends_in_root(made, whole):
             return [made]
         inner = [self._tensor(made, leaf) for leaf in leaves(whole) if not isinstance(leaf, _SHORT)]
-        reads = {d.body.number: self._read(d) for d in inner}
-        self.formulas[made.name] = replace(made, body=bottom_up(whole, reads, self.program.terms.rebuild))
+        terms = self.program.terms
+        reads: dict[int, Term] = {d.body.number: terms.read(d.name, d.own, d.type) for d in inner}
+        self.formulas[made.name] = replace(made, body=bottom_up(whole, reads, terms.rebuild))
         return [*inner, made]
 
     def _opened(self, node: Term, below: Sequence[Term]) -> Term:
@@ -162,12 +162,7 @@ class _Opened:
 
     def _formula(self, read: Read) -> Term:
         found = self.formulas[read.tensor]
-        return self.program.terms.substitute(found.body, dict(zip(found.indices, read.indices, strict=True)))
-
-    def _read(self, definition: Definition) -> Term:
-        return self.program.terms.read(
-            definition.name, list(map(Affine.var, definition.indices)), definition.type
-        )
+        return self.program.terms.substitute(found.body, found.at(read.indices))
 
     # -- where a root is seen --------------------------------------------------------------------
 

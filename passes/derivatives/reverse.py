@@ -153,7 +153,7 @@ class ReverseMode:
         """The cotangent of an output's element, from outside."""
         if self.unit_cotangent:
             return self.algebra.one
-        forms = [Affine.var(i) for i in self.indices[definition.name]]
+        forms = list(map(Affine.var, self.indices[definition.name]))
         return self.program.terms.read(self.cotangent_of[definition.name], forms, definition.type)
 
     # -- one tensor ----------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class ReverseMode:
         self.begin(TermScope(tuple(fresh), found[0][0].indices, box(fresh, first.shape)))
         for definition, cotangent in found:
             self.kept |= self.reads(definition, at)
-            body = terms.substitute(definition.body, dict(zip(definition.indices, at, strict=True)))
+            body = terms.substitute(definition.body, definition.at(at))
             self.push(0, body, cotangent)
         self.drain()
 
@@ -254,32 +254,31 @@ class ReverseMode:
             return
         indices = self.indices[name]
         fresh = [terms.fresh("i") for _ in indices]
-        mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
+        here, there = (list(map(Affine.var, names)) for names in (fresh, indices))
         types = (definition.type, definition.body.type, *(t.type for t in self.contributions.get(name, ())))
         kind = join_types(types) or DEFAULT
         adjoint, front = self.names.free("d" + name), self.front()
         place = len(self.adjoints)
-        cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
+        cotangent = terms.read(adjoint, [*map(Affine.var, front), *here], kind)
         scope = TermScope(tuple(fresh), definition.indices, box(fresh, definition.shape))
         carried = Carried(algebra, self.activity.is_active)
         before = {tensor: list(parts) for tensor, parts in self.contributions.items()}
         self.sharing.sources[adjoint] = frozenset()
         while True:
-            body, own = self.with_own(definition, list(mapping.values()))
+            body, own = self.with_own(definition, here)
             self.begin(scope)
-            self.kept = self.reads(definition, list(mapping.values()))
+            self.kept = self.reads(definition, here)
             self.hand_on(carried, 0, body, own, cotangent)
             self.drain()
             total = self.total(name, self.seed(definition) if definition.is_output else algebra.zero)
-            at = [Affine.var(b) for b in indices]
-            body, own = self.with_own(definition, at)
-            total = self.with_kept(carried.inward(body, own, total), self.reads(definition, at))
+            body, own = self.with_own(definition, there)
+            total = self.with_kept(carried.inward(body, own, total), self.reads(definition, there))
             # What slopes pass on may depend on what the cotangent depends on, which is known only now.
             taken = self.sharing.sources[adjoint]
             if self.sharing.define(adjoint, total) <= taken or not algebra.asked:
                 break
             self.contributions = {tensor: list(parts) for tensor, parts in before.items()}
-        back = -order.substitute({i: Affine.var(b) for i, b in zip(definition.indices, indices, strict=True)})
+        back = -order.substitute(definition.at(there))
         shape, names = (*front.values(), *definition.shape), (*front, *indices)
         made = Definition(
             adjoint, kind, shape, names, total, False, definition.span, cotangent_of=name, order=back
@@ -289,13 +288,13 @@ class ReverseMode:
     def with_own(self, definition: Definition, at: Sequence[Affine]) -> tuple[Term, Term | None]:
         """The body of a definition at some indices, and a read of that element, if that has its value."""
         terms = self.program.terms
-        body = terms.substitute(definition.body, dict(zip(definition.indices, at, strict=True)))
+        body = terms.substitute(definition.body, definition.at(at))
         same = definition.type == definition.body.type
         return body, terms.read(definition.name, at, definition.type) if same else None
 
     def reads(self, definition: Definition, at: Sequence[Affine]) -> dict[int, Term]:
         """Reads of tensors by the terms whose values they hold, of a definition at some indices."""
-        terms, mapping = self.program.terms, dict(zip(definition.indices, at, strict=True))
+        terms, mapping = self.program.terms, definition.at(at)
         return {
             terms.substitute(value, mapping).number: terms.read(name, at, self.types[name])
             for name, values in self.values.get(definition.name, {}).items()
@@ -394,17 +393,14 @@ class ReverseMode:
         key = (place, "reduce", term.binders, term.domain)
         scope = self.scopes[place]
         if key not in self.opened:
-            fresh = tuple(self.program.terms.fresh("s") for _ in term.binders)
-            mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
-            rows = tuple(c.substitute(mapping) for c in term.domain)
+            fresh, rows, _ = self.program.terms.open(term)
             inner = TermScope(
                 scope.indices + fresh, scope.hints + term.hints, scope.domain + rows, scope.outside
             )
             self.inner(key, inner)
         inside = self.opened[key]
         fresh = self.scopes[inside].indices[len(scope.indices) :]
-        mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
-        element = self.program.terms.substitute(term.body, mapping)
+        _, _, element = self.program.terms.open(term, fresh)
         self.push(inside, element, RULES[term.kind](self.algebra, cotangent, term, element, fresh))
 
     def guard(self, place: int, term: Guard, cotangent: Term) -> None:

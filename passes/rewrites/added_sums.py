@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Reduce, Term, holds_reduction, reachable
-from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import is_candidate
@@ -52,10 +51,9 @@ class _Adding(CommonFactors):
         if len(first.binders) != len(other.binders) or first.type != other.type:
             return None
         binders, domain, body = self.terms.open(first)
-        mapping = {was: Affine.var(now) for was, now in zip(other.binders, binders, strict=True)}
-        if {row.substitute(mapping) for row in other.domain} != set(domain):
+        _, rows, second = self.terms.open(other, binders)
+        if set(rows) != set(domain):
             return None
-        second = self.terms.substitute(other.body, mapping)
         dear = {term.number for term in reachable([body]) if is_candidate(term)}
         if not any(term.number in dear for term in reachable([second])):
             return None

@@ -72,9 +72,7 @@ def store_compared(program: Program, wrt: Collection[str], *, derived: bool = Fa
         definitions.append(made)
         if made.order is None:
             mover.holds(made, cheap=True)
-    if all(made is old for made, old in zip(definitions, program.definitions, strict=False)):
-        return program
-    return replace(program, definitions=tuple(in_order(definitions)))
+    return program.with_definitions(in_order(definitions))
 
 
 def store_compared_of_recurrences(derived: Program, wrt: Collection[str]) -> Program:
@@ -171,8 +169,7 @@ class _ComparedWalk:
 
     def run(self) -> Definition:
         """The definition with reads in the place of what its derivative compares."""
-        body = self.visit(0, self.definition.body)
-        return self.definition if body is self.definition.body else replace(self.definition, body=body)
+        return self.definition.with_body(self.visit(0, self.definition.body))
 
     def visit(self, at: int, term: Term) -> Term:
         """A term whose comparisons compare what is stored."""

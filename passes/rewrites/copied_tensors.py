@@ -33,7 +33,7 @@ def without_copies(program: Program, kept: Collection[str] = ()) -> Program:
         copy = copies.get(read.tensor)
         if copy is None:
             return None
-        found = terms.substitute(copy.body, dict(zip(copy.indices, read.indices, strict=True)))
+        found = terms.substitute(copy.body, copy.at(read.indices))
         return terms.with_reads(found, copied, known)
 
     known: dict[int, Term] = {}

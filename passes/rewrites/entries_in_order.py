@@ -36,8 +36,7 @@ def with_entries_in_order(program: Program, arrays: Arrays) -> Program:
     if program.sizes:
         return program
     ordering = _Ordering(program, arrays)
-    made = tuple(one for definition in program.definitions for one in ordering.definitions(definition))
-    return replace(program, definitions=made) if ordering.ordered else program
+    return program.with_definitions(one for d in program.definitions for one in ordering.definitions(d))
 
 
 class _Ordering:
@@ -53,14 +52,13 @@ class _Ordering:
 
     def definitions(self, definition: Definition) -> list[Definition]:
         """A definition, after that of a tensor in order where this pays."""
-        body = self.reading(definition.body)
-        made = definition if body is definition.body else replace(definition, body=body)
+        made = definition.with_body(self.reading(definition.body))
         by = self.best_order(made)
         if by is None:
             return [made]
         perm, (first, *others) = self.arrays.perm([by], 0), made.indices
         place, name = self.names.index("q", made.indices), self.names.free(f"{made.name}_0")
-        body = self.terms.substitute(body, {first: perm.lookup([Affine.var(place)])})
+        body = self.terms.substitute(made.body, {first: perm.lookup([Affine.var(place)])})
         indices, own = (place, *others), made.type
         in_order = Definition(name, own, made.shape, indices, body, is_output=False, span=made.span)
         rank = self.arrays.perm([perm.name], 0).lookup([Affine.var(first)])

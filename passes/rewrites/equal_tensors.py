@@ -11,11 +11,9 @@ same names of indices.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import zip_longest
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Term, Terms
-from tadc.lattice.affine import Affine
 from tadc.passes.terms.alike import with_tensors
 
 
@@ -24,10 +22,7 @@ def merge_equal_tensors(program: Program) -> Program:
     merging = _Merging(program.terms)
     for definition in program.definitions:
         merging.add(definition)
-    kept = tuple(merging.kept)
-    if all(new is old for new, old in zip_longest(kept, program.definitions)):
-        return program
-    return replace(program, definitions=kept)
+    return program.with_definitions(merging.kept)
 
 
 class _Merging:
@@ -53,8 +48,7 @@ class _Merging:
             self.instead[made.name] = other.name
         elif other.order is not None or any(d.is_output for d in self.kept[place:]):
             # A recurrence keeps its name, and callers know outputs by their order.
-            copy = self.terms.read(other.name, [Affine.var(i) for i in made.indices], made.type)
-            self.kept.append(replace(made, body=copy))
+            self.kept.append(replace(made, body=self.terms.read(other.name, made.own, made.type)))
         else:
             self.instead = {old: made.name if new == other.name else new for old, new in self.instead.items()}
             self.instead[other.name] = made.name
@@ -63,5 +57,4 @@ class _Merging:
 
     def rewritten(self, definition: Definition) -> Definition:
         """The definition, reading what is kept; it reads those before it alone, so `known` holds for all."""
-        body = with_tensors(self.terms, definition.body, self.instead, self.known)
-        return definition if body is definition.body else replace(definition, body=body)
+        return definition.with_body(with_tensors(self.terms, definition.body, self.instead, self.known))

@@ -66,11 +66,9 @@ def factor_program(program: Program, values: bool = False) -> Program:
     Where no derivative follows (`values`) all arithmetic is rewritten by `common_factors` first.
     """
     factoring = _Factoring(program, values)
-    definitions = tuple(map(factoring.definition, program.definitions))
-    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
-        return program
+    made = program.with_definitions(map(factoring.definition, program.definitions))
     # A factor of 0 leaves tensors that nothing reads any more.
-    return replace(program, definitions=needed(definitions))
+    return made if made is program else replace(made, definitions=needed(made.definitions))
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,9 @@ class _Factoring:
 
     def definition(self, definition: Definition) -> Definition:
         """The definition with cheaper sums."""
-        body = with_one_sign(self.terms, definition.body)
-        definition = definition if body is definition.body else replace(definition, body=body)
+        definition = definition.with_body(with_one_sign(self.terms, definition.body))
         if self.values:
-            body = self.common.rewritten(definition.body)
-            definition = definition if body is definition.body else replace(definition, body=body)
+            definition = definition.with_body(self.common.rewritten(definition.body))
         facts = self.program.facts(definition)
         if not holds_reduction(definition.body, self.holds):
             return self.regrouped(definition, definition.body, facts)
@@ -136,7 +132,7 @@ class _Factoring:
         """The definition with another body, where no derivative follows with fewer additions."""
         if self.values:
             body = self.common.rewritten(regrouped(self.algebra, body, facts))
-        return definition if body is definition.body else replace(definition, body=body)
+        return definition.with_body(body)
 
     def operations(self, definition: Definition) -> Work:
         """The operations of a definition, about where sizes are symbols."""

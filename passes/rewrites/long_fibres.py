@@ -59,9 +59,8 @@ def cut_fibres(program: Program, part: int = PART, limit: int | None = None) -> 
     for definition in program.definitions:
         walk = _FibreWalk(program.terms, program, arrays, names, definition, part, limit)
         definitions += walk.run() if definition.order is None else [definition]
-    if len(definitions) == len(program.definitions):
-        return program
-    return arrays.in_program(replace(program, definitions=tuple(definitions)))
+    made = program.with_definitions(definitions)
+    return made if made is program else arrays.in_program(made)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Const, Read, Reduce, Term, bottom_up, reachable, tensors_read
@@ -111,9 +111,7 @@ def stored_for_derivative(
         definitions.append(made)
         if made.order is None:
             mover.holds(made)
-    if all(new is old for new, old in zip(definitions, program.definitions, strict=False)):
-        return program
-    return replace(program, definitions=tuple(in_order(definitions)))
+    return program.with_definitions(in_order(definitions))
 
 
 @dataclass
@@ -146,7 +144,7 @@ class _NeedWalk(PlaceWalk):
         self.mover.enter(self.definition)
         self.mark(body)
         made = self.visit(0, body)
-        return self.definition if made is body else replace(self.definition, body=made)
+        return self.definition.with_body(made)
 
     def holds(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""

@@ -127,9 +127,7 @@ def cut_reductions(
             definitions += _CutDefinition(program, names, definition, marks, cutting, stepwise).run(takes)
         else:
             definitions.append(definition)
-    if len(definitions) == len(program.definitions):
-        return program
-    return replace(program, definitions=tuple(definitions))
+    return program.with_definitions(definitions)
 
 
 @dataclass(frozen=True)

@@ -184,8 +184,7 @@ class _Recomputed:
 
     def added(self, definition: Definition) -> Definition:
         """The definition over what stays a tensor; noted as a formula if it is to be one."""
-        body = self.rewritten(definition.body)
-        made = definition if body is definition.body else replace(definition, body=body)
+        made = definition.with_body(self.rewritten(definition.body))
         is_forced = self.wanted is not None or self.has_no_room(made)
         if definition.name in self.uses and (is_forced or self.is_worth(made)):
             self.formulas[made.name] = made
@@ -220,7 +219,7 @@ class _Recomputed:
                 return self.terms.reduce_like(node, names, domain, self.rewritten(body))
             case Read():
                 made = self.formulas[node.tensor]
-                return self.terms.substitute(made.body, dict(zip(made.indices, node.indices, strict=True)))
+                return self.terms.substitute(made.body, made.at(node.indices))
             case _:
                 return self.terms.rebuild(node, list(map(self.rewritten, node.below)))
 

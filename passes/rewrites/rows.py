@@ -139,19 +139,11 @@ def _split(program: Program, names: Names, definition: Definition, index: str) -
     body: Term | None = None
     found: list[Definition] = []
     for value in range(size):
-        part = replace(
-            definition,
-            name=names.free(f"{definition.name}_{value}"),
-            shape=shape,
-            indices=indices,
-            is_output=False,
-            gradient_of="",
-            tangent_of="",
-        )
+        part = definition.between(names.free(f"{definition.name}_{value}"), shape=shape, indices=indices)
         own = terms.substitute(definition.body, {index: Affine.const(value)})
         found.append(replace(part, body=Simplifier(terms).visit(own, program.facts(part))))
     for value, part in reversed(list(enumerate(found))):
-        read = terms.read(part.name, list(map(Affine.var, indices)), part.type)
+        read = terms.read(part.name, part.own, part.type)
         here = equals_zero(Affine.var(index) - value)
         body = read if body is None else algebra.guard([here], read, body)
     assert body is not None

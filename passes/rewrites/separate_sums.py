@@ -14,11 +14,9 @@ over many k, the sum is a tensor too.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, in_text_order, operands, reachable
-from tadc.lattice.affine import Affine
 from tadc.passes.terms.costs import BUFFER, ELEMENT, LARGE, LINE, extent
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
@@ -44,14 +42,11 @@ def separate_contractions(program: Program, limit: int | None = None, takes: Tak
         instead: dict[int, Term] = {}
         for term in found if found and takes(definition.name) else ():
             names = names or Names(program)
-            own = replace(definition, name=names.free(f"{definition.name}_0"), body=term, is_output=False)
-            made.append(replace(own, gradient_of="", tangent_of=""))
-            at = list(map(Affine.var, definition.indices))
-            instead[term.number] = program.terms.read(own.name, at, definition.type)
-        made.append(
-            replace(definition, body=_with(program, definition.body, instead)) if instead else definition
-        )
-    return replace(program, definitions=tuple(made)) if names else program
+            own = definition.between(names.free(f"{definition.name}_0"), body=term)
+            made.append(own)
+            instead[term.number] = program.terms.read(own.name, own.own, own.type)
+        made.append(definition.with_body(bottom_up(definition.body, instead, program.terms.rebuild)))
+    return program.with_definitions(made)
 
 
 def _has_room(definition: Definition, limit: int | None) -> bool:
@@ -106,7 +101,3 @@ def _is_contraction(term: Reduce, definition: Definition) -> bool:
         if not factor.free.isdisjoint(term.binders) and any(isinstance(t, Read) for t in reachable([factor]))
     ]
     return len(factors) > 1 and all(own < indices for own in factors)
-
-
-def _with(program: Program, body: Term, instead: dict[int, Term]) -> Term:
-    return bottom_up(body, dict(instead), lambda term, below: program.terms.rebuild(term, below))

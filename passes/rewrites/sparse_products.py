@@ -50,9 +50,8 @@ def with_sparse_products(program: Program, limit: int | None = None) -> Program:
     arrays, names = Arrays(program), Names(program)
     walks = (_ByRows(program, arrays, names, d, limit) for d in program.definitions)
     definitions = [made for walk in walks for made in walk.run()]
-    if len(definitions) == len(program.definitions):
-        return program
-    return arrays.in_program(replace(program, definitions=tuple(definitions)))
+    made = program.with_definitions(definitions)
+    return made if made is program else arrays.in_program(made)
 
 
 @dataclass(frozen=True)

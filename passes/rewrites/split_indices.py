@@ -52,9 +52,7 @@ def split_divided_indices(program: Program, limit: int | None = None) -> Program
     definitions: list[Definition] = []
     for definition in program.definitions:
         definitions += _computed(program, names, definition, limit)
-    if len(definitions) == len(program.definitions):
-        return program
-    return replace(program, definitions=tuple(definitions))
+    return program.with_definitions(definitions)
 
 
 def _computed(
@@ -181,8 +179,7 @@ def _by_residue(
 
 def _part(definition: Definition, name: str, shape: Shape, indices: tuple[str, ...]) -> Definition:
     """A definition of this shape, that nobody outside sees."""
-    made = replace(definition, name=name, shape=shape, indices=indices, is_output=False)
-    return replace(made, gradient_of="", tangent_of="")
+    return definition.between(name, shape=shape, indices=indices)
 
 
 def _rewritten(program: Program, part: Definition, forms: Mapping[str, Affine]) -> Definition:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.extents import Shape
@@ -383,12 +383,11 @@ class Look:
         for number, definition in enumerate(self.program.definitions):
             walk = _StoredWalk(self.places[number], self, number, definition, worth)
             body = walk.visit(0, definition.body)
-            made += [*walk.new, definition if body is definition.body else replace(definition, body=body)]
+            made += [*walk.new, definition.with_body(body)]
             for found in () if self.cheap else (*walk.new, made[-1]):
                 self.known.add(found)
-        if all(new is old for new, old in zip(made, self.program.definitions, strict=False)):
-            return self.program
-        return self.arrays.in_program(replace(self.program, definitions=tuple(in_order(made))))
+        found = self.program.with_definitions(in_order(made))
+        return found if found is self.program else self.arrays.in_program(found)
 
 
 @dataclass

@@ -105,10 +105,11 @@ class _OneDefinition:
             return reduce(self.algebra.add, [self.sum(one, guards) for one in sums])
         if not guards or term.type is None or not follows_steps(body, names, self.steps):
             return term
-        own = replace(self.definition, name=self.names.free(f"{self.definition.name}_steps"), is_output=False)
         total = terms.reduce_like(term, names, (*domain, *guards), body)
-        self.new.append(replace(own, type=term.type, body=total, gradient_of="", tangent_of=""))
-        return terms.read(own.name, list(map(Affine.var, own.indices)), term.type)
+        name = self.names.free(f"{self.definition.name}_steps")
+        own = self.definition.between(name, type=term.type, body=total)
+        self.new.append(own)
+        return terms.read(own.name, own.own, own.type)
 
     def apart(self, body: Term, names: Sequence[str]) -> list[Term]:
         """What a sum adds up, by the recurrences whose steps it follows, along with which it is added up."""

@@ -37,11 +37,7 @@ from tadc.passes.terms.value_ranges import outside
 
 def without_vanishing(program: Program) -> Program:
     """The program without them; it itself where there are none."""
-    removal = _Removal(program)
-    definitions = tuple(map(removal.definition, program.definitions))
-    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
-        return program
-    return replace(program, definitions=definitions)
+    return program.with_definitions(map(_Removal(program).definition, program.definitions))
 
 
 class _Removal:

@@ -86,13 +86,11 @@ def skew_recurrences(program: Program, limit: int | None = None, takes: Takes = 
                 copied[name] = found.renamed(names.free(f"{name}_0"), found.own)
                 definitions.append(_copy(program, copied[name], name, definition))
             definitions.append(_by_wavefronts(program, skewed | copied, definition))
-            body = program.terms.read(found.name, found.at(_own(definition)), definition.type)
+            body = program.terms.read(found.name, found.at(definition.own), definition.type)
         else:
             body = _reading(program, skewed, definition)
         order = None if found else definition.order
-        definitions.append(
-            definition if body is definition.body else replace(definition, body=body, order=order)
-        )
+        definitions.append(replace(definition.with_body(body), order=order))
     return replace(program, definitions=tuple(definitions)) if skewed else program
 
 
@@ -116,13 +114,9 @@ def _gathered(program: Program, along: Collection[str]) -> dict[str, list[str]]:
 def _copy(program: Program, found: _Skewed, name: str, like: Definition) -> Definition:
     """A tensor stored as a recurrence is, which has its indices."""
     type = next(d.type for d in (*program.arguments, *program.definitions) if d.name == name)
-    body = program.terms.read(name, _own(like), type)
+    body = program.terms.read(name, like.own, type)
     made = replace(like, name=name, type=type, body=body, order=None)
     return _by_wavefronts(program, {name: found}, made, reads=False)
-
-
-def _own(definition: Definition) -> list[Affine]:
-    return list(map(Affine.var, definition.indices))
 
 
 def _skewed(program: Program, names: Names, definition: Definition, limit: int | None) -> _Skewed | None:
@@ -186,7 +180,7 @@ def _beside(
     """
     if definition.order is not None:
         return None
-    own, shapes = tuple(_own(definition)), program.shapes()
+    own, shapes = definition.own, program.shapes()
     terms = list(reachable([definition.body]))
     if any(isinstance(term, Reduce) for term in terms):
         return None
@@ -216,16 +210,8 @@ def _by_wavefronts(
 ) -> Definition:
     """A tensor stored by an order: 0 where a step has no element; it `reads` others that are stored so."""
     terms, found = program.terms, skewed[definition.name]
-    made = replace(
-        definition,
-        name=found.name,
-        shape=found.shape,
-        indices=found.indices,
-        is_output=False,
-        gradient_of="",
-        tangent_of="",
-        order=definition.order and Affine.var(found.step),
-    )
+    order = definition.order and Affine.var(found.step)
+    made = definition.between(found.name, shape=found.shape, indices=found.indices, order=order)
     gone = found.replaced()
     size = definition.shape[definition.indices.index(found.gone)]
     within = {name: as_form(size) for name, size in zip(definition.indices, definition.shape, strict=True)}

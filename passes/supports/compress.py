@@ -133,7 +133,7 @@ class _Compressor:
     def definition(self, old: Definition, kept: KeptBox, before: Sequence[KeptBox]) -> Definition:
         """The elements of a box that are in none before it."""
         terms, algebra = self.program.terms, self.algebra
-        mapping = dict(zip(old.indices, kept.at, strict=True))
+        mapping = old.at(kept.at)
         body = bottom_up(terms.substitute(old.body, mapping), {}, self.read)
         facts = (*box(kept.indices, kept.shape), *self.program.size_facts())
         inside = box_rows(kept.at, old.shape)

@@ -61,7 +61,7 @@ def _without_reads(algebra: Algebra, value: Term, name: str) -> Term:
 
 def _stays(old: Definition, at: Sequence[Affine], name: str, told: Affine) -> bool:
     """Whether an element at a place with the told index is read where the index is told so too."""
-    place = dict(zip(old.indices, at, strict=True))
+    place = old.at(at)
     here = {name: told}
     return told.substitute(place).substitute(here) == place[name].substitute(here)
 

@@ -75,14 +75,11 @@ class _Front:
         once = definition
         if definition.is_output:
             name = self.once[definition.name] = names.free(definition.name)
-            once = replace(
-                definition, name=name, is_output=False, gradient_of="", tangent_of="", cotangent_of=""
-            )
+            once = definition.between(name, cotangent_of="")
         once = replace(once, body=self._moved(definition.body))
         if not definition.is_output:
             return [once]
-        here = [Affine.var(i) for i in definition.indices]
-        copy = self.terms.read(once.name, here, definition.type, definition.body.span)
+        copy = self.terms.read(once.name, once.own, once.type, definition.body.span)
         return [once, replace(self._varying(definition, copy), order=None)]
 
     def _varying(self, definition: Definition, body: Term) -> Definition:

@@ -132,7 +132,7 @@ def _accesses(
         if isinstance(term, Read):
             yield from element(term.tensor, term.indices, term.span, facts)
             if order is not None and term.tensor == definition.name:
-                back = order - order.substitute(dict(zip(definition.indices, term.indices, strict=True)))
+                back = order - order.substitute(definition.at(term.indices))
                 yield CheckedRead(term.tensor, term.span, None, 0, back), (back - 1,), facts
 
 

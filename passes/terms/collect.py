@@ -177,7 +177,7 @@ def _union(terms: Terms, x: Term, y: Term) -> Term | None:
     assert isinstance(x, Reduce)
     assert isinstance(y, Reduce)
     binders, domain, body = terms.open(x)
-    others = [row.substitute(dict(zip(y.binders, map(Affine.var, binders), strict=True))) for row in y.domain]
+    _, others, _ = terms.open(y, binders)
     rows = united(domain, others, ())
     return None if rows is None else terms.reduce(binders, rows, body, hints=x.hints, span=x.span)
 
@@ -251,6 +251,5 @@ def _merged(algebra: Algebra, group: Sequence[Addend]) -> Term:
     bodies: list[Signed] = []
     for part in group:
         assert isinstance(part.term, Reduce)
-        mapping = {old: Affine.var(new) for old, new in zip(part.term.binders, binders, strict=True)}
-        bodies.append((part.negative, terms.substitute(part.term.body, mapping)))
+        bodies.append((part.negative, terms.open(part.term, binders)[-1]))
     return algebra.sum(binders, domain, added(algebra, bodies), first.hints, first.span)

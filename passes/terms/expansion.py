@@ -124,9 +124,7 @@ class Expander:
                 return _cleared({ONE: Fraction(form.constant)})
             case Read(tensor=tensor) if tensor in self.definitions:
                 made = self.definitions[tensor]
-                return self.of(
-                    self.terms.substitute(made.body, dict(zip(made.indices, term.indices, strict=True)))
-                )
+                return self.of(self.terms.substitute(made.body, made.at(term.indices)))
             case Apply(function="neg"):
                 return _scaled(self.of(operands(term)[0]), Fraction(-1))
             case Apply(function="add" | "sub" as function, operands=(x, y)):
@@ -162,10 +160,9 @@ class Expander:
         """A sum of products as products of sums, each over the indices that hang together."""
         names = tuple(f"?open{self.depth + at}" for at in range(len(term.binders)))
         self.hints |= zip(names, term.hints, strict=True)
-        mapping = {b: Affine.var(n) for b, n in zip(term.binders, names, strict=True)}
-        domain = tuple(row.substitute(mapping) for row in term.domain)
+        _, domain, inside = self.terms.open(term, names)
         self.depth += len(names)
-        body = self.of(self.terms.substitute(term.body, mapping))
+        body = self.of(inside)
         self.depth -= len(names)
         outside = [row for row in domain if row.form.variables.isdisjoint(names)]
         if outside:

@@ -24,7 +24,6 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
-from tadc.lattice.affine import Affine
 from tadc.lattice.effort import spend
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.sums import Amount
@@ -175,8 +174,7 @@ class Regions:
         bodies: list[Term] = []
         own = NOTHING
         for node in nodes:
-            mapping = {b: Affine.var(n) for b, n in zip(node.binders, first.binders, strict=True)}
-            bodies.append(node.body if node is first else self.terms.substitute(node.body, mapping))
+            bodies.append(node.body if node is first else self.terms.open(node, first.binders)[-1])
             own += work_of(node)
         shared = self.region(self.unchanged(first, bodies), seen)
         step = self.region(bodies, seen, own)
