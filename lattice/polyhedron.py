@@ -9,7 +9,7 @@ down. What is proven here is true; what is not proven may still be true.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import gcd
 
@@ -22,10 +22,12 @@ from tadc.lattice.system import System, atom_facts, outer_atoms
 __all__ = [
     "NEVER",
     "atom_facts",
+    "hold",
     "implied",
     "irredundant",
     "is_empty",
     "normalised",
+    "not_implied",
     "quotient",
     "tightened",
     "without_floor",
@@ -43,6 +45,16 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
     for price in prices:
         pay(price)
     return holds
+
+
+def hold(rows: Iterable[Constraint], facts: Sequence[Constraint]) -> bool:
+    """Whether it is proven that all rows hold at every integer point where the facts do."""
+    return all(implied(form, facts) for row in rows for form in row.inequalities)
+
+
+def not_implied(rows: Iterable[Constraint], facts: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """The rows that are not proven to hold wherever the facts do."""
+    return tuple(row for row in rows if not hold((row,), facts))
 
 
 def follows(form: Affine, facts: Sequence[Constraint]) -> bool:
@@ -276,7 +288,7 @@ def _needed_equalities(rows: Sequence[Constraint], facts: Sequence[Constraint]) 
     needed = list(rows)
     for row in sorted(rows, key=lambda row: _reading(row.form), reverse=True):
         others = (*facts, *(other for other in needed if other is not row))
-        if all(implied(side, others) for side in row.inequalities):
+        if hold((row,), others):
             needed.remove(row)
     return needed
 

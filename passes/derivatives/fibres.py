@@ -38,7 +38,7 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
 from tadc.lattice.fibre import Fibre, fibres_in
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import implied, not_implied
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.derivatives.joint_fibres import Asked, Equation, asked_at_a_place, groups_of, same_key
 from tadc.passes.terms.algebra import is_const
@@ -204,7 +204,7 @@ class _FibreSum:
                 Constraint(each.known),
                 Constraint(self.arrays.fibres(each.lookup.array) - 1 - each.known),
             ]
-        return tuple(r for r in found if not all(implied(f, self.facts) for f in r.inequalities))
+        return not_implied(found, self.facts)
 
     def along(self, known: Sequence[Equation], asked: Asked | None = None) -> Term:
         """The loop over the places of a lookup, or of several at equal places, with known values, which are

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.terms import Domain, Reduce, Term
 from tadc.lattice.affine import ZERO, Affine, Lookup
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import hold
 from tadc.passes.rewrites.places import RowsHold, TermPlace
 from tadc.passes.terms.element_terms import OfElement
 from tadc.passes.terms.index_ranges import Range
@@ -36,7 +36,7 @@ def is_everywhere(found: OfElement, place: TermPlace, shape: Shape, size_facts: 
 def _holds(choice: RowsHold, told: Sequence[str], facts: Domain) -> bool:
     """Whether rows say no more than which index is an element, or what holds anyway."""
     rest = [row for row in choice.rows if not (row.equality and any(row.form.coefficient(i) for i in told))]
-    return choice.holds and all(implied(form, facts) for row in rest for form in row.inequalities)
+    return choice.holds and hold(rest, facts)
 
 
 def _is_of(term: Term, lookup: Lookup) -> bool:

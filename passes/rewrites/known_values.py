@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms
-from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.polyhedron import hold
 from tadc.passes.rewrites.places import TermPlace
 from tadc.passes.terms.costs import is_candidate
 from tadc.passes.terms.element_terms import forms_of, over_elements
@@ -82,11 +81,8 @@ class KnownValues:
         d = held.definition
         pairs = zip(held.at, forms, strict=True)
         index = {dimension: form - own for (dimension, own), form in pairs}
-        sides = [
-            s for i, n in zip(d.indices, d.shape, strict=True) for s in (index[i], as_form(n) - 1 - index[i])
-        ]
-        sides += [form for row in held.conditions for form in row.substitute(index).inequalities]
-        if not all(implied(side, facts) for side in sides):
+        rows = (*box(d.indices, d.shape), *held.conditions)
+        if not hold((row.substitute(index) for row in rows), facts):
             return None
         return self.terms.read(d.name, [index[i] for i in d.indices], d.type)
 

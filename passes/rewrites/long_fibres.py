@@ -38,7 +38,7 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, ElementType, Reduce, Term, join_types, reachable
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.lattice.fibre import Fibre, over
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import hold, implied
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import ELEMENT, FEW_ELEMENTS
 from tadc.passes.terms.facts_walk import FactsWalk
@@ -265,7 +265,7 @@ class _LongSum:
         kept: list[Constraint] = []
         for row in owned.facts:
             names = row.form.variables
-            if names.isdisjoint(used) or all(implied(form, known) for form in row.inequalities):
+            if names.isdisjoint(used) or hold((row,), known):
                 continue
             if not names <= has:
                 return None

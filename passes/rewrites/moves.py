@@ -31,8 +31,8 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.lattice.affine import Affine, Constraint, box
-from tadc.lattice.polyhedron import implied, is_empty
+from tadc.lattice.affine import Affine, box
+from tadc.lattice.polyhedron import is_empty, not_implied
 from tadc.passes.rewrites.places import RowsHold, TermPlace
 from tadc.passes.rewrites.term_boxes import Boxes, TermBox
 from tadc.passes.terms.checked_reads import all_proven
@@ -80,7 +80,7 @@ class Mover(Boxes):
         self.largest = max(map(about, self.shapes.values()), default=0)
         self.literals: dict[int, ElementType | None] = {}
         # Many terms stand under the same few choices.
-        self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
+        self.shifted: dict[tuple[object, ...], Domain] = {}
 
     def enter(self, definition: Definition) -> None:
         """Look at a definition.
@@ -234,9 +234,8 @@ class Mover(Boxes):
                     self.shifted[key] = self._shifted(choice, over)
                 rows = self.shifted[key]
                 if choice.holds:
-                    idle = is_idle(tuple(rows), term, zero, ())
-                    term = term if idle else self.algebra.guard(rows, term, zero)
-                    inside += tuple(rows)
+                    term = term if is_idle(rows, term, zero, ()) else self.algebra.guard(rows, term, zero)
+                    inside += rows
                 elif len(rows) == len(choice.rows) and not is_empty((*inside, *rows)):
                     term = self.algebra.guard(rows, zero, term)
                 continue
@@ -252,15 +251,14 @@ class Mover(Boxes):
                 return None
         return over.told.around(term, self.algebra)
 
-    def _shifted(self, choice: RowsHold, over: TermBox) -> list[Constraint]:
+    def _shifted(self, choice: RowsHold, over: TermBox) -> Domain:
         """What a choice says of the indices of a box; where it holds, without what the box implies."""
         known = frozenset(over.shift) | self.sizes
-        rows = [row.substitute(over.shift) for row in choice.rows if row.form.variables <= known]
+        rows = tuple(row.substitute(over.shift) for row in choice.rows if row.form.variables <= known)
         if not choice.holds:
             return rows
         facts = box([f"?{n}" for n in range(len(over.shape))], over.shape) + self.size_facts
-        facts += over.told.facts
-        return [row for row in rows if not all(implied(form, facts) for form in row.inequalities)]
+        return not_implied(rows, facts + over.told.facts)
 
     def _key(self, term: Term, order: tuple[int, ...], shape: Shape) -> Key:
         """Equal for terms of one type that are equal up to the order of their indices."""

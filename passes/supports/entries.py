@@ -23,11 +23,11 @@ from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, operands
 from tadc.lattice.affine import Affine, Constraint, box
-from tadc.lattice.polyhedron import is_empty
+from tadc.lattice.polyhedron import is_empty, not_implied
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_listing import Entries, Listing
 from tadc.passes.supports.entry_points import Point
-from tadc.passes.supports.entry_unknowns import EntryPart, always
+from tadc.passes.supports.entry_unknowns import EntryPart
 from tadc.passes.supports.entry_windows import outside_lookups
 from tadc.passes.supports.handed_on import renamed, told_by_others, without_index
 from tadc.passes.supports.joined_places import halves
@@ -131,7 +131,7 @@ class _Lists:
             rows += box_rows([told], [made.shape[made.indices.index(name)]])
             made = without_index(self.terms, made, name, told)
         if len(made.indices) < len(old.indices) or old.is_output:
-            domain = tuple(row for row in rows if not always(row, self.made.program.facts(made)))
+            domain = not_implied(rows, self.made.program.facts(made))
             made = renamed(self.terms, made, self.names.free(old.name))
             self.lists[old.name] = (Entries(made.name, made.indices, made.shape, at, (domain,)),)
         return self.whole(made)

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from tadc.frontend.extents import Extent
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
-from tadc.passes.supports.entry_unknowns import Unknowns, always
+from tadc.lattice.polyhedron import hold
+from tadc.passes.supports.entry_unknowns import Unknowns
 from tadc.passes.supports.joined_places import PairedIndices, halves, join_of, pair_arrays
 from tadc.passes.terms.occupied import occupied
 
@@ -34,7 +35,7 @@ class Point(Unknowns):
         self.rows = tuple(
             row
             for row in dict.fromkeys(self.rows)
-            if not (row.form.variables.isdisjoint(inner) and always(row, facts))
+            if not (row.form.variables.isdisjoint(inner) and hold((row,), facts))
         )
         summed = tuple(row for row in self.rows if not row.form.variables.isdisjoint(inner))
         self.value = self.lists.algebra.sum(inner, summed, self.value)

@@ -10,7 +10,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup, box
 from tadc.lattice.fibre import fibres_in
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import hold, implied
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_windows import EntryWindow, floors_of, outside_lookups, windows, with_quotient
 from tadc.passes.supports.joined_places import are_joined
@@ -160,7 +160,7 @@ class Unknowns:
     def joins(self, window: EntryWindow) -> bool:
         """Whether a window says which places of two lookups are near."""
         facts = (*self.lists.program.size_facts(), *box(self.own, [self.extents[n] for n in self.own]))
-        says = any(row in self.rows and not always(row, facts) for row in window.rows)
+        says = any(row in self.rows and not hold((row,), facts) for row in window.rows)
         return says and are_joined(window.form, (*self.own, *self.binders))
 
     def below(self, size: Affine) -> Affine:
@@ -331,11 +331,6 @@ def _told(form: Affine, name: str) -> Affine | None:
         return None
     rest = form - Affine.var(name) * k
     return None if name in rest.variables else rest * -k
-
-
-def always(row: Constraint, facts: Sequence[Constraint]) -> bool:
-    """Whether a row holds wherever some others do."""
-    return all(implied(form, facts) for form in ((row.form, -row.form) if row.equality else (row.form,)))
 
 
 def _rest(name: str, floor: Floor) -> Affine:

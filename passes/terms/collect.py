@@ -17,7 +17,7 @@ from functools import reduce
 
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied, irredundant
+from tadc.lattice.polyhedron import hold, irredundant
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import COMPARED
 
@@ -217,8 +217,7 @@ def united(x: Domain, y: Sequence[Constraint], facts: Domain) -> Domain | None:
         whole = _whole(own, other)
         if whole is not None:
             rest = dict.fromkeys(row for row in (*x, *y) if row not in (own, other))
-            sides = [form for row in rest for form in row.inequalities]
-            if all(implied(form, (*facts, *rows)) for rows in (x, y) for form in sides):
+            if all(hold(rest, (*facts, *rows)) for rows in (x, y)):
                 return (*rest, *whole)
     return None
 

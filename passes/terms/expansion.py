@@ -30,7 +30,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine
-from tadc.lattice.polyhedron import implied, is_empty
+from tadc.lattice.polyhedron import hold, is_empty
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import LONGEST, NODES
 from tadc.passes.terms.occupied import occupied
@@ -137,9 +137,7 @@ class Expander:
                 return _power(self.of(base) if n > 0 else self.inverse(base), abs(n))
             case Reduce(kind="sum"):
                 return self.summed(term)
-            case Guard(conditions=rows) if all(
-                implied(f, self.facts) for row in rows for f in row.inequalities
-            ):
+            case Guard(conditions=rows) if hold(rows, self.facts):
                 return self.of(term.then)
             case Guard(conditions=rows) if is_empty((*self.facts, *rows)):
                 return self.of(term.otherwise)

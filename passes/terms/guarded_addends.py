@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from tadc.frontend.terms import Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Constraint
-from tadc.lattice.polyhedron import implied, is_empty
+from tadc.lattice.polyhedron import hold, is_empty, not_implied
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const
 from tadc.passes.terms.collect import Addend, Signed, added, addends
 from tadc.passes.terms.costs import COMPARED
@@ -75,7 +75,7 @@ def is_idle(rows: Domain, then: Term, otherwise: Term, facts: Domain) -> bool:
     known = (*facts, Constraint(-rows[0].form - 1))
     match then:
         case Guard() if then.then is otherwise:
-            return all(implied(form, known) for row in then.conditions for form in row.inequalities)
+            return hold(then.conditions, known)
         case Reduce(kind="sum") if is_const(otherwise, 0):
             return is_empty((*known, *then.domain))
         case _:
@@ -151,7 +151,7 @@ def _total(algebra: Algebra, parts: Sequence[Addend], facts: Domain) -> Term:
     """The sum of the parts."""
     if not parts:
         return algebra.zero
-    below = [[_implies(one.conditions, other.conditions, facts) for other in parts] for one in parts]
+    below = [[hold(other.conditions, (*facts, *one.conditions)) for other in parts] for one in parts]
     within: dict[int, int] = {}
     for n in range(len(parts)):
         # Of those that imply each other the first holds the others.
@@ -164,7 +164,11 @@ def _total(algebra: Algebra, parts: Sequence[Addend], facts: Domain) -> Term:
         if n in within:
             continue
         known = (*facts, *part.conditions)
-        inside = [_without(p, known) for m, p in enumerate(parts) if _root(m, within) == n and m != n]
+        inside = [
+            replace(p, conditions=not_implied(p.conditions, known))
+            for m, p in enumerate(parts)
+            if _root(m, within) == n and m != n
+        ]
         own = [(p.negative, p.term) for p in inside if not p.conditions]
         body = added(algebra, own, algebra.neg(part.term) if part.negative else part.term)
         rest = [_signed(algebra, p) for p in inside if p.conditions]
@@ -195,13 +199,3 @@ def _root(n: int, within: dict[int, int]) -> int:
     while n in within:
         n = within[n]
     return n
-
-
-def _implies(rows: Domain, others: Domain, facts: Domain) -> bool:
-    known = (*facts, *rows)
-    return all(implied(form, known) for row in others for form in row.inequalities)
-
-
-def _without(part: Addend, known: Domain) -> Addend:
-    rows = (row for row in part.conditions if not all(implied(form, known) for form in row.inequalities))
-    return replace(part, conditions=tuple(rows))

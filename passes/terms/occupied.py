@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied, normalised
+from tadc.lattice.polyhedron import normalised, not_implied
 
 
 def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | None:
@@ -36,7 +36,7 @@ def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | 
             return None
         rows += [_between(a, p, b, q) for a, p in lower[name] for b, q in upper[name]]
     rows = list(dict.fromkeys(map(normalised, rows)))
-    return tuple(row for row in rows if not all(implied(form, facts) for form in row.inequalities))
+    return not_implied(rows, facts)
 
 
 def _between(a: int, p: Affine, b: int, q: Affine) -> Constraint:

@@ -21,7 +21,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
-from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, negation, quotient, tightened
+from tadc.lattice.polyhedron import cleared, irredundant, is_empty, negation, not_implied, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.alike import RewrittenOnce
@@ -157,7 +157,7 @@ class Simplifier:
     def guard(self, term: Guard, facts: Domain) -> Term:
         """The branch that is always taken, or the conditions that are not known."""
         rows = [cleared(self.row(c, facts)) for c in term.conditions]
-        rows = [c for c in rows if not all(implied(form, facts) for form in c.inequalities)]
+        rows = not_implied(rows, facts)
         if not rows:
             return self.visit(term.then, facts)
         if is_empty((*facts, *rows)):

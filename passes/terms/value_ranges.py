@@ -17,7 +17,7 @@ from tadc.frontend.conditions import NEGATED
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied, is_empty, negation
+from tadc.lattice.polyhedron import implied, is_empty, negation, not_implied
 from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.value_intervals import (
@@ -208,7 +208,7 @@ class _RangeWalk:
 
     def hold(self, rows: Sequence[Constraint], facts: Domain, may_ask: bool = True) -> bool:
         """Whether rows hold where the facts do; when asking, those that may hold do, and are noted."""
-        left = [row for row in rows if not all(implied(form, facts) for form in row.inequalities)]
+        left = not_implied(rows, facts)
         if (
             left
             and may_ask
