@@ -24,8 +24,8 @@ from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.polyhedron import in_place
 from tadc.lattice.solve import Solution, solve
-from tadc.passes.derivatives.gathers import Gather, Solved, gathers, not_taken
-from tadc.passes.terms.algebra import is_const
+from tadc.passes.derivatives.gathers import Gather, Solved, gathers
+from tadc.passes.terms.algebra import is_const, left_out
 from tadc.passes.terms.alike import RewrittenOnce
 from tadc.passes.terms.collect import addends, collected, has_delta
 from tadc.passes.terms.facts_walk import FactsWalk
@@ -93,15 +93,16 @@ class Canceller(FactsWalk):
         if term.kind == "sum":
             found, body = self.without_guards(body, facts + domain)
             rows += found
+        outside = tuple(left_out(body)[0])
         if len(rows) == len(domain) and not any(c.equality for c in rows):
-            self.solved[term.number, facts] = Solved(binders, domain, None, outside=not_taken(body))
+            self.solved[term.number, facts] = Solved(binders, domain, None, outside=outside)
             return self.terms.reduce_like(term, binders, rows, body)
         try:
             solution = solve(binders, rows, facts, self.terms.fresh)
         except EliminationLimit:
             raise limit(term, binders, rows) from None
         self.solved[term.number, facts] = Solved(
-            binders, tuple(rows), solution, solution is None, not_taken(body), len(rows) - len(domain)
+            binders, tuple(rows), solution, solution is None, outside, len(rows) - len(domain)
         )
         neutral = self.algebra.neutral(term.kind)
         if solution is None:

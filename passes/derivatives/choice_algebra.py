@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, IndexValue, Read, Select, Term, Terms, bottom_up, reachable
-from tadc.passes.derivatives.parting import without
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_safe
 from tadc.passes.terms.collect import addends
-from tadc.passes.terms.products import ScaledProduct, product_of
+from tadc.passes.terms.products import product_of
 from tadc.passes.terms.value_intervals import ValueInterval
 from tadc.passes.terms.value_ranges import ValueRanges
 
@@ -103,7 +102,7 @@ class ChoiceAlgebra(Algebra):
         choices = next((t for t in product.over if _is_sum(t) and self.has_choices(t)), None)
         if choices is None or choices is g:
             return g
-        rest = ScaledProduct(product.scale, without(product.over, [choices]), product.under).term(self)
+        rest = product.without([choices]).term(self)
         return self._summed(choices, lambda part: self.mul(part, rest))
 
     def has_points(self, term: Term) -> bool:

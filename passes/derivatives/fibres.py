@@ -42,7 +42,7 @@ from tadc.lattice.polyhedron import implied, not_implied
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.derivatives.joint_fibres import Asked, Equation, asked_at_a_place, groups_of, same_key
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.collect import addends
+from tadc.passes.terms.collect import Signed, added, addends
 from tadc.passes.terms.costs import SPARSE
 from tadc.passes.terms.facts_walk import FactsWalk
 from tadc.passes.terms.inspected_arrays import Arrays
@@ -116,12 +116,12 @@ class _FibreSum:
         found = [self.pulled(part) for _, part in parts]
         if not any(found):
             return None
-        total: Term = self.algebra.zero
+        made: list[Signed] = []
         for (negative, part), inner in zip(parts, found, strict=True):
             binders, rows, body = inner or ((), (), part)
-            made = self.solved((*self.binders, *binders), (*self.rows, *rows), body, ())
-            total = self.algebra.sub(total, made) if negative else self.algebra.add(total, made)
-        return total
+            total = self.solved((*self.binders, *binders), (*self.rows, *rows), body, ())
+            made.append((negative, total))
+        return added(self.algebra, made)
 
     def pulled(self, term: Term) -> tuple[tuple[str, ...], Domain, Term] | None:
         """The indices and the domain of a sum that is a factor of a term, and the term within."""

@@ -9,6 +9,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.source import Place, Span
 from tadc.frontend.terms import Apply, Const, Domain, Guard, Reduce, Term, reachable
 from tadc.lattice.solve import Solution
+from tadc.passes.terms.algebra import left_out
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,9 @@ def gathers(
             hints = term.hints
         elif isinstance(term, Guard):
             # Of a scalar definition: there is no index to solve for.
-            found = Solved((), term.conditions, None, outside=not_taken(term.then))
+            found = Solved((), term.conditions, None, outside=tuple(left_out(term.then)[0]))
         if found is not None:
             yield Gather(definition.name, definition.indices, term.span, facts, hints, found)
-
-
-def not_taken(body: Term) -> tuple[Domain, ...]:
-    """The conditions under each of which a body is 0."""
-    found: list[Domain] = []
-    while isinstance(body, Guard) and isinstance(body.then, Const) and body.then.value == 0:
-        found.append(body.conditions)
-        body = body.otherwise
-    return tuple(found)
 
 
 def summands(root: Term) -> Iterator[Term]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.terms import Term
 from tadc.passes.terms.algebra import Algebra, is_product, is_safe
 from tadc.passes.terms.collect import addends
-from tadc.passes.terms.products import LONGEST, ScaledProduct, product_of
+from tadc.passes.terms.products import LONGEST, ScaledProduct, in_both, product_of
 
 
 @dataclass
@@ -52,13 +52,13 @@ class Parting:
         first, *others = (product for _, product in products)
         common = [t for t in first.over if not self.is_shared(t)]
         for product in others:
-            common = _in_both(common, product.over)
+            common = in_both(common, product.over)
         if not common:
             return self.algebra.one, term
         total: Term = self.algebra.zero
         for negative, product in products:
-            scale = -product.scale if negative else product.scale
-            part = ScaledProduct(scale, without(product.over, common), product.under)
+            part = product.without(common)
+            part = replace(part, scale=-part.scale) if negative else part
             total = self.algebra.add(total, part.term(self.algebra))
         return reduce(self.algebra.mul, common), total
 
@@ -78,21 +78,3 @@ def without_masks(term: Term, vanishing: Collection[int]) -> ScaledProduct:
             over += part.over
             under += part.under
     return ScaledProduct(scale, tuple(over), tuple(under))
-
-
-def _in_both(terms: Sequence[Term], others: Sequence[Term]) -> list[Term]:
-    """The terms that are among others, too, as often as there."""
-    left, found = list(others), list[Term]()
-    for term in terms:
-        if term in left:
-            left.remove(term)
-            found.append(term)
-    return found
-
-
-def without(terms: Sequence[Term], taken: Sequence[Term]) -> tuple[Term, ...]:
-    """The terms but for one of each that is taken."""
-    left = list(terms)
-    for term in taken:
-        left.remove(term)
-    return tuple(left)

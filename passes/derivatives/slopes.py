@@ -33,7 +33,7 @@ from tadc.passes.derivatives.bends import Bends
 from tadc.passes.derivatives.choice_algebra import ChoiceAlgebra
 from tadc.passes.derivatives.derivative_table import partials
 from tadc.passes.derivatives.guarded import continued
-from tadc.passes.derivatives.parting import Parting, without, without_masks
+from tadc.passes.derivatives.parting import Parting, without_masks
 from tadc.passes.derivatives.powers_of_t import powers
 from tadc.passes.derivatives.series import FREE, OUTSIDE, Expansion, Series, is_large
 from tadc.passes.derivatives.sharing import Sharing
@@ -78,8 +78,7 @@ class CotangentAlgebra(ChoiceAlgebra):
             over = product_of(last).over
             for log in over if len(over) < LONGEST else ():
                 if _is_logarithm(log) and self._vanishes_with(factor, log):
-                    others = product_of(last)
-                    rest = ScaledProduct(others.scale, without(others.over, [log]), others.under).term(self)
+                    rest = product_of(last).without([log]).term(self)
                     return self.safe(super().mul(super().mul(weight, rest), factor), log)
         return super().mul(x, y)
 

@@ -22,7 +22,15 @@ from itertools import product
 from tadc.frontend.terms import Apply, Const, Select, Term, integer_exponent, operands
 from tadc.passes.terms.algebra import is_safe
 from tadc.passes.terms.costs import COMPARED, WEIGHTS, WRITTEN_OUT
-from tadc.passes.terms.products import ScaledProduct, added, product_of, summands, without
+from tadc.passes.terms.products import (
+    ScaledProduct,
+    added,
+    in_both,
+    product_of,
+    summands,
+    without,
+    without_terms,
+)
 from tadc.passes.terms.term_rewriter import TermRewriter
 
 
@@ -75,11 +83,12 @@ class CommonFactors(TermRewriter):
         if found is not None:
             return found
         a, b = self.without_powers(a), self.without_powers(b)
-        over, under = _common(a.over, b.over), _common(a.under, b.under)
+        over, under = in_both(a.over, b.over), in_both(a.under, b.under)
         scale = a.scale if a.scale and abs(a.scale) == abs(b.scale) else 1
         common = ScaledProduct(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
         parts = [
-            ScaledProduct(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)
+            ScaledProduct(p.scale / common.scale, without_terms(p.over, over), without_terms(p.under, under))
+            for p in (a, b)
         ]
         if _operations(common) + sum(map(_operations, parts)) + 1 >= _operations(a) + _operations(b):
             return None  # as in `x + x * y`: nothing is gained
@@ -143,22 +152,3 @@ def _operations(product: ScaledProduct) -> int:
     powers = sum(n.bit_length() + n.bit_count() - 2 for n in counts.values())
     factors = len(counts) + (abs(product.scale) != 1)
     return powers + max(factors - 1, 0) + WEIGHTS["div"] * len(product.under)
-
-
-def _common(xs: Sequence[Term], ys: Sequence[Term]) -> list[Term]:
-    """What two products have both, as often as both have it."""
-    left = list(ys)
-    found: list[Term] = []
-    for x in xs:
-        if x in left:
-            left.remove(x)
-            found.append(x)
-    return found
-
-
-def _rest(xs: Sequence[Term], common: Sequence[Term]) -> tuple[Term, ...]:
-    """A product without what is common."""
-    left = list(xs)
-    for term in common:
-        left.remove(term)
-    return tuple(left)

@@ -19,7 +19,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.alike import with_tensors
 from tadc.passes.terms.liveness import needed
-from tadc.passes.terms.simplify import Simplifier
+from tadc.passes.terms.simplify import simplified
 
 
 def without_copies(program: Program, kept: Collection[str] = ()) -> Program:
@@ -40,10 +40,8 @@ def without_copies(program: Program, kept: Collection[str] = ()) -> Program:
     definitions: list[Definition] = []
     for definition in program.definitions:
         body = terms.with_reads(definition.body, copied, known)
-        if body is not definition.body:
-            body = Simplifier(terms).visit(body, program.facts(definition))
-            definition = replace(definition, body=body)
-        definitions.append(definition)
+        is_same = body is definition.body
+        definitions.append(definition if is_same else simplified(program, replace(definition, body=body)))
     return replace(program, definitions=needed(definitions))
 
 

@@ -19,7 +19,7 @@ from tadc.frontend.program import Argument
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.fibre import Fibre, fibre_of
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import Algebra, left_out
 from tadc.passes.terms.inspected_arrays import Arrays
 
 #: The subscripts of an element.
@@ -138,14 +138,14 @@ class DistinctPlaces:
                 fibres, body = self.opened(term)
                 if not fibres or len({each.array for each in (*path.fibres, *fibres)}) > 1:
                     return
-                body, apart = _left_out(body, _NOTHING[term.kind])
+                apart, body = left_out(body, _NOTHING[term.kind])
                 path = replace(path, fibres=(*path.fibres, *fibres), apart=(*path.apart, *apart))
                 if term.kind == "sum":
                     yield from self.paths(body, path)
                 elif len(fibres) == 1:
                     yield path, body
             case Guard() if path.fibres:
-                body, apart = _left_out(term, 0)
+                apart, body = left_out(term)
                 if apart:
                     yield from self.paths(body, replace(path, apart=(*path.apart, *apart)))
             case Apply(function="mul", operands=(one, other)) if path.fibres:
@@ -223,15 +223,6 @@ def _factors(term: Term) -> list[Term]:
     if isinstance(term, Apply) and term.function == "mul":
         return [factor for operand in term.operands for factor in _factors(operand)]
     return [term]
-
-
-def _left_out(body: Term, nothing: int) -> tuple[Term, list[Domain]]:
-    """What a body is where some places are not equal, and which; it is nothing where they are."""
-    apart: list[Domain] = []
-    while isinstance(body, Guard) and is_const(body.then, nothing):
-        apart.append(body.conditions)
-        body = body.otherwise
-    return body, apart
 
 
 def _other_side(rows: Domain, element: Element) -> Element | None:

@@ -21,7 +21,7 @@ from tadc.lattice.residues import residue_of
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.supports.sets import elsewhere
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.collect import addends
+from tadc.passes.terms.collect import Signed, added, addends
 from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.guarded_addends import merged_elses
 from tadc.passes.terms.simplify import Simplifier
@@ -47,26 +47,23 @@ def taken_apart(terms: Terms, node: Reduce, facts: Domain, shape_of: Callable[[s
     and no residues, or where the pieces are many. `shape_of` gives that of an index array."""
     algebra = Algebra(terms)
     binders, domain, body = terms.open(node)
-    plain, total = algebra.zero, algebra.zero
-    made: list[tuple[bool, Term]] = []
+    plain, made = list[Signed](), list[Signed]()
     canceller = Canceller(terms, shape_of)
     for negative, part in merged_elses(algebra, addends(body)):
         if _zero_side(part) is None:
-            plain = algebra.sub(plain, part) if negative else algebra.add(plain, part)
+            plain.append((negative, part))
             continue
         pieces = _pieces(part, (*facts, *domain))
         if pieces is None or len(made) + len(pieces) > COMPARED:
             return None
         sums = (algebra.sum(binders, domain + p.rows, p.body, node.hints, node.span) for p in pieces)
         made += [(negative, one) for one in sums]
-    if not is_const(plain, 0):
-        made.append((False, algebra.sum(binders, domain, plain, node.hints, node.span)))
-    for negative, one in made:
-        try:
-            solved = _solved(canceller, one, facts)
-        except CompileError:
-            return None  # too many rows: the guard stays
-        total = algebra.sub(total, solved) if negative else algebra.add(total, solved)
+    if not is_const(rest := added(algebra, plain), 0):
+        made.append((False, algebra.sum(binders, domain, rest, node.hints, node.span)))
+    try:
+        total = added(algebra, [(negative, _solved(canceller, one, facts)) for negative, one in made])
+    except CompileError:
+        return None  # too many rows: the guard stays
     return total if total.type == node.type or is_const(total, 0) else None
 
 

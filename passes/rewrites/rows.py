@@ -30,8 +30,8 @@ from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import MUCH_CODE, Costs, is_candidate, points
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.products import ScaledProduct, product_of
-from tadc.passes.terms.simplify import Simplifier
+from tadc.passes.terms.products import product_of
+from tadc.passes.terms.simplify import simplified
 
 WORTH = MUCH_CODE
 """So many operations at least are saved for each row,"""
@@ -101,8 +101,7 @@ def _sum_outside(program: Program, body: Term) -> Term:
         return body
     if not is_empty((*facts, *sums[0].domain, Constraint(-row.form - 1))):
         return body
-    rest = ScaledProduct(product.scale, tuple(t for t in product.over if t is not sums[0]), ())
-    factor = algebra.guard(body.conditions, rest.term(algebra), algebra.zero)
+    factor = algebra.guard(body.conditions, product.without(sums).term(algebra), algebra.zero)
     return algebra.apply("mul", factor, sums[0])
 
 
@@ -136,16 +135,12 @@ def _split(program: Program, names: Names, definition: Definition, index: str) -
     assert isinstance(size, int)
     indices = definition.indices[:place] + definition.indices[place + 1 :]
     shape = definition.shape[:place] + definition.shape[place + 1 :]
-    body: Term | None = None
     found: list[Definition] = []
     for value in range(size):
         part = definition.between(names.free(f"{definition.name}_{value}"), shape=shape, indices=indices)
         own = terms.substitute(definition.body, {index: Affine.const(value)})
-        found.append(replace(part, body=Simplifier(terms).visit(own, program.facts(part))))
-    for value, part in reversed(list(enumerate(found))):
-        read = terms.read(part.name, part.own, part.type)
-        here = equals_zero(Affine.var(index) - value)
-        body = read if body is None else algebra.guard([here], read, body)
-    assert body is not None
+        found.append(simplified(program, replace(part, body=own)))
+    reads = [terms.read(part.name, part.own, part.type) for part in found]
+    rows = ((equals_zero(Affine.var(index) - value),) for value in range(size - 1))
     yield from found
-    yield replace(definition, body=body)
+    yield replace(definition, body=algebra.first(list(zip(rows, reads, strict=False)), reads[-1]))

@@ -72,18 +72,10 @@ class _Signs(TermRewriter):
             return algebra.neg(algebra.sub(below[1], below[0]))
         exponent = integer_exponent(node)
         match node.function:
-            case "add":
-                return algebra.add(x, *rest)
-            case "sub":
-                return algebra.sub(x, *rest)
-            case "mul":
-                return algebra.mul(x, *rest)
-            case "safe":
-                return algebra.safe(x, *rest)
-            case "neg":
-                return algebra.neg(x)
             case "div" if algebra.is_negative(rest[0]):
                 return algebra.neg(algebra.div(x, algebra.neg(rest[0])))
+            case "add" | "sub" | "mul" | "safe" | "neg":
+                return algebra.rebuild(node, below)
             case "pow" if exponent is not None and algebra.is_negative(x):
                 made = self.terms.rebuild(node, [algebra.neg(x), *rest])
                 return algebra.neg(made) if exponent % 2 else made

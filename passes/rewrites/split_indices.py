@@ -34,7 +34,7 @@ from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import ELEMENT, LANES, WRITTEN_OUT, Costs
 from tadc.passes.terms.index_ranges import Range
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.simplify import Simplifier
+from tadc.passes.terms.simplify import simplified
 
 HEAVY = 64
 """An element of a tensor that takes so many operations is worth copying."""
@@ -184,10 +184,10 @@ def _part(definition: Definition, name: str, shape: Shape, indices: tuple[str, .
 
 def _rewritten(program: Program, part: Definition, forms: Mapping[str, Affine]) -> Definition:
     """A part of a definition, where indices of the whole are forms of its own."""
-    terms, facts = program.terms, program.facts(part)
-    body = Simplifier(terms).visit(terms.substitute(part.body, forms), facts)
-    body = _from_zero(terms, body, frozenset(part.indices))
-    return replace(part, body=Simplifier(terms).visit(body, facts))
+    terms = program.terms
+    made = simplified(program, replace(part, body=terms.substitute(part.body, forms)))
+    body = _from_zero(terms, made.body, frozenset(part.indices))
+    return simplified(program, replace(part, body=body))
 
 
 def _from_zero(terms: Terms, body: Term, indices: frozenset[str]) -> Term:

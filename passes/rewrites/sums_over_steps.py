@@ -21,6 +21,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.collect import addends
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.long_steps import is_worth_running_along
 from tadc.passes.terms.names import Names
@@ -114,7 +115,7 @@ class _OneDefinition:
     def apart(self, body: Term, names: Sequence[str]) -> list[Term]:
         """What a sum adds up, by the recurrences whose steps it follows, along with which it is added up."""
         groups: list[tuple[set[str], list[Term]]] = []
-        for summand in self.summands(body):
+        for summand in (self.algebra.neg(t) if negative else t for negative, t in addends(body)):
             read = tensors_read([summand])
             found = {n for n in read & self.steps.keys() if follows_steps(summand, names, {n: self.steps[n]})}
             same = [group for group in groups if not group[0].isdisjoint(found)] if found else groups[:1]
@@ -122,16 +123,6 @@ class _OneDefinition:
             merged = found.union(*(tensors for tensors, _ in same))
             groups.append((merged, [*(term for _, terms in same for term in terms), summand]))
         return [reduce(self.algebra.add, parts) for _, parts in groups]
-
-    def summands(self, body: Term) -> list[Term]:
-        """What a chain of additions and subtractions adds up."""
-        match body:
-            case Apply(function="add", operands=(left, right)):
-                return [*self.summands(left), *self.summands(right)]
-            case Apply(function="sub", operands=(left, right)):
-                return [*self.summands(left), *map(self.algebra.neg, self.summands(right))]
-            case _:
-                return [body]
 
     def factor(self, term: Term) -> Reduce | None:
         """The sum over steps that is a factor of a product."""

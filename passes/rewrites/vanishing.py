@@ -31,7 +31,7 @@ from tadc.frontend.terms import (
 from tadc.passes.terms.algebra import ARITHMETIC, Algebra, is_const
 from tadc.passes.terms.expansion import Expander
 from tadc.passes.terms.liveness import of_values
-from tadc.passes.terms.simplify import Simplifier
+from tadc.passes.terms.simplify import simplified
 from tadc.passes.terms.value_ranges import outside
 
 
@@ -62,8 +62,7 @@ class _Removal:
             self.zeros.add(definition.name)
         if body is definition.body:
             return definition
-        body = Simplifier(self.terms).visit(body, self.program.facts(definition))
-        return replace(definition, body=body)
+        return simplified(self.program, replace(definition, body=body))
 
     def node(self, term: Term, below: Sequence[Term]) -> Term:
         """The term with 0 for tensors that are 0."""

@@ -32,7 +32,7 @@ from tadc.passes.terms.checked_reads import own_reads
 from tadc.passes.terms.costs import ELEMENT, LANES, LARGER, LINE, UNKNOWN
 from tadc.passes.terms.loop_sequences import StepRead, lexicographic
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.simplify import Simplifier
+from tadc.passes.terms.simplify import simplified
 from tadc.passes.where import TAKE_ALL, Takes
 
 ROW = 8 * LINE
@@ -224,7 +224,7 @@ def _by_wavefronts(
     body = _reading(program, skewed, definition) if reads else definition.body
     body = terms.substitute(body, {found.gone: gone})
     body = Algebra(terms).guard(rows, body, Algebra(terms).zero)
-    return replace(made, body=Simplifier(terms).visit(body, program.facts(made)))
+    return simplified(program, replace(made, body=body))
 
 
 def _reading(program: Program, skewed: Mapping[str, _Skewed], definition: Definition) -> Term:

@@ -265,6 +265,12 @@ class Algebra:
             return self.terms.guard([*kept, *then.conditions], then.then, otherwise, span)
         return self.terms.guard(kept, then, otherwise, span)
 
+    def first(self, cases: Sequence[tuple[Domain, Term]], otherwise: Term) -> Term:
+        """The term of the first case whose conditions hold; what stands for none of them else."""
+        for rows, term in reversed(cases):
+            otherwise = self.guard(rows, term, otherwise)
+        return otherwise
+
     def select(
         self, relation: str, lhs: Term, rhs: Term, then: Term, otherwise: Term, span: Where | None = None
     ) -> Term:
@@ -326,6 +332,15 @@ class Algebra:
 def chooses_zero(term: Term) -> TypeGuard[Guard | Select]:
     """Whether a term is 0 in one branch of a choice."""
     return isinstance(term, Guard | Select) and (is_const(term.otherwise, 0) or is_const(term.then, 0))
+
+
+def left_out(term: Term, nothing: int = 0) -> tuple[list[Domain], Term]:
+    """Conditions under each of which a term is nothing, 0 or what is said, and the term elsewhere."""
+    found: list[Domain] = []
+    while isinstance(term, Guard) and is_const(term.then, nothing):
+        found.append(term.conditions)
+        term = term.otherwise
+    return found, term
 
 
 def choice_of(node: Guard | Select) -> tuple[object, ...]:

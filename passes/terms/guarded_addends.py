@@ -17,7 +17,7 @@ from dataclasses import replace
 from tadc.frontend.terms import Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import hold, is_empty, not_implied
-from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const
+from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const, left_out
 from tadc.passes.terms.collect import Addend, Signed, added, addends
 from tadc.passes.terms.costs import COMPARED
 
@@ -87,29 +87,18 @@ def merged_elses(algebra: Algebra, parts: Sequence[Signed]) -> list[Signed]:
     found: list[Signed] = []
     groups: dict[frozenset[Domain], list[tuple[list[Domain], Signed]]] = {}
     for negative, part in parts:
-        left_out, body = _left_out(part)
-        if left_out:
-            key = frozenset(map(_canonical, left_out))
-            groups.setdefault(key, []).append((left_out, (negative, body)))
+        gone, body = left_out(part)
+        if gone:
+            key = frozenset(map(_canonical, gone))
+            groups.setdefault(key, []).append((gone, (negative, body)))
         else:
             found.append((negative, part))
     for group in groups.values():
-        left_out, (negative, body) = group[0]
+        gone, (negative, body) = group[0]
         if len(group) > 1:
             negative, body = False, added(algebra, [signed for _, signed in group], algebra.zero)
-        for rows in reversed(left_out):
-            body = algebra.guard(rows, algebra.zero, body)
-        found.append((negative, body))
+        found.append((negative, algebra.first([(rows, algebra.zero) for rows in gone], body)))
     return found
-
-
-def _left_out(term: Term) -> tuple[list[Domain], Term]:
-    """Conditions under each of which a term is 0, and the term elsewhere."""
-    found: list[Domain] = []
-    while isinstance(term, Guard) and is_const(term.then, 0):
-        found.append(term.conditions)
-        term = term.otherwise
-    return found, term
 
 
 def _canonical(rows: Domain) -> Domain:
@@ -127,9 +116,9 @@ def _chosen(
     """Guards joined with a part that is left out where they hold."""
     rest, made = list(guards), list[Signed]()
     for negative, part in plain:
-        left_out, body = _left_out(part)
+        gone, body = left_out(part)
         taken: list[Addend] = []
-        for rows in left_out:
+        for rows in gone:
             same = [g for g in rest if _canonical(g.conditions) == _canonical(rows)]
             apart = all(is_empty((*facts, *rows, *other.conditions)) for other in taken)
             if len(same) == 1 and apart and rows:
@@ -138,7 +127,7 @@ def _chosen(
         if taken and negative:
             negative, body = False, algebra.neg(body)
         chosen = {_canonical(g.conditions) for g in taken}
-        for rows in left_out:
+        for rows in gone:
             if _canonical(rows) not in chosen:
                 body = algebra.guard(rows, algebra.zero, body)
         for g in taken:
@@ -188,10 +177,7 @@ def _side_by_side(algebra: Algebra, parts: Sequence[tuple[Domain, Term]], facts:
             chain.append((rows, term))
     total: Term = algebra.zero
     for chain in chains:
-        one: Term = algebra.zero
-        for rows, term in reversed(chain):
-            one = algebra.guard(rows, term, one)
-        total = algebra.add(total, one)
+        total = algebra.add(total, algebra.first(chain, algebra.zero))
     return total
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, Term
@@ -29,6 +29,10 @@ class ScaledProduct:
         chosen = ScaledProduct(1, tuple(filter(inside, self.over)), tuple(filter(inside, self.under)))
         rest = [tuple(t for t in part if not inside(t)) for part in (self.over, self.under)]
         return chosen, ScaledProduct(self.scale, *rest)
+
+    def without(self, factors: Sequence[Term]) -> ScaledProduct:
+        """The product but for one of each of some factors."""
+        return replace(self, over=without_terms(self.over, factors))
 
     def term(self, algebra: Algebra, *more: Term) -> Term:
         """The product, with further factors before it is divided."""
@@ -81,6 +85,24 @@ def summands(term: Term) -> list[Term]:
 def added(algebra: Algebra, parts: Iterable[Term]) -> Term:
     """The sum of terms, in their order."""
     return reduce(algebra.add, parts)
+
+
+def in_both(terms: Sequence[Term], others: Sequence[Term]) -> list[Term]:
+    """The terms that are among others, too, as often as there."""
+    left, found = list(others), list[Term]()
+    for term in terms:
+        if term in left:
+            left.remove(term)
+            found.append(term)
+    return found
+
+
+def without_terms(terms: Sequence[Term], taken: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms but for one of each that is taken."""
+    left = list(terms)
+    for term in taken:
+        left.remove(term)
+    return tuple(left)
 
 
 def without(parts: Sequence[Term], position: int) -> tuple[Term, ...]:

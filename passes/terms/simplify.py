@@ -49,6 +49,11 @@ def simplify_program(program: Program) -> Program:
     return program.with_bodies(map(body, program.definitions))
 
 
+def simplified(program: Program, definition: Definition) -> Definition:
+    """A definition of a program with its body in fewer words, whatever other tensors hold."""
+    return definition.with_body(Simplifier(program.terms).visit(definition.body, program.facts(definition)))
+
+
 def _holds_safe(term: Term, below: Sequence[bool]) -> bool:
     """Whether a product that is 0 where its first factor is stands at or below a term."""
     return is_safe(term) or any(below)
