@@ -32,14 +32,14 @@ from tadc.frontend.terms import (
     index_forms,
     integer_exponent,
     operands,
-    tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.derivative_table import WINS
-from tadc.passes.rewrites.moves import MANY, Mover, in_order
+from tadc.passes.rewrites.move_walks import MoveWalk, with_moved
+from tadc.passes.rewrites.moves import MANY, Mover
 from tadc.passes.rewrites.places import Places, RowsHold, TermPlace, Test
 from tadc.passes.rewrites.term_boxes import TermBox
 from tadc.passes.terms.checked_reads import out_of_range_in
@@ -58,21 +58,11 @@ def store_compared(program: Program, wrt: Collection[str], *, derived: bool = Fa
     """
     active = active_tensors(program, wrt)
     mover = _Storing(program, Names(program), limit=None, strict=not derived)
-    definitions: list[Definition] = []
-    waiting = list(reversed(program.definitions))
-    while waiting:
-        definition = waiting.pop()
-        walk = _ComparedWalk(mover, Activity(active), definition, derived)
-        made = walk.run()
-        if walk.new:
-            # What is new comes first, and may compare, too.
-            active |= {d.name for d in walk.new if not active.isdisjoint(tensors_read([d.body]))}
-            waiting += [made, *reversed(walk.new)]
-            continue
-        definitions.append(made)
-        if made.order is None:
-            mover.holds(made, cheap=True)
-    return program.with_definitions(in_order(definitions))
+
+    def walk_over(definition: Definition) -> _ComparedWalk:
+        return _ComparedWalk(Places(program, definition), mover, definition, Activity(active), derived)
+
+    return with_moved(program, active, walk_over, cheap=True)
 
 
 def store_compared_of_recurrences(derived: Program, wrt: Collection[str]) -> Program:
@@ -151,38 +141,26 @@ class _Storing(Mover):
 
 
 @dataclass
-class _ComparedWalk:
-    """One walk over a definition, from the root down; `new` gets what is defined for it."""
+class _ComparedWalk(MoveWalk):
+    """One walk over a definition, which stores what its derivative compares."""
 
-    mover: _Storing
     activity: Activity
-    definition: Definition
     derived: bool
-    new: list[Definition] = field(default_factory=list[Definition])
-    memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
     roundings: dict[int, int] = field(default_factory=dict[int, int])
 
-    def __post_init__(self) -> None:
-        program = self.mover.program
-        self.places = Places(program, self.definition)
-        self.mover.enter(self.definition)
+    def moved(self, at: int, term: Term) -> Term | None:
+        """Nothing: a term is stored for what compares it."""
+        return None
 
-    def run(self) -> Definition:
-        """The definition with reads in the place of what its derivative compares."""
-        return self.definition.with_body(self.visit(0, self.definition.body))
-
-    def visit(self, at: int, term: Term) -> Term:
+    def rebuilt(self, at: int, term: Term) -> Term:
         """A term whose comparisons compare what is stored."""
-        if (at, term.number) not in self.memo:
-            stored = self.compares(term)
-            below = [
-                (compared and self.stored(place, operand)) or self.visit(place, operand)
-                for compared, (place, operand) in zip(stored, self.places.below(at, term), strict=True)
-            ]
-            same = isinstance(term, Reduce) and below[0] is self.places.open(at, term)[-1]
-            same = same or all(new is old for new, old in zip(below, operands(term), strict=True))
-            self.memo[at, term.number] = term if same else self.places.rebuilt(at, term, below)
-        return self.memo[at, term.number]
+        below = [
+            (compared and self.stored(place, operand)) or self.visit(place, operand)
+            for compared, (place, operand) in zip(
+                self.compares(term), self.places.below(at, term), strict=True
+            )
+        ]
+        return self.places.rebuilt(at, term, below)
 
     def compares(self, term: Term) -> list[bool]:
         """For each operand, whether the derivative compares it with what depends on the inputs, too."""
@@ -202,7 +180,7 @@ class _ComparedWalk:
         """A read of the tensor that holds a term; None where its bits are the same without one."""
         if bottom_up(term, self.roundings, _roundings) <= 1:
             return None
-        if self.definition.order is not None and self.definition.name in tensors_read([term]):
+        if self.reads_itself(term):
             return None
         place, d = self.places.places[at], self.definition
         masked = all(choice.is_mask for choice in place.around if isinstance(choice, Test))

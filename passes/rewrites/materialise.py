@@ -18,16 +18,17 @@ where no derivative follows, `stored_values` says.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Const, Read, Reduce, Term, bottom_up, reachable, tensors_read
+from tadc.frontend.terms import Const, Read, Reduce, Term, bottom_up, reachable
 from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.copied_tensors import has_own_order, is_copy, without_copied_results, without_copies
 from tadc.passes.rewrites.grouped_factors import group_factors
-from tadc.passes.rewrites.moves import MANY, Mover, in_order
-from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace, Test
+from tadc.passes.rewrites.move_walks import MoveWalk, with_moved
+from tadc.passes.rewrites.moves import MANY, Mover
+from tadc.passes.rewrites.places import Places, TermPlace, Test
 from tadc.passes.rewrites.stored_values import store_values
 from tadc.passes.terms.costs import ACCESS, Costs, is_candidate, points, width
 from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
@@ -80,84 +81,46 @@ def stored_for_derivative(
     # What the derivative will call its cotangents and gradients.
     for tensor in (*program.outputs, *program.arguments):
         names.free("d" + tensor.name)
-    mover, costs, known = (
-        Mover(program, names, limit, strict=True),
-        Costs(frozenset(program.sizes)),
-        set(active),
-    )
-    definitions: list[Definition] = []
-    waiting = list(reversed(program.definitions))
-    owners = {d.name: d.name for d in waiting}
-    while waiting:
-        definition = waiting.pop()
-        walk = _NeedWalk(
-            Places(program, definition),
-            mover,
-            costs,
-            definition,
-            owners[definition.name],
-            known,
-            mode == "always",
-        )
-        made = walk.run()
-        if walk.new:
-            # What is new comes first, and may hold more of the kind.
-            for new in walk.new:
-                owners[new.name] = walk.owner
-                if not known.isdisjoint(tensors_read([new.body])):
-                    known.add(new.name)
-            waiting += [made, *reversed(walk.new)]
-            continue
-        definitions.append(made)
-        if made.order is None:
-            mover.holds(made)
-    return program.with_definitions(in_order(definitions))
+    mover, costs = Mover(program, names, limit, strict=True), Costs(frozenset(program.sizes))
+    known, owners = set(active), {d.name: d.name for d in program.definitions}
+
+    def walk_over(definition: Definition) -> _NeedWalk:
+        places = Places(program, definition)
+        return _NeedWalk(places, mover, definition, costs, owners, known, mode == "always")
+
+    return with_moved(program, known, walk_over)
 
 
 @dataclass
-class _NeedWalk(PlaceWalk):
+class _NeedWalk(MoveWalk):
     """One walk over a definition: first what is needed, from the root down, then the moves."""
 
-    mover: Mover
     costs: Costs
-    definition: Definition
-    owner: str
+    owners: dict[str, str]
     active: set[str]
     always: bool
-    new: list[Definition] = field(default_factory=list[Definition])
 
     def __post_init__(self) -> None:
         self.sizes = frozenset(self.mover.program.sizes)
         self.needed: dict[tuple[int, int], bool] = {}
         self.held: dict[int, bool] = {}
         self.activity = Activity(self.active)
-        self.own: dict[int, bool] = {}
         self.reads = sum(map(self.is_read, reachable([self.definition.body])))
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
         self.elements: set[tuple[int, int]] = set()
 
     def run(self) -> Definition:
         """The definition with reads in the place of what is worth a tensor."""
-        body = self.definition.body
-        if not self.holds(body):
+        if not self.holds(self.definition.body):
             return self.definition
-        self.mover.enter(self.definition)
-        self.mark(body)
-        made = self.visit(0, body)
-        return self.definition.with_body(made)
+        self.mark(self.definition.body)
+        made = super().run()
+        self.owners |= {new.name: self.owners[self.definition.name] for new in self.new}
+        return made
 
     def holds(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
         return bottom_up(term, self.held, lambda node, below: is_candidate(node) or any(below))
-
-    def reads_itself(self, term: Term) -> bool:
-        """Whether a term reads the tensor that is defined: only a recurrence does, step by step."""
-        name = self.definition.name
-
-        def reads(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or (isinstance(node, Read) and node.tensor == name)
-
-        return self.definition.order is not None and bottom_up(term, self.own, reads)
 
     def is_read(self, node: Term) -> bool:
         """Whether a term reads what depends on what is differentiated by."""
@@ -201,7 +164,7 @@ class _NeedWalk(PlaceWalk):
         if not term.free.isdisjoint(place.told):
             # What depends on an index that others tell has a tensor over that alone.
             term = self.rebuilt(at, term)
-        return self.mover.move(term, place, self.owner, self.new, uses, anywhere)
+        return self.mover.move(term, place, self.owners[self.definition.name], self.new, uses, anywhere)
 
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: what has a derivative and does not depend on all indices

@@ -41,8 +41,9 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.known_values import KnownValues
+from tadc.passes.rewrites.move_walks import MoveWalk
 from tadc.passes.rewrites.moves import MANY, Key, Mover, in_order
-from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
+from tadc.passes.rewrites.places import Places, TermPlace
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import (
     ACCESS,
@@ -381,24 +382,22 @@ class Look:
                 self.mover.holds(d, cheap=self.cheap)
         made: list[Definition] = []
         for number, definition in enumerate(self.program.definitions):
-            walk = _StoredWalk(self.places[number], self, number, definition, worth)
-            body = walk.visit(0, definition.body)
-            made += [*walk.new, definition.with_body(body)]
-            for found in () if self.cheap else (*walk.new, made[-1]):
+            walk = _StoredWalk(self.places[number], self.mover, definition, self, number, worth)
+            last = walk.run()
+            made += [*walk.new, last]
+            for found in () if self.cheap else (*walk.new, last):
                 self.known.add(found)
         found = self.program.with_definitions(in_order(made))
         return found if found is self.program else self.arrays.in_program(found)
 
 
 @dataclass
-class _StoredWalk(PlaceWalk):
-    """One walk over a definition, from the root down; `new` gets what is defined for it."""
+class _StoredWalk(MoveWalk):
+    """One walk over a definition, which reads what is worth a tensor."""
 
     look: Look
     number: int
-    definition: Definition
     worth: set[Key]
-    new: list[Definition] = field(default_factory=list[Definition])
 
     def visit(self, at: int, term: Term) -> Term:
         """What a term becomes at a place."""
@@ -411,7 +410,7 @@ class _StoredWalk(PlaceWalk):
         if not found:
             return super().rebuilt(at, term)
         (place, over), _ = self.places.below(at, term)
-        return self.look.mover.algebra.mul(self.visit(place, over), found)
+        return self.mover.algebra.mul(self.visit(place, over), found)
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
@@ -430,6 +429,5 @@ class _StoredWalk(PlaceWalk):
         of_elements, key = next(((way, key) for way, key in found if key in self.worth), (False, None))
         if key is None:
             return None
-        look.mover.enter(own)
         uses = look.values[key].uses
-        return look.mover.move(term, place, own.name, self.new, uses, anywhere=True, of_elements=of_elements)
+        return self.mover.move(term, place, own.name, self.new, uses, anywhere=True, of_elements=of_elements)
