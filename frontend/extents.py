@@ -31,10 +31,7 @@ def as_form(size: Extent) -> Affine:
 
 def symbol_of(size: Extent) -> str | None:
     """The size symbol that an extent is, if it is one alone."""
-    if isinstance(size, int) or size.constant or len(size.terms) != 1:
-        return None
-    atom, k = size.terms[0]
-    return atom if k == 1 and isinstance(atom, str) else None
+    return None if isinstance(size, int) else size.variable
 
 
 def symbols_in(shape: Iterable[Extent]) -> frozenset[str]:

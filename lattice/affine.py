@@ -265,6 +265,20 @@ class Affine:
         return atom if isinstance(atom, Lookup) and k == 1 and not self.constant else None
 
     @property
+    def variable(self) -> str | None:
+        """The variable that the form is; None of any other form."""
+        atom, k = self.terms[0] if len(self.terms) == 1 else ("", 0)
+        return atom if isinstance(atom, str) and k == 1 and not self.constant else None
+
+    def solved(self, atom: str | Floor | Lookup) -> Affine | None:
+        """What an atom is where the form is 0; None where it has a factor, or stands in another atom too."""
+        k = self.coefficient(atom)
+        if abs(k) != 1:
+            return None
+        rest = Affine.atom(atom) - self * k
+        return None if atom in rest.nodes else rest
+
+    @property
     def is_linear(self) -> bool:
         """Whether every atom is a variable."""
         return all(isinstance(atom, str) for atom, _ in self.terms)

@@ -97,7 +97,7 @@ class _FibreSum:
         self.terms, self.arrays, self.algebra = walk.terms, walk.arrays, walk.algebra
         self.binders, self.rows, self.body = walk.terms.open(term)
         self.own = frozenset(self.binders)
-        self.hints = dict(zip(self.binders, term.hints or ("",) * len(self.binders), strict=True))
+        self.hints = dict(zip(self.binders, term.hints, strict=True))
 
     def loop(self) -> Term | None:
         """What the first step makes that can be taken."""
@@ -426,8 +426,8 @@ class _FibreSum:
         sizes = dict(zip(definition.indices, map(as_form, definition.shape), strict=True))
         found = set[str]()
         for each in known:
-            name = each.value.terms[0][0] if len(each.value.terms) == 1 else None
-            if not isinstance(name, str) or name in found or name not in sizes:
+            name = (each.value - each.value.constant).variable
+            if name is None or name in found or name not in sizes:
                 return False
             if not implied((sizes[name] + SPARSE) * SPARSE - each.lookup.below, self.facts):
                 return False

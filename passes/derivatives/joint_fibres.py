@@ -96,17 +96,11 @@ def _told(facts: Domain, sizes: frozenset[str]) -> dict[str, Affine]:
     """The indices that facts say to be elements of index arrays."""
     told: dict[str, Affine] = {}
     for row in facts:
-        if not row.equality or len(row.form.terms) != 2 or row.form.constant:
-            continue
-        (one, k), (other, factor) = row.form.terms
-        if (
-            isinstance(one, str)
-            and isinstance(other, Lookup)
-            and k * factor == -1
-            and one not in other.variables
-        ):
-            told.setdefault(one, Affine.atom(other))
-    return {name: form for name, form in told.items() if name not in sizes}
+        for name in row.form.variables - sizes if row.equality else ():
+            form = row.form.solved(name)
+            if form is not None and form.lookup is not None:
+                told.setdefault(name, form)
+    return told
 
 
 def _place(
@@ -115,7 +109,7 @@ def _place(
     """The indices that values depend on and how many there are of each, if they are those of one element."""
     names = frozenset[str]().union(*(value.variables for value in values)) - sizes
     for lookup in (lookup for value in values for lookup in value.lookups()):
-        at = [name for form in lookup.at if (name := _alone(form)) is not None]
+        at = [name for form in lookup.at if (name := form.variable) is not None]
         if len(at) == len(lookup.at) == len(names) and names == frozenset(at):
             return tuple(at), arrays[lookup.array].shape
     if len(names) != 1:
@@ -133,22 +127,15 @@ def _place(
     return None
 
 
-def _alone(form: Affine) -> str | None:
-    atom = form.terms[0][0] if len(form.terms) == 1 else None
-    return atom if isinstance(atom, str) and form == Affine.var(atom) else None
-
-
 def _array_of(value: Affine, names: Sequence[str], shape: Shape, compared: str, arrays: Arrays) -> str:
     """The index array of a shape whose elements are values of a form."""
-    atom = value.terms[0][0] if len(value.terms) == 1 else None
-    at = tuple(map(Affine.var, names))
+    lookup = value.lookup
     if (
-        isinstance(atom, Lookup)
-        and value == Affine.atom(atom)
-        and atom.at == at
-        and arrays[atom.array].shape == shape
+        lookup is not None
+        and lookup.at == tuple(map(Affine.var, names))
+        and arrays[lookup.array].shape == shape
     ):
-        return atom.array
+        return lookup.array
     of = tuple(dict.fromkeys(lookup.array for lookup in value.lookups())) or (compared,)
     form = value.substitute({name: Affine.var(f"#{n}") for n, name in enumerate(names)})
     below = as_form(arrays.below(compared))
@@ -159,11 +146,5 @@ def same_key(group: Sequence[Equation], arrays: Arrays) -> Equation:
     """The equation of the keys of equations whose values are in range."""
     key, parts = arrays.key([equation.lookup.array for equation in group])
     asked = sum((part.lookup([equation.known]) for part, equation in zip(parts, group, strict=True)), ZERO)
-    found = key.lookup(group[0].lookup.at)
-    return Equation(Constraint(found - asked, equality=True), _lookup(found), asked, 1)
-
-
-def _lookup(form: Affine) -> Lookup:
-    ((atom, _),) = form.terms
-    assert isinstance(atom, Lookup)
-    return atom
+    found = key.element(group[0].lookup.at)
+    return Equation(Constraint(Affine.atom(found) - asked, equality=True), found, asked, 1)

@@ -229,17 +229,9 @@ def _other_side(rows: Domain, element: Element) -> Element | None:
     """The element that is equal to another where rows hold."""
     found: list[Affine] = []
     for form in element:
-        sides = (_solved(row.form, form) for row in rows if row.equality)
+        sides = (row.form.solved(form.terms[0][0]) for row in rows if row.equality)
         found += [side for side in sides if side is not None][:1]
     return tuple(found) if len(found) == len(element) == len(rows) else None
-
-
-def _solved(form: Affine, part: Affine) -> Affine | None:
-    """What a part of a form is equal to where that is 0."""
-    ((atom, _),) = part.terms
-    k = form.coefficient(atom)
-    side = part - form * k
-    return side if abs(k) == 1 and not side.coefficient(atom) else None
 
 
 def put(old: Affine, new: Affine) -> Callable[[Affine], Affine]:

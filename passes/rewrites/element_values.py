@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, index_forms, reachable
-from tadc.lattice.affine import Affine, Constraint, Lookup
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.term_rewriter import TermRewriter
 
@@ -77,8 +77,7 @@ class _ElementRewriter(TermRewriter):
     def opened(self, term: Reduce) -> Opened:
         """A reduction with indices that nothing else has."""
         binders, domain, body = self.terms.open(term)
-        hints = term.hints or ("",) * len(binders)
-        return dict(zip(binders, hints, strict=True)), domain, body
+        return dict(zip(binders, term.hints, strict=True)), domain, body
 
     def rebuilt(self, term: Reduce, body: Term) -> Reduce:
         """A reduction of something else."""
@@ -116,11 +115,9 @@ def _told(binders: Iterable[str], domain: Domain) -> dict[str, Affine]:
     """The indices around a reduction that an element at a place of its own says, each with the form."""
     own, told = frozenset(binders), dict[str, Affine]()
     for row in domain:
-        lookups = [(atom, k) for atom, k in row.form.terms if isinstance(atom, Lookup)]
-        names = [(atom, k) for atom, k in row.form.terms if isinstance(atom, str)]
-        if not row.equality or len(row.form.terms) != 2 or len(lookups) != 1 or len(names) != 1:
-            continue
-        ((lookup, k),), ((name, factor),) = lookups, names
-        if k * factor == -1 and name not in own and own.intersection(lookup.variables):
-            told.setdefault(name, Affine.var(name) - row.form * factor)
+        for name in row.form.variables - own if row.equality else ():
+            form = row.form.solved(name)
+            lookup = None if form is None else (form - form.constant).lookup
+            if form is not None and lookup is not None and own.intersection(lookup.variables):
+                told.setdefault(name, form)
     return told

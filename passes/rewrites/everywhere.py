@@ -21,13 +21,13 @@ from tadc.passes.terms.index_ranges import Range
 def is_everywhere(found: OfElement, place: TermPlace, shape: Shape, size_facts: Domain) -> bool:
     """Whether a term at a place is of all elements of an array of this shape, and nothing for others."""
     lookup = found.element
-    names = [form.terms[0][0] for form in lookup.at if len(form.terms) == 1 and not form.constant]
+    names = [name for form in lookup.at if (name := form.variable) is not None]
     if len(set(names)) < len(shape) or not _is_of(found.term, lookup):
         return False
     told = [name for name, known in place.told.items() if known.form == Affine.atom(lookup)]
     sizes = (*shape, *(lookup.below for _ in told))
     for name, size in zip((*names, *told), sizes, strict=True):
-        if not isinstance(name, str) or place.ranges.get(name) != Range(ZERO, as_form(size) - 1):
+        if place.ranges.get(name) != Range(ZERO, as_form(size) - 1):
             return False
     facts = (*size_facts, *place.in_ranges)
     return all(isinstance(choice, RowsHold) and _holds(choice, told, facts) for choice in place.around)

@@ -36,7 +36,8 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine
+from tadc.lattice.polyhedron import negation
 from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.rewrites.left_out import leaves_out, taken_apart
 from tadc.passes.rewrites.signs import with_one_sign
@@ -155,9 +156,7 @@ class _Factoring:
         match term:
             case Guard():
                 then = self.visit(term.then, facts + term.conditions, around)
-                negated: Domain = ()
-                if len(term.conditions) == 1 and not term.conditions[0].equality:
-                    negated = (Constraint(-term.conditions[0].form - 1),)
+                negated = negation(term.conditions, ())
                 return self.terms.rebuild(term, [then, self.visit(term.otherwise, facts + negated, around)])
             case Reduce():
                 opened = self.opened(term)
@@ -177,9 +176,7 @@ class _Factoring:
         """
         if term.number not in self.open:
             binders, domain, body = self.terms.open(term)
-            self.open[term.number] = _OpenedSum(
-                binders, term.hints or ("",) * len(binders), domain, body, term
-            )
+            self.open[term.number] = _OpenedSum(binders, term.hints, domain, body, term)
         return self.open[term.number]
 
     def reduced(self, s: _OpenedSum, facts: Domain, around: Around) -> Term:

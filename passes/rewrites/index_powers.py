@@ -21,6 +21,7 @@ from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
 from tadc.passes.rewrites.short_sums import terms_of_sum
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import MUCH_CODE, weight
+from tadc.passes.terms.index_ranges import span_of
 
 GREATEST = 31
 """The greatest exponent: of more factors the error is larger than most can bear."""
@@ -88,10 +89,12 @@ class _PowerWalk(PlaceWalk):
 
     def product(self, base: Term, form: Affine, place: TermPlace) -> Term | None:
         """A power as a product; None where the exponent may be too great."""
-        found = _bounds(form, place)
-        if found is None or found[0] < -1 or found[1] > GREATEST:
+        span = span_of(form, place.ranges, frozenset())
+        if span is None or not (span.low.is_constant and span.high.is_constant):
             return None
-        least, greatest = found
+        least, greatest = span.low.constant, span.high.constant
+        if least < -1 or greatest > GREATEST:
+            return None
         algebra = self.algebra
         if least == greatest:
             return algebra.power(base, least)
@@ -105,17 +108,3 @@ class _PowerWalk(PlaceWalk):
         if least < 0 and result is not None:
             return algebra.guard([Constraint(form)], result, algebra.apply("div", one, base))
         return result
-
-
-def _bounds(form: Affine, place: TermPlace) -> tuple[int, int] | None:
-    """The least and the greatest value of a form; None where they are not known numbers."""
-    ends = [form, form]
-    for name in form.variables:
-        found = place.ranges.get(name)
-        k = form.coefficient(name)
-        if found is None or not k:
-            return None
-        low, high = (found.low, found.high) if k > 0 else (found.high, found.low)
-        ends = [end.substitute({name: side}) for end, side in zip(ends, (low, high), strict=True)]
-    least, greatest = ends
-    return (least.constant, greatest.constant) if least.is_constant and greatest.is_constant else None

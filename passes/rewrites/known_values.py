@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms
-from tadc.lattice.affine import Affine, Constraint, box
-from tadc.lattice.polyhedron import hold
+from tadc.lattice.affine import Affine, box
+from tadc.lattice.polyhedron import hold, negation
 from tadc.passes.rewrites.places import TermPlace
 from tadc.passes.terms.costs import is_candidate
 from tadc.passes.terms.element_terms import forms_of, over_elements
@@ -50,8 +50,8 @@ class KnownValues:
             term, conditions = stack.pop()
             if isinstance(term, Guard):
                 stack.append((term.then, conditions + term.conditions))
-                if len(term.conditions) == 1 and not term.conditions[0].equality:
-                    stack.append((term.otherwise, (*conditions, Constraint(-term.conditions[0].form - 1))))
+                if negated := negation(term.conditions, ()):
+                    stack.append((term.otherwise, conditions + negated))
             elif is_candidate(term) and term.type == definition.type:
                 number, at = self.numbered(term)
                 if len(at) == len(definition.indices):

@@ -153,7 +153,7 @@ class _LongSum:
         self.neutral = Algebra(self.terms).neutral(term.kind)
         self.sizes = frozenset(walk.program.sizes)
         binders, self.rows, body = self.terms.open(term)
-        self.hints = dict(zip(binders, term.hints or ("",) * len(binders), strict=True))
+        self.hints = dict(zip(binders, term.hints, strict=True))
         self.body = walk.visit(body, facts + self.rows)
 
     def cut(self) -> Term:

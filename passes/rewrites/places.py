@@ -9,8 +9,9 @@ from functools import cached_property
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, operands
-from tadc.lattice.affine import Affine, Constraint, Lookup
+from tadc.lattice.affine import Affine, Lookup
 from tadc.lattice.fibre import Fibre, fibres_in
+from tadc.lattice.polyhedron import negation
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import together
 from tadc.passes.terms.index_ranges import Range, Ranges, ranges_of, ranges_within
@@ -135,9 +136,8 @@ def _narrowed(name: str, within: Range | None, forms: Sequence[Affine]) -> Range
 def _by_forms(indices: Sequence[str], rows: Domain) -> Iterator[tuple[str, ToldIndex]]:
     """The indices that equalities tell."""
     for form in (row.form for row in rows if row.equality):
-        for index in (i for i in indices if abs(form.coefficient(i)) == 1):
-            rest = Affine.var(index) - form * form.coefficient(index)
-            if index not in rest.variables:
+        for index in indices:
+            if (rest := form.solved(index)) is not None:
                 yield index, ToldIndex(rest.variables, rest)
 
 
@@ -191,10 +191,9 @@ class Places:
             binders, domain, body = self.terms.open(term)
             place = self.places[at]
             inner = ranges_within(binders, domain, place.ranges, self.sizes)
-            hints = term.hints or ("",) * len(binders)
             made = TermPlace(
                 (*place.indices, *binders),
-                (*place.hints, *hints),
+                (*place.hints, *term.hints),
                 {**place.ranges, **inner},
                 (*place.around, RowsHold(domain, holds=True)),
                 place.increasing,
@@ -219,10 +218,8 @@ class Places:
             case Guard():
                 rows = term.conditions
                 yield self.choose(at, "if", rows, RowsHold(rows, holds=True)), term.then
-                other = RowsHold(rows, holds=False)
-                if len(rows) == 1 and not rows[0].equality:
-                    other = RowsHold((Constraint(-rows[0].form - 1),), holds=True)
-                yield self.choose(at, "else", rows, other), term.otherwise
+                negated = negation(rows, ())
+                yield self.choose(at, "else", rows, RowsHold(negated or rows, bool(negated))), term.otherwise
             case Select():
                 yield at, term.lhs
                 yield at, term.rhs

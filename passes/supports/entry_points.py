@@ -55,13 +55,13 @@ class Point(Unknowns):
     def need_fewer(self) -> None:
         """Say the place by fewer indices, where what is looked up by some is looked up by others too."""
         for row in self.rows:
-            for atom, k in row.form.terms if row.equality else ():
-                if not isinstance(atom, Lookup) or abs(k) != 1:
+            for atom, _ in row.form.terms if row.equality else ():
+                told = row.form.solved(atom) if isinstance(atom, Lookup) else None
+                if told is None:
                     continue
-                told = (row.form - Affine.atom(atom) * k) * -k
                 at = tuple(form.replace(lambda other: told if other == atom else None) for form in self.at)
                 used, needed = map(self.indices_in, (self.at, at))
-                if needed < used and not any(atom == inner for inner in told.inner_atoms()):
+                if needed < used:
                     self.at = at
 
     def pairing(self, dims: set[str]) -> set[str]:

@@ -99,12 +99,11 @@ class Unknowns:
         # Those with lookups first: a diagonal then is one of what is looked up. In between it is one of
         # elements, as these are fewer, and each of them is then a factor of others.
         for row in sorted(equalities, key=lambda row: row.form.has_lookups == between):
-            name = self.longest([name for name in names if _told(row.form, name) is not None])
+            told = {name: form for name in names if (form := row.form.solved(name)) is not None}
+            name = self.longest(list(told))
             if name is not None and not (between and names is self.own and self.is_lone(row)):
-                told = _told(row.form, name)
-                assert told is not None
                 self.drop((row,))
-                self.substitute(name, told)
+                self.substitute(name, told[name])
                 return True
         return False
 
@@ -322,15 +321,6 @@ class Unknowns:
                 case _:
                     return None
         return total
-
-
-def _told(form: Affine, name: str) -> Affine | None:
-    """The value of an index that an equality tells; None where it stands inside of atoms, or has a factor."""
-    k = form.coefficient(name)
-    if abs(k) != 1:
-        return None
-    rest = form - Affine.var(name) * k
-    return None if name in rest.variables else rest * -k
 
 
 def _rest(name: str, floor: Floor) -> Affine:

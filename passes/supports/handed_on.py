@@ -42,9 +42,8 @@ def _tells(form: Affine, old: Definition, outer: set[str]) -> list[tuple[str, Af
     assert old.order is not None
     found: list[tuple[str, Affine]] = []
     for name in old.indices:
-        k = form.coefficient(name)
-        told = (form - Affine.var(name) * k) * -k
-        if abs(k) == 1 and name not in told.variables | old.order.variables and told.variables <= outer:
+        told = form.solved(name)
+        if told is not None and name not in old.order.variables and told.variables <= outer:
             found.append((name, told))
     return found
 

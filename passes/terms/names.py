@@ -8,7 +8,6 @@ from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
-from tadc.lattice.affine import Affine
 
 
 class Names:
@@ -89,11 +88,5 @@ def _collect(
             names = names | dict(zip(node.binders, node.hints, strict=True))
         if isinstance(node, Read):
             for dimension, form in enumerate(node.indices):
-                readers[node.tensor][dimension].add(_alone(form, names))
+                readers[node.tensor][dimension].add(names.get(form.variable or "") or None)
         stack += [(t, names) for t in operands(node)]
-
-
-def _alone(form: Affine, names: dict[str, str]) -> str | None:
-    lone = len(form.terms) == 1 and form.constant == 0 and form.terms[0][1] == 1
-    atom = form.terms[0][0] if lone else None
-    return names.get(atom) or None if isinstance(atom, str) else None
