@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, index_forms, reachable
+from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.inspected_arrays import lookups_of
 from tadc.passes.terms.term_rewriter import TermRewriter
 
 Opened = tuple[dict[str, str], Domain, Term]
@@ -33,9 +34,7 @@ def over_elements(program: Program) -> Program:
 
 def is_of_elements(term: Term) -> bool:
     """Whether a term has elements of index arrays at places that indices around it say."""
-    forms = (form for node in reachable([term]) for form in index_forms(node))
-    lookups = (lookup for form in forms for lookup in form.lookups())
-    return any(lookup.variables <= term.free and lookup.at for lookup in lookups)
+    return any(lookup.variables <= term.free and lookup.at for lookup in lookups_of([term]))
 
 
 class _ElementRewriter(TermRewriter):

@@ -27,7 +27,6 @@ It is kept for calls where one node has nearly all edges: no thread then takes m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -40,7 +39,7 @@ from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.lattice.fibre import Fibre, over
 from tadc.lattice.polyhedron import hold, implied
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import ELEMENT, FEW_ELEMENTS
+from tadc.passes.terms.costs import FEW_ELEMENTS, has_room
 from tadc.passes.terms.facts_walk import FactsWalk
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.names import Names
@@ -129,15 +128,13 @@ class _FibreWalk(FactsWalk):
         sizes = dict(zip(definition.indices, definition.shape, strict=True))
         others = tuple(name for name in definition.indices if name in free)
         shape = (count, *(sizes[name] for name in others))
-        known = [size for size in shape if isinstance(size, int)]
         # Of literals and indices alone it has the type of what is around.
         type = (
             value.type
             or join_types(t.type for t in reachable([definition.body]))
             or COMPUTING[definition.type]
         )
-        elements = math.prod(known) if len(known) == len(shape) else 0
-        if len(others) < len(free) or (self.limit is not None and elements * ELEMENT[type] > self.limit):
+        if len(others) < len(free) or not has_room(shape, type, self.limit):
             return None
         name = self.names.free(f"{definition.name}_parts")
         self.new.append(Definition(name, type, shape, (index, *others), value, False, definition.span))

@@ -19,15 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from tadc.frontend.extents import extent
+from tadc.frontend.extents import extent, is_static
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.sums_over_steps import Steps, follows_steps, long_recurrences
-from tadc.passes.terms.costs import LANES, Costs
-from tadc.passes.terms.costs import extent as about
-from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.costs import LANES, Costs, about
+from tadc.passes.terms.costs import extent as values_of
+from tadc.passes.terms.index_ranges import Range, ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.where import TAKE_ALL, Takes
 
@@ -123,7 +123,7 @@ def cut_reductions(
     cutting = cutting if limit is None else replace(cutting, row=None)
     definitions: list[Definition] = []
     for definition in program.definitions:
-        if all(isinstance(size, int) for size in definition.shape):
+        if is_static(definition.shape):
             definitions += _CutDefinition(program, names, definition, marks, cutting, stepwise).run(takes)
         else:
             definitions.append(definition)
@@ -154,11 +154,8 @@ class _CutDefinition:
     ) -> None:
         self.program, self.names, self.definition, self.marks = program, names, definition, marks
         self.cutting, self.costs = cutting, Costs(frozenset(program.sizes))
-        sizes = {
-            i: n for i, n in zip(definition.indices, definition.shape, strict=True) if isinstance(n, int)
-        }
-        self.ranges: dict[str, Range | None] = {i: Range(ZERO, Affine.const(n - 1)) for i, n in sizes.items()}
-        self.elements = math.prod(sizes.values())
+        self.ranges: dict[str, Range | None] = {**ranges_of(definition)}
+        self.elements = about(definition.shape)
         self.along_elements = cutting.vector is not None and self.elements >= cutting.vector
         self.new, self.stepwise = list[Definition](), stepwise
 
@@ -232,7 +229,7 @@ class _CutDefinition:
             count = found.extent
             if count.is_constant and count.constant < cutting.short:
                 continue
-            steps = -(-cutting.part * about(found) // max(1, work))
+            steps = -(-cutting.part * values_of(found) // max(1, work))
             if count.is_constant:
                 most = min(cutting.most, cutting.together // self.elements)
                 steps = max(steps, -(-count.constant // most))

@@ -18,11 +18,21 @@ from functools import cached_property
 
 from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Reduce, Select, Term, bottom_up, index_forms, reachable, tensors_read
+from tadc.frontend.terms import (
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    holds_reduction,
+    reachable,
+    tensors_read,
+)
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.row_products import short_indices
-from tadc.passes.terms.costs import CACHED_BYTES, ELEMENT, LARGER, Costs, about, elements, points
+from tadc.passes.terms.costs import CACHED_BYTES, LARGER, Costs, about, bytes_of, elements, has_room, points
 from tadc.passes.terms.index_ranges import Range, ranges_of
+from tadc.passes.terms.inspected_arrays import lookups_of
 from tadc.passes.terms.liveness import needed
 from tadc.passes.where import LEAVE_OUT, Inline, Materialised, Where
 
@@ -149,7 +159,7 @@ class _Recomputed:
 
     def passes_through_memory(self, definition: Definition) -> bool:
         """Whether a tensor does not stay in the caches, or is read in no order, as what is made of edges."""
-        if is_static(definition.shape) and self.bytes_of(definition) < CACHED_BYTES:
+        if is_static(definition.shape) and bytes_of(definition.shape, definition.type) < CACHED_BYTES:
             return False
         if about(definition.shape) >= LARGER * self.largest:
             return True
@@ -174,13 +184,8 @@ class _Recomputed:
         type = definition.body.type
         return type == definition.type or (type is None and self.types == {definition.type})
 
-    def bytes_of(self, definition: Definition) -> int:
-        return about(definition.shape) * ELEMENT[definition.type]
-
     def has_no_room(self, definition: Definition) -> bool:
-        return (
-            self.limit is not None and is_static(definition.shape) and self.bytes_of(definition) > self.limit
-        )
+        return not has_room(definition.shape, definition.type, self.limit)
 
     def added(self, definition: Definition) -> Definition:
         """The definition over what stays a tensor; noted as a formula if it is to be one."""
@@ -234,11 +239,7 @@ class _Recomputed:
 
 def _is_gathered(body: Term) -> bool:
     """Whether a value is made of few others at elements of index arrays."""
-    below = list(reachable([body]))
-    forms = (form for term in below for form in index_forms(term))
-    return not any(isinstance(term, Reduce) for term in below) and any(
-        True for f in forms for _ in f.lookups()
-    )
+    return not holds_reduction(body, {}) and any(True for _ in lookups_of([body]))
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:

@@ -17,8 +17,8 @@ import math
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, in_text_order, operands, reachable
-from tadc.passes.terms.costs import BUFFER, ELEMENT, LARGE, LINE, extent
-from tadc.passes.terms.index_ranges import ranges_of, ranges_within
+from tadc.passes.terms.costs import BUFFER, LINE, extent, has_room
+from tadc.passes.terms.index_ranges import Range, ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import product_of
 from tadc.passes.where import TAKE_ALL, Takes
@@ -36,7 +36,9 @@ def separate_contractions(program: Program, limit: int | None = None, takes: Tak
     names: Names | None = None
     made: list[Definition] = []
     for definition in program.definitions:
-        found = _contractions(program, definition) if _has_room(definition, limit) else []
+        found = (
+            _contractions(program, definition) if has_room(definition.shape, definition.type, limit) else []
+        )
         if found and not _ends_long(found, definition, program):
             found = found[:-1]
         instead: dict[int, Term] = {}
@@ -49,28 +51,25 @@ def separate_contractions(program: Program, limit: int | None = None, takes: Tak
     return program.with_definitions(made)
 
 
-def _has_room(definition: Definition, limit: int | None) -> bool:
-    """Whether another tensor like this is small enough; one whose size has symbols is."""
-    shape = [size for size in definition.shape if isinstance(size, int)]
-    static = len(shape) == len(definition.shape)
-    return limit is None or not static or math.prod(shape) * ELEMENT[definition.type] <= limit
-
-
 def _ends_long(found: list[Reduce], definition: Definition, program: Program) -> bool:
     """Whether the last of these sums is known to have so many steps that it is computed in blocks, and is not
     the value as it stands."""
     last = found[-1]
     if last is definition.body:
         return False
-    own = ranges_within(last.binders, last.domain, ranges_of(definition), frozenset(program.sizes))
-    known = [each for name in last.binders if (each := own[name]) is not None and each.extent.is_constant]
-    return len(known) == len(last.binders) and _steps(last, definition, program) >= LONG
+    own = _ranges(last, definition, program).values()
+    known = all(each is not None and each.extent.is_constant for each in own)
+    return known and _steps(last, definition, program) >= LONG
+
+
+def _ranges(term: Reduce, definition: Definition, program: Program) -> dict[str, Range | None]:
+    return ranges_within(term.binders, term.domain, ranges_of(definition), frozenset(program.sizes))
 
 
 def _steps(term: Reduce, definition: Definition, program: Program) -> int:
     """The number of steps of a sum; a large one where that is not known."""
-    own = ranges_within(term.binders, term.domain, ranges_of(definition), frozenset(program.sizes))
-    return math.prod(extent(own[b]) if own[b] else LARGE for b in term.binders)
+    own = _ranges(term, definition, program)
+    return math.prod(map(extent, own.values()))
 
 
 def _contractions(program: Program, definition: Definition) -> list[Reduce]:

@@ -25,14 +25,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from tadc.frontend.extents import Shape
+from tadc.frontend.extents import Shape, is_static
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Reduce, Term, Terms, bottom_up, index_forms, reachable
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, equals_zero
+from tadc.lattice.affine import Affine, Constraint, Floor, equals_zero
 from tadc.lattice.polyhedron import without_floor
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import ELEMENT, LANES, WRITTEN_OUT, Costs
-from tadc.passes.terms.index_ranges import Range
+from tadc.passes.terms.costs import LANES, WRITTEN_OUT, Costs, about, has_room
+from tadc.passes.terms.index_ranges import ranges_of
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplified
 
@@ -62,13 +62,12 @@ def _computed(
     heavy = _operations(program, definition)
     if not heavy or heavy < HEAVY:
         return (definition,)
-    elements = math.prod(size for size in definition.shape if isinstance(size, int))
-    if limit is not None and elements * ELEMENT[definition.type] > limit:
+    if not has_room(definition.shape, definition.type, limit):
         return (definition,)
     if (found := _divided(definition)) is not None:
         return tuple(_split(program, names, definition, *found))
     steps = _strided(definition)
-    if steps and math.prod(steps.values()) <= WRITTEN_OUT and heavy * elements >= WORTH:
+    if steps and math.prod(steps.values()) <= WRITTEN_OUT and heavy * about(definition.shape) >= WORTH:
         return tuple(_by_residue(program, names, definition, steps))
     return (definition,)
 
@@ -86,11 +85,9 @@ def _operations(program: Program, definition: Definition) -> int:
     """About how many operations an element with sums takes; 0 where sizes are not known."""
     if definition.order is not None or not any(isinstance(t, Reduce) for t in reachable([definition.body])):
         return 0
-    sizes = {i: n for i, n in zip(definition.indices, definition.shape, strict=True) if isinstance(n, int)}
-    if len(sizes) < len(definition.shape):
+    if not is_static(definition.shape):
         return 0
-    ranges = {index: Range(ZERO, Affine.const(size - 1)) for index, size in sizes.items()}
-    return Costs(frozenset(program.sizes)).term(definition.body, ranges)
+    return Costs(frozenset(program.sizes)).term(definition.body, ranges_of(definition))
 
 
 def _strided(definition: Definition) -> dict[str, int]:

@@ -12,17 +12,17 @@ It is kept for memory: without it such gradients have all steps of du (`tests/pa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.collect import addends
-from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.costs import bytes_of
 from tadc.passes.terms.long_steps import is_worth_running_along
 from tadc.passes.terms.names import Names
 
@@ -150,17 +150,13 @@ class _OneDefinition:
 def _has_long_steps(definition: Definition, order: Affine) -> bool:
     """Whether a recurrence may be worth a window."""
     shape = zip(definition.indices, definition.shape, strict=True)
-    row = [size for index, size in shape if not order.coefficient(index)]
+    row = tuple(size for index, size in shape if not order.coefficient(index))
     own = [node for node in reachable([definition.body]) if isinstance(node, Read)]
     forms = [node.indices for node in own if node.tensor == definition.name]
     has_batch = any(
         all(at[n] == Affine.var(index) for at in forms) for n, index in enumerate(definition.indices)
     )
-    each, total = (_bytes(sizes, definition) for sizes in (row, definition.shape))
+    each, total = (
+        bytes_of(sizes, definition.type) if is_static(sizes) else None for sizes in (row, definition.shape)
+    )
     return is_worth_running_along(each, total, has_batch)
-
-
-def _bytes(shape: Sequence[object], definition: Definition) -> int | None:
-    """The bytes of so many elements; None where their number is not known."""
-    known = [size for size in shape if isinstance(size, int)]
-    return math.prod(known) * ELEMENT[definition.type] if len(known) == len(shape) else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Apply, Term, index_forms, reachable
+from tadc.frontend.terms import Apply, Term
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.coordinates import Coordinates
@@ -23,7 +23,7 @@ from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import SPARSE, about, elements, is_candidate, points, weight, width
 from tadc.passes.terms.element_terms import OfElement, arrays_at_once, of_fibre
-from tadc.passes.terms.inspected_arrays import Arrays
+from tadc.passes.terms.inspected_arrays import Arrays, lookups_of
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Boxes:
         If all that it reads there is at `perm[q]`, it is an element of a tensor over e, the one at `perm[q]`.
         """
         at, terms = list(over.at), self.program.terms
-        found = dict.fromkeys(a for node in reachable([term]) for f in index_forms(node) for a in f.lookups())
+        found = dict.fromkeys(lookups_of([term]))
         for n, size in enumerate(over.shape):
             name = f"?{n}"
             element = next(
@@ -248,6 +248,6 @@ class Boxes:
 
 def _in_lookups(term: Term, place: TermPlace) -> frozenset[str]:
     """The indices by way of which a term, or a set around it, has elements of index arrays."""
-    around = (row.form for choice in place.around if isinstance(choice, RowsHold) for row in choice.rows)
-    forms = (*around, *(form for node in reachable([term]) for form in index_forms(node)))
-    return frozenset[str]().union(*(lookup.variables for form in forms for lookup in form.lookups()))
+    rows = (row for choice in place.around if isinstance(choice, RowsHold) for row in choice.rows)
+    found = (*(lookup for row in rows for lookup in row.form.lookups()), *lookups_of([term]))
+    return frozenset[str]().union(*(lookup.variables for lookup in found))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tadc.frontend.dtypes import DEFAULT, DTYPES
-from tadc.frontend.extents import Shape
+from tadc.frontend.extents import Shape, is_static
 from tadc.frontend.functions import APPLIED, REDUCTIONS, TRANSCENDENTAL, OfFunctions
 from tadc.frontend.terms import (
     Apply,
@@ -79,6 +79,11 @@ LONGEST = 24
 def bytes_of(shape: Shape, type: str | None) -> int:
     """The bytes of a tensor as far as extents are numbers, of a type or the widest one."""
     return math.prod(size for size in shape if isinstance(size, int)) * ELEMENT[type or DEFAULT]
+
+
+def has_room(shape: Shape, type: str, limit: int | None) -> bool:
+    """Whether a tensor takes no more bytes than a limit; whether there is none, or its size has symbols."""
+    return limit is None or not is_static(shape) or bytes_of(shape, type) <= limit
 
 
 def weight(term: Term) -> int:
