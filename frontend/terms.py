@@ -179,6 +179,11 @@ def bottom_up(
     return known[root.number]
 
 
+def holds(root: Term, known: dict[int, bool], wanted: Callable[[Term], bool]) -> bool:
+    """Whether a term that is wanted stands at or below another; `known` keeps the answers between calls."""
+    return bottom_up(root, known, lambda node, below: any(below) or wanted(node))
+
+
 def holds_reduction(root: Term, known: dict[int, bool]) -> bool:
     """Whether a reduction stands at or below a term; `known` keeps the answers by number between calls."""
     return bottom_up(root, known, lambda node, below: isinstance(node, Reduce) or any(below))

@@ -16,6 +16,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
+    holds,
     operands,
     tensors_read,
 )
@@ -45,11 +46,11 @@ class Activity:
 
     def is_active(self, term: Term) -> bool:
         """Whether a term depends on what is differentiated by."""
+        return bool(self.active) and holds(term, self.depends, self.reads)
 
-        def reads(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or (isinstance(node, Read) and node.tensor in self.active)
-
-        return bool(self.active) and bottom_up(term, self.depends, reads)
+    def reads(self, node: Term) -> bool:
+        """Whether a term reads what depends on it."""
+        return isinstance(node, Read) and node.tensor in self.active
 
     def has_derivative(self, term: Term) -> bool:
         """Whether a term depends on it otherwise than in steps, as the number of points of a maximum does."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term, bottom_up, reachable
+from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term, holds, reachable
 from tadc.lattice.affine import Affine, Constraint, equals_zero
 from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
 from tadc.passes.rewrites.short_sums import terms_of_sum
@@ -32,9 +32,9 @@ def powers_as_products(program: Program) -> Program:
     known: dict[int, bool] = {}
     bodies: list[Term] = []
     for definition in program.definitions:
-        holds = bottom_up(definition.body, known, lambda node, below: any(below) or _form(node) is not None)
+        is_found = holds(definition.body, known, lambda node: _form(node) is not None)
         walk = _PowerWalk(Places(program, definition), program)
-        bodies.append(walk.visit(0, definition.body) if holds else definition.body)
+        bodies.append(walk.visit(0, definition.body) if is_found else definition.body)
     return program.with_bodies(bodies)
 
 

@@ -22,7 +22,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Const, Read, Reduce, Term, bottom_up, reachable
+from tadc.frontend.terms import Const, Read, Reduce, Term, holds, reachable
 from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.copied_tensors import has_own_order, is_copy, without_copied_results, without_copies
 from tadc.passes.rewrites.grouped_factors import group_factors
@@ -105,7 +105,7 @@ class _NeedWalk(MoveWalk):
         self.needed: dict[tuple[int, int], bool] = {}
         self.held: dict[int, bool] = {}
         self.activity = Activity(self.active)
-        self.reads = sum(map(self.is_read, reachable([self.definition.body])))
+        self.reads = sum(map(self.activity.reads, reachable([self.definition.body])))
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
         self.elements: set[tuple[int, int]] = set()
 
@@ -120,11 +120,7 @@ class _NeedWalk(MoveWalk):
 
     def holds(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
-        return bottom_up(term, self.held, lambda node, below: is_candidate(node) or any(below))
-
-    def is_read(self, node: Term) -> bool:
-        """Whether a term reads what depends on what is differentiated by."""
-        return isinstance(node, Read) and node.tensor in self.active
+        return holds(term, self.held, is_candidate)
 
     # -- what a derivative needs -----------------------------------------------------------------
 
@@ -199,8 +195,8 @@ class _NeedWalk(MoveWalk):
         """How often the gradients of all active reads need the value of a term, for each element."""
         if not self.active:
             return 1
-        others = self.reads - sum(map(self.is_read, reachable([term])))
-        return others + self.costs.evaluations(term, place.ranges, self.is_read)
+        others = self.reads - sum(map(self.activity.reads, reachable([term])))
+        return others + self.costs.evaluations(term, place.ranges, self.activity.reads)
 
 
 def is_told(index: str, place: TermPlace, known: frozenset[str]) -> bool:

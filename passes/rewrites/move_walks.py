@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, bottom_up, tensors_read
+from tadc.frontend.terms import Read, Term, holds, tensors_read
 from tadc.passes.rewrites.moves import Mover, in_order
 from tadc.passes.rewrites.places import PlaceWalk
 
@@ -28,12 +28,11 @@ class MoveWalk(PlaceWalk, ABC):
 
     def reads_itself(self, term: Term) -> bool:
         """Whether a term reads the tensor that is defined: only a recurrence does, step by step."""
-        name = self.definition.name
 
-        def reads(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or (isinstance(node, Read) and node.tensor == name)
+        def is_own(node: Term) -> bool:
+            return isinstance(node, Read) and node.tensor == self.definition.name
 
-        return self.definition.order is not None and bottom_up(term, self.own, reads)
+        return self.definition.order is not None and holds(term, self.own, is_own)
 
 
 def with_moved(

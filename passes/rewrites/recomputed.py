@@ -23,7 +23,7 @@ from tadc.frontend.terms import (
     Reduce,
     Select,
     Term,
-    bottom_up,
+    holds,
     holds_reduction,
     reachable,
     tensors_read,
@@ -230,7 +230,7 @@ class _Recomputed:
 
     def holds(self, term: Term) -> bool:
         """Whether a large tensor is read at or below a term."""
-        return bottom_up(term, self.held, lambda node, below: self.is_formula(node) or any(below))
+        return holds(term, self.held, self.is_formula)
 
     def is_formula(self, term: Term) -> bool:
         """Whether an element is read of what is no tensor: known, for definitions stand in order."""

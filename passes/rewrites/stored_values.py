@@ -34,6 +34,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
+    holds,
     index_forms,
     operands,
     reachable,
@@ -174,7 +175,7 @@ class Look:
 
     def holds(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
-        return self.cheap or bottom_up(term, self.held, lambda node, below: is_candidate(node) or any(below))
+        return self.cheap or holds(term, self.held, is_candidate)
 
     def may_move(self, number: int, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves, and may stand, or be evaluated, more than once.
@@ -347,15 +348,15 @@ class Look:
         """Whether a value is stored whatever that costs: one of fibres, and one that is kept from call to
         call and stays in the caches."""
 
-        def is_given(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or isinstance(node, Read) or any(form.has_lookups for form in index_forms(node))
+        def is_given(node: Term) -> bool:
+            return isinstance(node, Read) or any(form.has_lookups for form in index_forms(node))
 
         if self.cheap or self.mover.of_fibre(term):
             return not self.cheap
         if not self.keeps or self.costs.term(term, place.ranges) < TRANSCENDENTAL:
             return False
         has_room = elements(key[1]) * ELEMENT[key[2]] <= CACHED_BYTES
-        return has_room and not bottom_up(term, self.given, is_given)
+        return has_room and not holds(term, self.given, is_given)
 
     def is_worth(self, value: StoredValue) -> bool:
         """Whether a value is worth a tensor."""

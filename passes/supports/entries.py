@@ -21,7 +21,7 @@ from functools import partial
 
 from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, operands
+from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, holds, operands
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty, not_implied
 from tadc.passes.supports.compress import box_rows
@@ -139,7 +139,7 @@ class _Lists:
     def read_through(self, term: Term, known: dict[int, bool] | None = None) -> Term:
         """The term where reads of lists are the sums of what is there; `known` has which terms hold some."""
         known = {} if known is None else known
-        if not bottom_up(term, known, lambda t, below: any(below) or self.is_element(t)):
+        if not holds(term, known, self.is_element):
             return term
         match term:
             case Read():
@@ -190,18 +190,18 @@ class _EntryReader:
     def holds(self, term: Term) -> bool:
         """Whether an equality of own indices stands in a term, or a read of a list."""
 
-        def node(term: Term, below: list[bool]) -> bool:
+        def node(term: Term) -> bool:
             match term:
                 case Read():
                     return term.tensor in self.lists.lists
                 case Guard():
-                    return any(below) or any(map(self.tells, term.conditions))
+                    return any(map(self.tells, term.conditions))
                 case Reduce(kind="sum"):
-                    return any(below) or any(map(self.tells, term.domain))
+                    return any(map(self.tells, term.domain))
                 case _:
-                    return any(below)
+                    return False
 
-        return bottom_up(term, self.known, node)
+        return holds(term, self.known, node)
 
     def tells(self, row: Constraint) -> bool:
         """Whether a row may tell an own index by others, pairs own ones off, or has a lookup by one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition, Program
@@ -17,7 +16,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     Terms,
-    bottom_up,
+    holds,
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
@@ -39,11 +38,11 @@ def simplify_program(program: Program) -> Program:
         return simplifier.visit(definition.body, program.facts(definition))
 
     once = RewrittenOnce(program, simplified)
-    holds: dict[int, bool] = {}
+    known: dict[int, bool] = {}
 
     def body(definition: Definition) -> Term:
         # What values of other tensors are, and where this is read, no body tells.
-        alone = not seen.get(definition.name) and not bottom_up(definition.body, holds, _holds_safe)
+        alone = not seen.get(definition.name) and not holds(definition.body, known, is_safe)
         return once.body(definition) if alone else simplified(definition)
 
     return program.with_bodies(map(body, program.definitions))
@@ -52,11 +51,6 @@ def simplify_program(program: Program) -> Program:
 def simplified(program: Program, definition: Definition) -> Definition:
     """A definition of a program with its body in fewer words, whatever other tensors hold."""
     return definition.with_body(Simplifier(program.terms).visit(definition.body, program.facts(definition)))
-
-
-def _holds_safe(term: Term, below: Sequence[bool]) -> bool:
-    """Whether a product that is 0 where its first factor is stands at or below a term."""
-    return is_safe(term) or any(below)
 
 
 @dataclass
