@@ -52,41 +52,12 @@ def _of_one(
     )
 
 
-def _of_two(
-    name: str,
-    cost: int,
-    help: str,
-    operation: str | None,
-    formula: str | None,
-    latex: str,
-    numpy: str,
-    also: str,
-) -> ScalarFunction:
-    """One whose derivative is a rule, and whose intervals are code."""
-    names = tuple(also.split())
-    return ScalarFunction(
-        name,
-        2,
-        cost,
-        help,
-        None,
-        latex,
-        None,
-        operation,
-        formula,
-        None,
-        numpy,
-        frozenset(),
-        names,
-        name != "safe",
-    )
-
-
 _HALF_PI: Ends = (-1.5707963267948968, 1.5707963267948968)
 _EXPONENTIAL = Course(ALL, POSITIVE, zeros=())
 _LOGARITHM = Course(POSITIVE, ALL, is_open=True, zeros=(1.0,))
 _THROUGH_0, _BELOW_1 = Course(zeros=(0.0,)), Course(ALL, UNIT, zeros=(0.0,))
 _STEP = Course(ulps=0)
+_WAVE = Course(ALL, UNIT, rises=None, steepest=1.0)
 _ANGLE = Course(UNIT, (0.0, 3.1415926535897936), rises=False, zeros=(1.0,))
 _CHAIN = Course(ALL, (1.0, math.inf), rises=False, turns=(((0.0, 0.0), (1.0, 1.0)),), zeros=())
 _SIZE = Course(ALL, POSITIVE, rises=False, turns=(((0.0, 0.0), (0.0, 0.0)),), zeros=(0.0,), ulps=0)
@@ -108,9 +79,9 @@ FUNCTIONS = (
             inverse="x * (x * x)"),
     _of_one("erf", "the error function", "2 / sqrt(pi) * exp(-x**2)", _BELOW_1, "zero at 0", "odd"),
     _of_one("erfc", "1 - erf(x)", "-(2 / sqrt(pi) * exp(-x**2))", Course(ALL, (0.0, 2.0), False, zeros=())),
-    _of_one("sin", "the sine", "cos(x)", None, "zero at 0", "odd", latex=r"\sin"),
-    _of_one("cos", "the cosine", "-(sin(x))", None, "even", latex=r"\cos"),
-    _of_one("tan", "the tangent", "1 + f**2", None, "zero at 0", "odd", latex=r"\tan"),
+    _of_one("sin", "the sine", "cos(x)", _WAVE, "zero at 0", "odd", latex=r"\sin"),
+    _of_one("cos", "the cosine", "-(sin(x))", _WAVE, "even", latex=r"\cos"),
+    _of_one("tan", "the tangent", "1 + f**2", Course(rises=None), "zero at 0", "odd", latex=r"\tan"),
     _of_one("asin", "the inverse sine", "1 / sqrt((1 - x) * (1 + x))", Course(UNIT, _HALF_PI, zeros=(0.0,)),
             "zero at 0", "odd", latex=r"\arcsin", numpy="arcsin", elsewhere="arcsin"),
     _of_one("acos", "the inverse cosine", "-(1 / sqrt((1 - x) * (1 + x)))", _ANGLE, latex=r"\arccos",
@@ -142,36 +113,32 @@ FUNCTIONS = (
     _of_one("relu", "max(x, 0), with slope 0 at 0", "select(x > 0, 1, 0)",
             Course(ALL, POSITIVE, ulps=0), "zero at 0", cost=1,
             formula="select(x <= 0, 0, x)"),
-    _of_two("atan2", TRANSCENDENTAL, "the angle of the point (y, x)", "math.atan2", None,
-            r"\operatorname{atan2}", "arctan2", "arctan2"),
-    _of_two("pow", TRANSCENDENTAL, "x to the y", "math.powf", None, "#^{#}", "power", "power float_power"),
-    _of_two("max", 1, "the greater of both; they share the slope where they tie", "arith.maximumf", None,
-            r"\max", "maximum", "maximum"),
-    _of_two("min", 1, "the lesser of both; they share the slope where they tie", "arith.minimumf", None,
-            r"\min", "minimum", "minimum"),
+    ScalarFunction("atan2", 2, TRANSCENDENTAL, "the angle of the point (y, x)",
+            ("y / (x**2 + y**2)", "-(x / (x**2 + y**2))"), r"\operatorname{atan2}", None, "math.atan2",
+            numpy="arctan2", traits=frozenset(("singular",)), elsewhere=("arctan2",)),
+    ScalarFunction("pow", 2, TRANSCENDENTAL, "x to the y", None, "#^{#}", None, "math.powf", numpy="power",
+            elsewhere=("power", "float_power")),
+    ScalarFunction("max", 2, 1, "the greater of both; they share the slope where they tie", None, r"\max",
+            None, "arith.maximumf", numpy="maximum", elsewhere=("maximum",)),
+    ScalarFunction("min", 2, 1, "the lesser of both; they share the slope where they tie", None, r"\min",
+            None, "arith.minimumf", numpy="minimum", elsewhere=("minimum",)),
     # A product and a comparison.
-    _of_two("safe", 2, "x * y, and 0 where x is 0", None, "select(x != 0, x * y, 0)",
-            r"\operatorname{safe}", "", ""),
+    ScalarFunction("safe", 2, 2, "x * y, and 0 where x is 0", None, r"\operatorname{safe}", None,
+            formula="select(x != 0, x * y, 0)", is_reserved=False),
     # The pseudo-inverse of Moore and Penrose of a number.
     _of_one("pinv", "1 / x, and 0 where x is 0", "-(f**2)", None, "zero at 0", "odd", cost=5,
             formula="select(x = 0, 0, 1 / x)", is_reserved=False),
 )  # fmt: skip
 
 
-def _operator(
-    name: str, text: str, cost: int, slopes: tuple[str, str] | None, latex: str, operation: str
-) -> ScalarFunction:
-    return ScalarFunction(name, 2, cost, f"the operator {text}", slopes, latex, None, operation)
-
-
 #: `x - y` is `Apply("sub", (x, y))`. `pow` is `**` and `pow(x, y)`.
 OPERATORS = (
-    _operator("add", "+", 1, ("1", "1"), "# + #", "arith.addf"),
-    _operator("sub", "-", 1, ("1", "-1"), "# - #", "arith.subf"),
-    _operator("mul", "*", 1, ("y", "x"), r"# \, #", "arith.mulf"),
-    _operator("div", "/", 4, None, r"\frac{#}{#}", "arith.divf"),
-    _operator("mod", "%", 4, None, r"# \bmod #", "tad.apply"),
-    ScalarFunction(
-        "neg", 1, 1, "the operator -", None, "-#", None, "arith.negf", traits=frozenset(("zero at 0", "odd"))
-    ),
-)
+    ScalarFunction("add", 2, 1, "the operator +", ("1", "1"), "# + #", None, "arith.addf"),
+    ScalarFunction("sub", 2, 1, "the operator -", ("1", "-1"), "# - #", None, "arith.subf"),
+    ScalarFunction("mul", 2, 1, "the operator *", ("y", "x"), r"# \, #", None, "arith.mulf"),
+    ScalarFunction("div", 2, 4, "the operator /", None, r"\frac{#}{#}", None, "arith.divf"),
+    ScalarFunction("mod", 2, 4, "the operator %", ("1", "-(floor(x / y))"), r"# \bmod #", None, "tad.apply",
+            traits=frozenset(("singular",))),
+    ScalarFunction("neg", 1, 1, "the operator -", ("-(1)",), "-#", None, "arith.negf",
+            traits=frozenset(("zero at 0", "odd"))),
+)  # fmt: skip

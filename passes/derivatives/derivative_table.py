@@ -108,6 +108,8 @@ def _by_text(f: ScalarFunction) -> Rule:
             slope = in_terms(a, text, *operands, value=y)
             if f.name in INFINITE:
                 given = a.through(g, slope, lambda: INFINITE[f.name](a, y, operands[0]), operands)
+            elif "singular" in f.traits:
+                given = a.safe(g, slope)
             elif text.startswith("1 / ") and isinstance(slope, Apply):
                 given = a.div(g, slope.operands[1])
             else:
@@ -177,25 +179,15 @@ def _pow(a: Calculus, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     return (du, a.select("!=", y, a.zero, a.safe(g, dv), a.zero))
 
 
-def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
-    norm = a.add(a.power(u, 2), a.power(v, 2))
-    return (a.safe(g, a.div(v, norm)), a.neg(a.safe(g, a.div(u, norm))))
-
-
 #: Rules that no text says: what is 0 or infinite counts otherwise there, or ties are shared.
 _WRITTEN: dict[str, _OfTwo] = {
     "safe": lambda a, g, y, u, v: (a.safe_factor(g, u, v), a.safe(u, g)),
     "div": lambda a, g, y, u, v: (over_divisor(a, g, y, u, v), a.neg(times_quotient(a, g, y, u, v))),
-    "mod": lambda a, g, y, u, v: (g, a.neg(a.safe(g, a.apply("floor", a.div(u, v))))),
     "pow": _pow,
     "max": _extremum(WINS["max"]),
     "min": _extremum(WINS["min"]),
-    "atan2": _atan2,
 }
-_WRITTEN_OF_ONE: dict[str, _OfOne] = {
-    "neg": lambda a, g, y, u: (a.neg(g),),
-    "abs": lambda a, g, y, u: (a.by_sign(g, y, u),),
-}
+_WRITTEN_OF_ONE: dict[str, _OfOne] = {"abs": lambda a, g, y, u: (a.by_sign(g, y, u),)}
 RULES: dict[str, Rule] = OfFunctions(
     {
         **{f.name: _by_text(f) for f in APPLIED.values() if f.slopes is not None},

@@ -20,6 +20,7 @@ from functools import reduce
 from itertools import product
 from typing import NamedTuple
 
+from tadc.frontend import functions
 from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
@@ -193,7 +194,7 @@ REDUCTIONS: Mapping[str, Callable[[Algebra, Reduce, Near], Term | None]] = {
 
 
 #: What joins two points of a reduction.
-JOINED: Mapping[str, str] = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+JOINED = {r.name: r.join for r in functions.REDUCTIONS.values() if r.in_loops}
 
 
 def _one_by_one(a: Algebra, node: Reduce) -> Term | None:

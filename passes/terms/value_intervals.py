@@ -10,8 +10,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from tadc.frontend.float_functions import float_function
 from tadc.frontend.functions import APPLIED, OfFunctions, complete
 from tadc.frontend.functions.scalar_function import Course, ScalarFunction
+from tadc.frontend.interval_rounding import lower, upper
 from tadc.frontend.value_bounds import is_inside, values_over
 
 
@@ -70,7 +72,6 @@ ANY = ValueInterval()
 FINITE = ValueInterval(finite=True)
 NONNEGATIVE = ValueInterval(low=0)
 POSITIVE = ValueInterval(low=0, nonzero=True)
-UNIT = ValueInterval(-1, 1, finite=True)
 
 
 def exactly(value: float) -> ValueInterval:
@@ -145,8 +146,12 @@ def _of_record(f: ScalarFunction, course: Course) -> Callable[[ValueInterval], V
     return values
 
 
-def _of_two(course: Course) -> Callable[[ValueInterval, ValueInterval], ValueInterval]:
-    return lambda x, y: ValueInterval(*course.values, x.finite and y.finite)
+def _of_two(f: ScalarFunction, course: Course) -> Callable[[ValueInterval, ValueInterval], ValueInterval]:
+    """The values of a function that rises in both arguments."""
+    at = float_function(f.name)
+    return lambda x, y: ValueInterval(
+        lower(at(x.low, y.low), course.ulps), upper(at(x.high, y.high), course.ulps), x.finite and y.finite
+    )
 
 
 def _is_nonzero(course: Course, x: ValueInterval) -> bool:
@@ -170,14 +175,10 @@ def _pseudo_inverse(x: ValueInterval) -> ValueInterval:
 _UNARY: Mapping[str, Callable[[ValueInterval], ValueInterval]] = {
     **{f.name: _of_record(f, f.course) for f in APPLIED.values() if f.course is not None and f.arity == 1},
     "neg": ValueInterval.negated,
-    "abs": _absolute,
-    "sin": lambda x: UNIT._replace(finite=x.finite),
-    "cos": lambda x: UNIT._replace(finite=x.finite),
-    "tan": lambda x: ValueInterval(finite=x.finite),
     "pinv": _pseudo_inverse,
 }
 _BINARY: Mapping[str, Callable[[ValueInterval, ValueInterval], ValueInterval]] = {
-    **{f.name: _of_two(f.course) for f in APPLIED.values() if f.course is not None and f.arity == 2},
+    **{f.name: _of_two(f, f.course) for f in APPLIED.values() if f.course is not None and f.arity == 2},
     "add": _sum,
     "sub": lambda x, y: _sum(x, y.negated()),
     "mul": _product,
@@ -188,9 +189,7 @@ _BINARY: Mapping[str, Callable[[ValueInterval, ValueInterval], ValueInterval]] =
     "mod": _remainder,
     "atan2": lambda x, y: ValueInterval(-4, 4, finite=True),
     "pow": lambda x, y: (
-        ValueInterval(0, math.inf, x.finite and y.finite, nonzero=True)
-        if x.is_positive
-        else NONNEGATIVE
+        ValueInterval(0, math.inf, x.finite and y.finite and x.is_positive, x.is_positive)
         if x.is_nonnegative
         else ANY
     ),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from tadc.frontend.conditions import NEGATED
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint
@@ -158,8 +159,8 @@ class _RangeWalk:
                 return then.joined(self.visit(node.otherwise, facts + outside(node.conditions, facts)))
             case Reduce():
                 body = self.visit(node.body, facts + node.domain)
-                matters = body.has_sign if node.kind == "sum" else node.kind != "prod"
-                return _reduced(node.kind, body, matters and self.has_points(node, facts))
+                some, any = (_reduced(node.kind, body, has_points) for has_points in (True, False))
+                return some if some != any and self.has_points(node, facts) else any
             case _:
                 return ANY
 
@@ -265,23 +266,21 @@ def _applied(node: Apply, below: list[ValueInterval]) -> ValueInterval:
 
 
 def _reduced(kind: str, body: ValueInterval, has_points: bool) -> ValueInterval:
-    """The values of a reduction of elements with these values."""
-    match kind:
-        case "sum":
-            low = -math.inf if body.low < 0 else body.low if has_points else 0.0
-            high = math.inf if body.high > 0 else body.high if has_points else 0.0
-            return ValueInterval(low, high, body.finite, has_points and body.has_sign)
-        case "prod":
-            low = 0.0 if body.low >= 0 else -math.inf
-            return ValueInterval(low, math.inf, body.finite, body.is_nonzero)
-        case "max":
-            return body if has_points else body._replace(low=-math.inf, finite=False)
-        case "min":
-            return body if has_points else body._replace(high=math.inf, finite=False)
-        case "logsumexp" if has_points:  # at least the greatest element
-            return ValueInterval(body.low, math.inf, body.finite)
-        case _:
-            return ANY
+    """The values of a reduction of elements with these values: those that another element keeps.
+
+    A bound that another element moves is 0 or none.
+    """
+    number, join = REDUCTIONS[kind].nothing, BINARY[REDUCTIONS[kind].join]
+    nothing = ValueInterval(number, number, math.isfinite(number), number != 0)
+    kept = body if has_points else body.joined(nothing)
+    while True:
+        more = kept.joined(join(kept, body))
+        low = next(bound for bound in (kept.low, 0.0, -math.inf) if bound <= more.low)
+        high = next(bound for bound in (kept.high, 0.0, math.inf) if bound >= more.high)
+        more = ValueInterval(low, high, more.finite, more.is_nonzero)
+        if more == kept:
+            return kept
+        kept = more
 
 
 def read_under(program: Program) -> Mapping[str, Domain]:

@@ -9,7 +9,7 @@ from tadc.building.python_expressions import CHOICE, NOT, Condition, Expression,
 from tadc.building.python_lines import Site, here, wrong
 from tadc.building.tensors import Head, checked_head
 from tadc.caller.boundary import public
-from tadc.frontend.functions import FUNCTIONS, SPELLED_REDUCTIONS
+from tadc.frontend.functions import FUNCTIONS, SPELLED_REDUCTIONS, complete
 
 #: What a function is called in Python whose name a reduction has: as in NumPy.
 _RENAMED = {"max": "maximum", "min": "minimum"}
@@ -247,3 +247,6 @@ def _checked(condition: Any, what: str) -> Condition:
     if isinstance(condition, Condition):
         return condition
     raise wrong(f"`tadc.{what}` chooses by a comparison, not by {condition!r}", f"`tadc.{what}(i > 0, …, …)`")
+
+
+complete("a Python form", globals(), SPELLED_REDUCTIONS)

@@ -12,10 +12,11 @@ import pytest
 import tadc
 from tadc.frontend.functions import UNARY
 from tadc.passes.terms import value_intervals as intervals
-from tadc.passes.terms.value_intervals import ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, ValueInterval, exactly
+from tadc.passes.terms.value_intervals import ANY, FINITE, NONNEGATIVE, POSITIVE, ValueInterval, exactly
 from tadc.passes.terms.value_ranges import ValueRanges, read_under
 from tests.conformance.test_intervals import EXACT
 
+UNIT = ValueInterval(-1, 1, finite=True)
 POINTS = [-1e3, -7.5, -2, -1.5, -1, -0.5, -1e-9, 0, 1e-9, 0.25, 1, 1.5, 2, 3, 50, 1e3]
 OPERANDS = [
     ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, exactly(0), exactly(2), exactly(-0.5), ValueInterval(-1, 0),

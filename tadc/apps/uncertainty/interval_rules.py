@@ -113,7 +113,7 @@ class _Roughly:
     def apply(self, function: str, *operands: Bounds) -> Bounds:
         record = APPLIED[function]
         course = record.course
-        if course is None or course.rises is not None:
+        if course is None or course.rises is not None or function in _RULES:
             return bounds_of(function, *operands)
         return _met(course.values, _along(record, course, operands[0], (-course.steepest, course.steepest)))
 
@@ -280,10 +280,6 @@ def _sum(*terms: Bounds) -> Bounds:
     return total
 
 
-def _pos(x: Bounds) -> Bounds:
-    return x
-
-
 def _square(x: Bounds) -> Bounds:
     return _whole_power(x, 2)
 
@@ -348,7 +344,7 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "radians": _scaled(math.radians),
     "trunc": _steps(math.trunc),
     "rint": _steps(round),
-    "pos": _pos,
+    "pos": lambda *x: x[0],
     "floordiv": _floordiv,
     "hypot": _hypot,
     "square": _square,
