@@ -17,14 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from itertools import product
 from typing import NamedTuple
 
 from tadc.frontend import functions
 from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term
-from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import COMPARED
+from tadc.passes.terms.few_points import elements
 
 #: Functions whose Taylor series is that of one side.
 WITH_STEPS = frozenset({"abs", "sign", "relu", "floor", "ceil"})
@@ -199,22 +198,5 @@ JOINED = {r.name: r.join for r in functions.REDUCTIONS.values() if r.in_loops}
 
 def _one_by_one(a: Algebra, node: Reduce) -> Term | None:
     """A reduction over few points of numbers as a term of its elements."""
-    ranges = [_range(binder, node) for binder in node.binders]
-    points = math.prod(map(len, ranges))
-    if node.kind not in JOINED or not 0 < points <= COMPARED:
-        return None
-
-    def element(point: Sequence[int]) -> Term:
-        at = {b: Affine.const(i) for b, i in zip(node.binders, point, strict=True)}
-        body = a.terms.substitute(node.body, at)
-        return a.guard([row.substitute(at) for row in node.domain], body, a.neutral(node.kind))
-
-    return reduce(lambda x, y: a.apply(JOINED[node.kind], x, y), map(element, product(*ranges)))
-
-
-def _range(binder: str, node: Reduce) -> range:
-    """The values of a binder between bounds that are numbers; empty where there are none."""
-    rows = [form for row in node.domain for form in row.inequalities if form.variables == frozenset({binder})]
-    lows = [-form.constant for form in rows if form.coefficient(binder) == 1]
-    highs = [form.constant for form in rows if form.coefficient(binder) == -1]
-    return range(max(lows), min(highs) + 1) if lows and highs else range(0)
+    found = elements(a, node, COMPARED) if node.kind in JOINED else None
+    return reduce(lambda x, y: a.apply(JOINED[node.kind], x, y), found) if found else None

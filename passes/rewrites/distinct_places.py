@@ -76,9 +76,9 @@ def order_of(arrays: Arrays, name: str) -> Order | None:
     ptr = arrays[name]
     if ptr.inspected is None:
         return Order(arrays, ptr, arrays.owner(name), ())
-    if ptr.inspected.kind != "ptr" or ptr.inspected.of[1:]:
+    if len(made_of := arrays.made_of("ptr", name)) != 1:
         return None
-    of = arrays[ptr.inspected.of[0]]
+    of = arrays[made_of[0]]
     if not all(isinstance(size, int) for size in of.shape[1:]):
         return None
     perms = () if of.increasing else tuple(arrays.perm((of.name,), axis) for axis in range(len(of.shape)))

@@ -73,7 +73,7 @@ class _PowerWalk(PlaceWalk):
         if not any(name in form.variables for form in powers for name in term.binders):
             return None
         operations = sum(map(weight, reachable([term.body])))
-        summands = terms_of_sum(self.program.terms, term, min(GREATEST + 1, MUCH_CODE // operations))
+        summands = terms_of_sum(self.algebra, term, min(GREATEST + 1, MUCH_CODE // operations))
         if summands is None:
             return None
         made = [self.visit(at, summand) for summand in summands]

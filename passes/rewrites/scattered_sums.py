@@ -64,10 +64,8 @@ class _ScatteredSum:
         fibre = fibre_of(body.binders[0], body.domain)
         if fibre is None or fibre.values != (Affine.var(made.indices[0]),) or not fibre.is_all(body.domain):
             return body
-        about = self.arrays[fibre.array].inspected
-        if about is None or about.kind != "ptr" or len(about.of) != 1:
-            return body
-        return self.in_blocks(body, about.of[0]) if self.pays(body, about.of[0]) else body
+        of = self.arrays.made_of("ptr", fibre.array)
+        return self.in_blocks(body, of[0]) if len(of) == 1 and self.pays(body, of[0]) else body
 
     def pays(self, body: Reduce, source: str) -> bool:
         """Whether there are many fibres, and they read what no cache near holds at places all over it."""
@@ -88,8 +86,7 @@ class _ScatteredSum:
         for term in reachable([body]):
             if isinstance(term, Read):
                 arrays = {lookup.array for form in term.indices[-1:] for lookup in form.lookups()}
-                abouts = (self.arrays[name].inspected for name in arrays)
-                if any(about and (about.kind, about.of) == ("perm", (source,)) for about in abouts):
+                if any(self.arrays.made_of("perm", name) == (source,) for name in arrays):
                     yield term
 
     def bytes(self, read: Read) -> int:

@@ -14,11 +14,9 @@ from functools import reduce
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Reduce, Term, Terms, holds_reduction, operands
-from tadc.lattice.affine import Affine
-from tadc.lattice.bounds import Unbounded
-from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import WRITTEN_OUT
+from tadc.passes.terms.few_points import elements
 
 
 def write_out_short_sums(program: Program) -> Program:
@@ -54,29 +52,13 @@ class _Short:
         """The terms of a sum over few points that are numbers, added up; None of another."""
         if holds_reduction(node.body, self.holds):
             return None
-        added = terms_of_sum(self.terms, node, WRITTEN_OUT)
+        added = terms_of_sum(self.algebra, node, WRITTEN_OUT)
         return None if added is None else reduce(lambda x, y: self.algebra.apply("add", x, y), added)
 
 
-def terms_of_sum(terms: Terms, node: Reduce, most: int) -> list[Term] | None:
+def terms_of_sum(algebra: Algebra, node: Reduce, most: int) -> list[Term] | None:
     """The terms of a sum over at most so many points that are numbers, in order; None of another."""
-    if node.kind != "sum" or not _is_box(node):
-        return None
-    try:
-        nest = loop_nest(node.binders, node.domain, ())
-    except Unbounded:
-        return None
-    points: list[dict[str, int]] = [{}]
-    for level in nest.levels:
-        low = max(-(-bound.form.constant // bound.divisor) for bound in level.lower)
-        high = min(bound.form.constant // bound.divisor for bound in level.upper)
-        points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][: most + 1]
-    if not 0 < len(points) <= most:
-        return None
-    return [
-        terms.substitute(node.body, {name: Affine.const(at) for name, at in point.items()})
-        for point in points
-    ]
+    return elements(algebra, node, most) if node.kind == "sum" and _is_box(node) else None
 
 
 def _is_box(node: Reduce) -> bool:

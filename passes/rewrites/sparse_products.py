@@ -134,10 +134,9 @@ class _Match:
         if inner is None or (row := self.own(x)) is None:
             return None
         by, _, t, body = inner
-        about = self.arrays[by].inspected
-        if about is None or about.kind != "ptr" or not isinstance(body, Guard):
+        key = next(iter(self.arrays.made_of("ptr", by)), None)
+        if key is None or not isinstance(body, Guard):
             return None
-        key = about.of[0]
         if not is_const(body.otherwise, 0) or not self.arrays.is_place(t, key, body.then):
             return None
         told = self.told(body.conditions, t, key)
@@ -178,11 +177,10 @@ class _Match:
             here = [a for a in atoms if self.arrays.sorted_by(a, key) and a.at == (Affine.var(t),)]
             if not row.equality or len(here) != 1:
                 return {}
-            about = self.arrays[here[0].array].inspected
-            if about is None or about.kind != "taken":
+            taken, told = self.arrays.made_of("taken", here[0].array), row.form.solved(here[0])
+            if not taken or told is None:
                 return {}
-            k = row.form.coefficient(here[0])
-            found[about.of[0]] = Affine.atom(here[0]) - row.form * k
+            found[taken[0]] = told
         return found if len(found) == len(conditions) else {}
 
 

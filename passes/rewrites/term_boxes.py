@@ -225,8 +225,8 @@ class Boxes:
 
     def _is_order(self, name: str) -> bool:
         """Whether an array has each place of one of a single dimension once."""
-        made = None if self.inspected is None else self.inspected[name].inspected
-        return made is not None and made.kind == "perm" and len(self.arrays[made.of[0]].shape) == 1
+        of = () if self.inspected is None else self.inspected.made_of("perm", name)
+        return bool(of) and len(self.arrays[of[0]].shape) == 1
 
     def _with_teller(self, names: frozenset[str], place: TermPlace) -> frozenset[str]:
         """Indices with one that tells several of them, if it has fewer values than these have together."""

@@ -42,6 +42,11 @@ class Arrays:
                 names.update(argument.inspected.of)
         return tuple(a for a in every if a.inspected is None or a.name in names)
 
+    def made_of(self, kind: str, name: str) -> tuple[str, ...]:
+        """The arrays that one of a kind of the inspector's is made of; none of another array."""
+        about = self[name].inspected
+        return about.of if about is not None and about.kind == kind else ()
+
     def ptr(self, of: Sequence[str]) -> Argument:
         """Where the values of an array begin in `perm`, or the pairs of two."""
         below = [as_form(self.below(name)) for name in of]
@@ -64,10 +69,8 @@ class Arrays:
         """The array between whose neighbours the places are that an array says the owners of; None for
         another.
         """
-        made = self[name].inspected
-        return (
-            made.of[0] if made is not None and made.kind == "owner" and len(self[name].shape) == 1 else None
-        )
+        of = self.made_of("owner", name)
+        return of[0] if of and len(self[name].shape) == 1 else None
 
     def starts(self, of: Sequence[str]) -> Argument:
         """Where the fibres of the values of an array begin, or of the pairs of two, in the order of these."""
@@ -84,10 +87,10 @@ class Arrays:
 
     def between(self, ptr: str, place: Affine) -> Affine:
         """Between which neighbours of an increasing array a place is."""
-        made = self[ptr].inspected
-        if made is None or made.kind != "ptr":
+        of = self.made_of("ptr", ptr)
+        if not of:
             return self.owner(ptr).lookup([place])
-        (name,), array = made.of, self[made.of[0]]
+        (name,), array = of, self[of[0]]
         if array.increasing:
             return array.lookup([place])
         return array.lookup([self.perm((name,), axis).lookup([place]) for axis in range(len(array.shape))])
@@ -101,8 +104,9 @@ class Arrays:
     def sorted_by(self, atom: str | Floor | Lookup, of: str) -> TypeGuard[Lookup]:
         """Whether an element is of an array in the order of another's, as loops over the fibres of that pass
         it: at a place of its `perm`, or `taken` in its order."""
-        about = self[atom.array].inspected if isinstance(atom, Lookup) else None
-        return about is not None and ((about.kind, about.of) == ("perm", (of,)) or self._is_taken(about, of))
+        if not isinstance(atom, Lookup):
+            return False
+        return self.made_of("perm", atom.array) == (of,) or self.made_of("taken", atom.array)[1:] == (of,)
 
     def resorted(self, terms: Terms, term: Term, place: str, old: str, new: str) -> Term:
         """A term over places in the order of one array, over those in the order of another."""
@@ -117,7 +121,7 @@ class Arrays:
         about = self[atom.array].inspected if self.sorted_by(atom, old) else None
         if about is None or not isinstance(atom, Lookup):
             return None
-        made = self.taken(about.of[0], new) if self._is_taken(about, old) else self.perm([new], about.axis)
+        made = self.perm([new], about.axis) if about.kind == "perm" else self.taken(about.of[0], new)
         return made.lookup(atom.at)
 
     def is_place(self, name: str, of: str, root: Term) -> bool:
@@ -129,10 +133,6 @@ class Arrays:
 
         forms = (form for term in reachable([root]) for form in index_forms(term))
         return all(name not in form.replace(fixed).variables for form in forms)
-
-    @staticmethod
-    def _is_taken(about: Inspected, of: str) -> bool:
-        return about.kind == "taken" and about.of[-1] == of
 
     def whole(self, ptr: str, length: int) -> Argument:
         """How many parts of a length are in the ranges between neighbours before one, row by row."""
