@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -45,15 +45,15 @@ class Recurrences:
         body = self.coefficients[0]
         return body if is_light(body) else self.pieces.read(self.steps[1][0].name, self.new)
 
-    @property
-    def pivots(self) -> list[Definition]:
-        """The pivots, a value."""
-        return [self.pieces.define(f"c_{self.new}", self.new, self.pivot)]
+    def pivots(self) -> tuple[list[Definition], list[Definition]]:
+        """The pivots, a value, and all steps."""
+        more, steps = self.steps
+        return [*more, *steps], [self.pieces.define(f"c_{self.new}", self.new, self.pivot)]
 
-    def down(self, rest: Term) -> list[Definition]:
+    def solved(self, rest: Mapping[str, Term]) -> list[Definition]:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i, behind `steps`."""
         order = BandRecurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
-        scaled, made = order.definitions(rest, self.coefficients, self.pivot)
+        scaled, made = order.definitions(rest[self.new], self.coefficients, self.pivot)
         return [*scaled, self.pieces.result(made, Role(TANGENT, self.dying))]
 
     def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> RoledProgram:
@@ -63,7 +63,7 @@ class Recurrences:
         leaves to other values.
         """
         pieces, form, algebra = self.pieces, self.pieces.form, self.pieces.algebra
-        more, steps = self.steps
+        before, pivots = self.pivots()
         step = 1 if self.kind.lower else -1
         given = pieces.cotangent(self.dying)
         ratios = [ratio(algebra, c, self.coefficients[0]) for c in self.coefficients]
@@ -83,9 +83,7 @@ class Recurrences:
             made = pieces.result(made, Role(COTANGENT, self.new))
         values = returning(form.program.definitions, form.new)
         after = left(pieces, {self.new: f"z_{self.new}"})
-        return pieces.program(
-            [*values, *more, *steps, *scaled, made, *after, *pieces.least(self.pivots)], taped=False
-        )
+        return pieces.program([*values, *before, *scaled, made, *after, *pieces.least(pivots)], taped=False)
 
 
 def diagonals(pieces: Pieces, offsets: Sequence[int]) -> tuple[list[Definition], list[Definition]]:

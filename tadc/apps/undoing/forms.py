@@ -183,13 +183,9 @@ def moved(
 
     def value(node: Term, below: list[Term]) -> Term:
         if isinstance(node, Read):
-            assert node.type
-            return terms.read(
-                tensors.get(node.tensor, node.tensor), list(map(form_of, node.indices)), node.type
-            )
-        if isinstance(node, Const):
-            return terms.const(node.value)
-        return terms.rebuild(node, below, form_of)
+            name = tensors.get(node.tensor, node.tensor)
+            return terms.reread(node, name, list(map(form_of, node.indices)))
+        return terms.const(node.value) if isinstance(node, Const) else terms.rebuild(node, below, form_of)
 
     return bottom_up(root, {}, value)
 
@@ -241,11 +237,7 @@ def hoisted(
             elif isinstance(term, Apply):  # the operands of others may not be computed everywhere
                 stack += operands(term)
         if replaced:
-            body = _with(definition.body, replaced, terms)
+            body = bottom_up(definition.body, replaced, terms.rebuild)
             definition = replace(definition, body=body)
         found.append(definition)
     return found
-
-
-def _with(root: Term, replaced: Mapping[int, Term], terms: Terms) -> Term:
-    return bottom_up(root, dict(replaced), lambda node, below: terms.rebuild(node, below))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tadc.apps.undoing.forms import ComponentForm
-from tadc.toolkit.language import Definition, Read, Reduce, Term, Terms, operands
+from tadc.toolkit.language import Definition, Read, Reduce, Term, Terms, bottom_up
 
 
 def inlined(terms: Terms, root: Term, bodies: Mapping[str, Definition]) -> Term:
@@ -14,29 +14,17 @@ def inlined(terms: Terms, root: Term, bodies: Mapping[str, Definition]) -> Term:
 
     Sums are opened on the way, so that no index of a body is caught by a sum around it.
     """
-    memo: dict[int, Term] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node.number in memo:
-            stack.pop()
-        elif isinstance(node, Reduce):
+
+    def value(node: Term, below: list[Term]) -> Term:
+        if isinstance(node, Reduce):
             binders, domain, body = terms.open(node)
-            inner = inlined(terms, body, bodies)
-            memo[node.number] = terms.reduce(
-                binders, domain, inner, kind=node.kind, hints=node.hints, span=node.span
-            )
-        elif isinstance(node, Read) and node.tensor in bodies:
+            return terms.reduce_like(node, binders, domain, inlined(terms, body, bodies))
+        if isinstance(node, Read) and node.tensor in bodies:
             made = bodies[node.tensor]
-            memo[node.number] = terms.substitute(
-                made.body, dict(zip(made.indices, node.indices, strict=True))
-            )
-        else:
-            waiting = [t for t in operands(node) if t.number not in memo]
-            stack += waiting
-            if not waiting:
-                memo[node.number] = terms.rebuild(node, [memo[t.number] for t in operands(node)])
-    return memo[root.number]
+            return terms.substitute(made.body, dict(zip(made.indices, node.indices, strict=True)))
+        return terms.rebuild(node, below)
+
+    return bottom_up(root, {}, value, lambda node: () if isinstance(node, Reduce) else node.below)
 
 
 def without(terms: Terms, definitions: Iterable[Definition], names: Iterable[str]) -> list[Definition]:

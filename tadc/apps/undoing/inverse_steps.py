@@ -168,7 +168,7 @@ def _previous(planned: Step) -> RoledProgram:
     }
     programs = Programs(form, kind)
     _checked(d.body for d in programs.pivots().program.outputs)
-    return pieces.program(programs.solution(pieces, rest), taped=True)
+    return pieces.program(programs.solution(pieces, rest)[0], taped=True)
 
 
 def _at(names: Sequence[str], rule: Rule) -> Callable[[Read], Term]:

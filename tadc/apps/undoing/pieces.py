@@ -108,58 +108,41 @@ class Pieces:
         return replace(made, is_output=True)
 
     def tangents(
-        self,
-        tag: str,
-        seeds: Mapping[str, Seed],
-        *,
-        of: Collection[str] | None = None,
-        fixed: Collection[str] = (),
-        chunk: int = 0,
+        self, tag: str, seeds: Mapping[str, Seed], *, fixed: Collection[str] = (), chunk: int = 0
     ) -> tuple[list[Definition], dict[str, Term]]:
-        """The tangents of the values `of` (None: what is new) along seeds of others.
+        """The tangents of what is new along seeds of others.
 
         First the tangents of what is in between, named with the tag, then the term of each; the values
         `fixed` are taken as arguments. With a chunk the first index is `lane`.
         """
-        wanted = self.form.new if of is None else of
-        program = self._cut(wanted, fixed)
+        program = self._cut(self.form.new, fixed)
+        found: dict[str, Term] = {name: self.algebra.zero for name in self.form.new}
         wrt = [name for name in seeds if any(a.name == name for a in program.arguments)]
         if not wrt:
-            return [], {name: self.algebra.zero for name in wanted}
+            return [], found
         made = forward_program(program, wrt, keep_values=False, chunk=chunk)
         whose = {a.name: a.tangent_of for a in made.arguments if a.tangent_of}
-        own = set(self.primal)
-        tangents = [d for d in made.definitions if d.name not in own]
+        tangents = [d for d in made.definitions if d.name not in self.primal]
         names = {d.name: f"{d.name}{tag}" for d in tangents}
 
         def rule(node: Read) -> Term:
             if node.tensor in whose:
                 return seeds[whose[node.tensor]](node.indices)
-            assert node.type
-            return self.terms.read(names.get(node.tensor, node.tensor), node.indices, node.type)
+            return self.terms.reread(node, names.get(node.tensor, node.tensor))
 
         between: list[Definition] = []
-        found: dict[str, Term] = {}
         memo = dict(self._held)
-        for definition in tangents:
-            body = self.rewritten(definition.body, rule, memo)
+        for d in tangents:
+            body, indices = self.rewritten(d.body, rule, memo), d.indices
             if chunk:
-                lane = definition.indices[0]
-                body = self.terms.substitute(body, {lane: Affine.var("lane")})
-            if definition.tangent_of:
-                found[definition.tangent_of] = body
-            indices = ("lane", *definition.indices[1:]) if chunk else definition.indices
+                body = self.terms.substitute(body, {indices[0]: Affine.var("lane")})
+                indices = ("lane", *indices[1:])
+            if d.tangent_of:
+                found[d.tangent_of] = body
             between.append(
-                replace(
-                    definition,
-                    name=names[definition.name],
-                    indices=indices,
-                    body=body,
-                    is_output=False,
-                    tangent_of="",
-                )
+                Definition(names[d.name], d.type, d.shape, indices, body, is_output=False, order=d.order)
             )
-        return between, {name: found.get(name, self.algebra.zero) for name in wanted}
+        return between, found
 
     @cached_property
     def _held(self) -> dict[int, Term]:

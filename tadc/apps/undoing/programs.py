@@ -12,7 +12,6 @@ A recurrence N = F(D, S, N) is of this kind with N among S, as dN = F_D dD + F_S
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 
 from tadc.apps.undoing.band_recurrences import Recurrences, diagonals
 from tadc.apps.undoing.colours import colours
@@ -30,9 +29,8 @@ from tadc.apps.undoing.roles import (
     RoledProgram,
     returning,
 )
-from tadc.apps.undoing.triangles import Triangle
+from tadc.apps.undoing.ways import WAYS, Way
 from tadc.toolkit.language import Definition, Term
-from tadc.toolkit.transforms import is_const
 
 
 class Programs:
@@ -123,57 +121,25 @@ class Programs:
         """The tangents of what dies, and the least magnitude of pivots that are not the same everywhere."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
-        more, pivots = self._pivots(pieces)
-        solved = self._solved(pieces, rest, pivots)
-        return pieces.program([*between, *more, *solved, *pieces.least(pivots)], taped=True)
+        solved, pivots = self.solution(pieces, rest)
+        return pieces.program([*between, *solved, *pieces.least(pivots)], taped=True)
 
-    def solution(self, pieces: Pieces, rest: dict[str, Term]) -> list[Definition]:
-        """The tangents of what dies, behind what they read, of a form that is closed, for a right side."""
-        more, pivots = self._pivots(pieces)
-        return [*more, *self._solved(pieces, rest, pivots)]
+    def solution(self, pieces: Pieces, rest: dict[str, Term]) -> tuple[list[Definition], list[Definition]]:
+        """The tangents of what dies, behind what they read, for a right side, and what is divided by."""
+        way = self._way(pieces)
+        more, pivots = way.pivots()
+        return [*more, *way.solved(rest)], pivots
 
     def pivots(self) -> RoledProgram:
         """What is divided by, whose product is, but for its sign, the determinant."""
         pieces = Pieces(self.form)
-        between, pivots = self._pivots(pieces)
+        between, pivots = self._way(pieces).pivots()
         made = [pieces.result(pivot, Role(PIVOT, n)) for n, pivot in zip(self.form.new, pivots, strict=False)]
         names = {m.name for m in made}
         return pieces.program([*(d for d in between if d.name not in names), *made], taped=True)
 
-    def _pivots(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
-        """What is divided by, with definitions in front that it reads."""
-        form, kind = self.form, self.kind.base
-        if kind.method == "recurrence":
-            made = Recurrences(pieces, kind)
-            more, steps = made.steps
-            return [*more, *steps], made.pivots
-        between: list[Definition] = []
-        if kind.method == "triangles":
-            found = {form.new[0]: Triangle(pieces, kind).pivot}
-        elif kind.method == "permutation":
-            between, found = pieces.tangents("_p", {name: pieces.one for name in form.dying})
-        else:
-            between, matrix = self._matrix(pieces)
-            found = {form.new[0]: determinant(pieces, matrix)}
-        return between, [pieces.define(f"c_{name}", name, body) for name, body in found.items()]
-
-    def _solved(
-        self, pieces: Pieces, rest: dict[str, Term], pivots: Sequence[Definition]
-    ) -> list[Definition]:
-        """The tangents of what dies, behind definitions that they read."""
-        kind = self.kind.base
-        if kind.method == "recurrence":
-            return Recurrences(pieces, kind).down(rest[self.form.new[0]])
-        if kind.method == "triangles":
-            return [Triangle(pieces, kind).solved(rest[self.form.new[0]])]
-        before: list[Definition] = []
-        if kind.method == "permutation":
-            factors = {n: pivot.body for n, pivot in zip(self.form.new, pivots, strict=True)}
-            before, found = self._brought_back(pieces, rest, factors)
-        else:
-            _, matrix = self._matrix(pieces)
-            found = _cramer(pieces, matrix, [rest[n] for n in self.form.new], self.form.dying)
-        return [*before, *(pieces.define(f"x_{n}", n, body, Role(TANGENT, n)) for n, body in found.items())]
+    def _way(self, pieces: Pieces) -> Way:
+        return WAYS[self.kind.base.method](pieces, self.kind.base)
 
     def transposed(self) -> RoledProgram:
         """The new values, the cotangents of what is new and stays, and the least magnitude of pivots."""
@@ -194,33 +160,6 @@ class Programs:
                 body = pieces.algebra.add(pieces.cotangent(name), body)
             between.append(pieces.define(f"z_{name}", name, body, Role(COTANGENT, name)))
         return pieces.program([*made, *between, *least], taped=False)
-
-    def _brought_back(
-        self, pieces: Pieces, rest: dict[str, Term], factors: dict[str, Term]
-    ) -> tuple[list[Definition], dict[str, Term]]:
-        """`r_N` over the factors, at the places of what dies: of J = D P the inverse is (J^T D^-1) / (J^T 1).
-
-        A factor divided by twice would overflow where its square is no number of the type.
-        """
-        algebra, form = pieces.algebra, self.form
-        scaled = [pieces.define(f"q_{n}", n, algebra.div(rest[n], factors[n])) for n in form.new]
-        between, found = pieces.gradients("_g", form.dying, {n: f"q_{n}" for n in form.new})
-        if all(is_const(factor, 1) for factor in factors.values()):
-            return [*scaled, *between], found
-        ones = [pieces.define(f"o_{n}", n, algebra.one) for n in form.new]
-        more, there = pieces.gradients("_o", form.dying, {n: f"o_{n}" for n in form.new})
-        result = {name: algebra.div(found[name], there[name]) for name in form.dying}
-        return [*scaled, *between, *ones, *more], result
-
-    def _matrix(self, pieces: Pieces) -> tuple[list[Definition], list[list[Term]]]:
-        """The elements of A, of new values by dying ones."""
-        between: list[Definition] = []
-        columns: list[dict[str, Term]] = []
-        for name in self.form.dying:
-            more, found = pieces.tangents(f"_{name}", {name: pieces.one})
-            between += more
-            columns.append(found)
-        return between, [[column[n] for column in columns] for n in self.form.new]
 
     def element(self, pivot: str, index: list[int]) -> tuple[str, list[int]]:
         """The tensor of the form, and its element, whose derivative a pivot is."""
@@ -264,32 +203,6 @@ class Programs:
         between, found = pieces.gradients("_g", self.form.dying, cotangents)
         made = [pieces.define(f"g_{name}", name, body, Role(COTANGENT, name)) for name, body in found.items()]
         return pieces.program([*between, *made], taped=False)
-
-
-def _cramer(
-    pieces: Pieces, matrix: Sequence[Sequence[Term]], right: Sequence[Term], names: Sequence[str]
-) -> dict[str, Term]:
-    """The solution by name."""
-    divisor = determinant(pieces, matrix)
-    if len(matrix) == 1:
-        return {names[0]: pieces.algebra.div(right[0], divisor)}
-    found: dict[str, Term] = {}
-    for column, name in enumerate(names):
-        replaced = [[*row[:column], b, *row[column + 1 :]] for row, b in zip(matrix, right, strict=True)]
-        found[name] = pieces.algebra.div(determinant(pieces, replaced), divisor)
-    return found
-
-
-def determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
-    """Leibniz's formula."""
-    algebra, total = pieces.algebra, pieces.algebra.zero
-    for order in permutations(range(len(matrix))):
-        product: Term = algebra.one
-        for row, column in enumerate(order):
-            product = algebra.mul(product, matrix[row][column])
-        swaps = sum(a > b for n, a in enumerate(order) for b in order[n + 1 :])
-        total = algebra.sub(total, product) if swaps % 2 else algebra.add(total, product)
-    return total
 
 
 def one_band(form: ComponentForm, kind: Class) -> MatrixClass | None:

@@ -167,8 +167,12 @@ class ChainReader:
         made: list[Definition] = []
         for definition in self.form.program.definitions:
             if definition.name not in gone:
-                bodies = self.unfolded(definition)
-                made.append(replace(definition, body=self.reread(bodies, rule)))
+                shape = self.form.shapes[definition.name]
+                # A branch for each part that its index may choose.
+                extents = dict(zip(definition.indices, shape, strict=True))
+                body = chosen(self.terms, definition.body, self.layout, extents)
+                body = Simplifier(self.terms).visit(body, box(definition.indices, shape))
+                made.append(replace(definition, body=self.reread(body, rule)))
         arguments = self.layout.states("l", range(self.layout.depth - 1, -1, -1))
         return self.program(made, [Argument(n, self.type, self.layout.extents) for n in arguments])
 
@@ -207,16 +211,6 @@ class ChainReader:
             others = {number: read for number, read in reads.items() if number != body.number}
             found.append(bottom_up(body, dict[int, Term](others), self.terms.rebuild))
         return found
-
-    def unfolded(self, definition: Definition) -> Term:
-        """The body of what reads the last states, a branch for each part that its index may choose."""
-        shape = self.form.shapes[definition.name]
-        return Simplifier(self.terms).visit(
-            chosen(
-                self.terms, definition.body, self.layout, dict(zip(definition.indices, shape, strict=True))
-            ),
-            box(definition.indices, shape),
-        )
 
     def definition(self, name: str, body: Term, *, batch: bool = False) -> Definition:
         """A tensor of a state, or of all."""

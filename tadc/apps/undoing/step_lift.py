@@ -218,23 +218,23 @@ class Lift:
         name, layout = self.layout.name, self.layout
         return lambda forms: self.terms.read(name, layout.place(part, state, forms), self.type)
 
+    def _at(self, state: Affine, slot: int) -> Rule:
+        front = [state, Affine.const(slot)] if self.width > 1 else [state]
+        return lambda forms: self.terms.read(_ALL, [*front, *forms], self.type)
+
+    def tangent(self, state: Affine, part: int) -> Rule:
+        """Reads of what the recurrence computes for a part of a state."""
+        return self._at(state, self.slots[part])
+
     def ahead(self, ahead: int, part: int) -> Rule:
         """Reads of a part of the state so many steps ahead of the one that is solved for."""
         return lambda forms: self._value(forms[0] + ahead, part)(forms[1:])
 
-    def _at(self, state: Affine, slot: int, element: Sequence[Affine]) -> Term:
-        front = [state, Affine.const(slot)] if self.width > 1 else [state]
-        return self.terms.read(_ALL, [*front, *element], self.type)
+    def _tangent_ahead(self, ahead: int, part: int) -> Rule:
+        return lambda forms: self.tangent(forms[0] + ahead, part)(forms[1:])
 
     def _slot(self, slot: int) -> Rule:
-        return lambda forms: self._at(forms[0], slot, forms[1:])
-
-    def tangent(self, state: Affine, part: int) -> Rule:
-        """Reads of what the recurrence computes for a part of a state."""
-        return lambda forms: self._at(state, self.slots[part], forms)
-
-    def _tangent_ahead(self, ahead: int, part: int) -> Rule:
-        return lambda forms: self._at(forms[0] + ahead, self.slots[part], forms[1:])
+        return lambda forms: self._at(forms[0], slot)(forms[1:])
 
 
 def _own(rank: int) -> list[Affine]:

@@ -10,7 +10,7 @@ whatever else makes up a row stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -62,11 +62,15 @@ class Triangle:
             found = algebra.guard([*same, self._less(forms[n], self.own[n])], read, found)
         return found
 
-    def solved(self, right: Term) -> Definition:
+    def pivots(self) -> tuple[list[Definition], list[Definition]]:
+        """The pivots, a value."""
+        return [], [self.pieces.define(f"c_{self.new}", self.new, self.pivot)]
+
+    def solved(self, rest: Mapping[str, Term]) -> list[Definition]:
         """`x_d` for a right side."""
         algebra = self.pieces.algebra
         _, before = self.direct.tangents("_b", {self.dying: self.before})
-        return self.defined(algebra.div(algebra.sub(right, before[self.new]), self.pivot))
+        return [self.defined(algebra.div(algebra.sub(rest[self.new], before[self.new]), self.pivot))]
 
     def defined(self, body: Term) -> Definition:
         """`x_d` as a recurrence."""
