@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.apps.undoing.ratios import ratio
+from tadc.apps.undoing.solutions.ratios import ratio
 from tadc.frontend.terms import Terms
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra

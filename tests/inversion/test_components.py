@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
 import tadc
-from tadc.apps.undoing.components import partition, widths
-from tadc.apps.undoing.flow import Network, strongly_connected
-from tadc.apps.undoing.graph import StatementGraph, graph_of
+from tadc.apps.undoing.plans.components import partition, widths
+from tadc.apps.undoing.plans.flow import Network, strongly_connected
+from tadc.apps.undoing.plans.graph import StatementGraph, graph_of
 
 
 def random_program(seed: int) -> str:

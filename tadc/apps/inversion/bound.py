@@ -9,11 +9,11 @@ import numpy as np
 
 from tadc.apps.inversion.factors import Array
 from tadc.apps.inversion.form_kernels import FormKernels, RoledKernel, What
-from tadc.apps.undoing.inversion_errors import bad_pivot
-from tadc.apps.undoing.kinds import Steps
-from tadc.apps.undoing.planned import Plan, Step
-from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, TOTAL, Role, RoleKind
-from tadc.apps.undoing.undone import naming
+from tadc.apps.undoing.plans.inversion_errors import bad_pivot
+from tadc.apps.undoing.plans.kinds import Steps
+from tadc.apps.undoing.plans.planned import Plan, Step
+from tadc.apps.undoing.solutions.roles import COTANGENT, LEAST, TANGENT, TOTAL, Role, RoleKind
+from tadc.apps.undoing.solutions.undone import naming
 from tadc.toolkit.language import Definition
 from tadc.toolkit.reporting import ArgumentError, warn_of
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 from tadc.apps.inversion.factors import Array
 from tadc.apps.inversion.wraps import unwrapped
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.kinds import Class, LowRank
-from tadc.apps.undoing.pieces import log_sum
-from tadc.apps.undoing.roles import TOTAL, Naming, Role, RoledProgram, program_of
-from tadc.apps.undoing.step_programs import programs_of
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.kinds import Class, LowRank
+from tadc.apps.undoing.solutions.pieces import log_sum
+from tadc.apps.undoing.solutions.roles import TOTAL, Naming, Role, RoledProgram, program_of
+from tadc.apps.undoing.steps.step_programs import programs_of
 from tadc.toolkit.language import Definition
 from tadc.toolkit.reporting import new_rlock
 from tadc.toolkit.running import function_in_memory

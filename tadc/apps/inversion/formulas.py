@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.apps.undoing.forms import moved, moved_definition
-from tadc.apps.undoing.inlined import without
-from tadc.apps.undoing.pieces import log_sum
-from tadc.apps.undoing.planned import Plan
-from tadc.apps.undoing.roles import PIVOT, TANGENT, VALUE, Role, RoledProgram
-from tadc.apps.undoing.step_programs import programs_of
-from tadc.apps.undoing.undone import undone
+from tadc.apps.undoing.plans.forms import moved, moved_definition
+from tadc.apps.undoing.plans.planned import Plan
+from tadc.apps.undoing.solutions.inlined import without
+from tadc.apps.undoing.solutions.pieces import log_sum
+from tadc.apps.undoing.solutions.roles import PIVOT, TANGENT, VALUE, Role, RoledProgram
+from tadc.apps.undoing.solutions.undone import undone
+from tadc.apps.undoing.steps.step_programs import programs_of
 from tadc.toolkit.language import (
     DEFAULT,
     Affine,

@@ -12,8 +12,8 @@ from tadc.apps.inversion.formulas import FORMULAS, signature_of
 from tadc.apps.inversion.inverse_products import Caller, ProgramProduct, SolvedProduct
 from tadc.apps.inversion.modes import Modes
 from tadc.apps.undoing.inverse_plan import plan_of
-from tadc.apps.undoing.inversion_errors import no_program
-from tadc.apps.undoing.planned import Plan
+from tadc.apps.undoing.plans.inversion_errors import no_program
+from tadc.apps.undoing.plans.planned import Plan
 from tadc.toolkit.language import Argument, Program, needs_values, shape_at
 from tadc.toolkit.reporting import (
     ArgumentError,

@@ -19,8 +19,8 @@ from tadc.apps.inversion.factors import (
     of_triangle,
     permuted,
 )
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.kinds import MatrixClass
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.kinds import MatrixClass
 from tadc.toolkit.running import numpy_type
 
 

@@ -16,8 +16,8 @@ from tadc.apps.inversion.factors import Array
 from tadc.apps.inversion.form_kernels import LOCK, FormKernels, RoledKernel, compiled
 from tadc.apps.inversion.systems import SystemComponent
 from tadc.apps.inversion.units import ComponentUnit, units_of
-from tadc.apps.undoing.planned import Plan, Step
-from tadc.apps.undoing.roles import (
+from tadc.apps.undoing.plans.planned import Plan, Step
+from tadc.apps.undoing.solutions.roles import (
     COTANGENT,
     TANGENT,
     VALUE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.toolkit.reporting import COLORS, GREY, INK, CompileError, Diagnostic, picture_of
 
 if TYPE_CHECKING:
-    from tadc.apps.undoing.planned import Plan
+    from tadc.apps.undoing.plans.planned import Plan
 
 #: More statements than this cannot be told apart.
 MOST = 60

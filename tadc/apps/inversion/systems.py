@@ -11,13 +11,13 @@ from tadc.apps.inversion.bound import Arrays, BoundComponent, drop, element_at
 from tadc.apps.inversion.factors import Array, Factored, of_dense, of_low_rank, of_parts
 from tadc.apps.inversion.form_kernels import FormKernels
 from tadc.apps.inversion.matrices import assembled, blocks_of, joined, of_diagonals, parted, whole_matrix
-from tadc.apps.undoing.forms import positions
-from tadc.apps.undoing.inversion_errors import too_large
-from tadc.apps.undoing.kinds import LowRank, MatrixClass
-from tadc.apps.undoing.planned import Plan, Step
-from tadc.apps.undoing.programs import one_band
-from tadc.apps.undoing.roles import COTANGENT, TANGENT, Role, RoleKind, value_of
-from tadc.apps.undoing.step_programs import StepSystems
+from tadc.apps.undoing.plans.forms import positions
+from tadc.apps.undoing.plans.inversion_errors import too_large
+from tadc.apps.undoing.plans.kinds import LowRank, MatrixClass
+from tadc.apps.undoing.plans.planned import Plan, Step
+from tadc.apps.undoing.solutions.programs import one_band
+from tadc.apps.undoing.solutions.roles import COTANGENT, TANGENT, Role, RoleKind, value_of
+from tadc.apps.undoing.steps.step_programs import StepSystems
 from tadc.toolkit.language import bytes_of_type, shape_at
 from tadc.toolkit.running import available_memory, numpy_type
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from tadc.apps.inversion.bound import Arrays, BoundComponent, drop, is_good
 from tadc.apps.inversion.form_kernels import RoledKernel, compiled
 from tadc.apps.inversion.systems import SystemComponent
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role
-from tadc.apps.undoing.undone import Part, composed
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.solutions.roles import COTANGENT, LEAST, TANGENT, Role
+from tadc.apps.undoing.solutions.undone import Part, composed
 from tadc.toolkit.language import Reduce, print_program, reachable
 
 #: So many definitions of one kernel are compiled together.

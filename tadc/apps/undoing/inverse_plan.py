@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tadc.apps.undoing.classes import class_of
-from tadc.apps.undoing.components import partition, widths
-from tadc.apps.undoing.forms import Forms
-from tadc.apps.undoing.graph import StatementGraph, graph_of
-from tadc.apps.undoing.inversion_errors import constant_output, other_width, repeated_output
-from tadc.apps.undoing.kinds import Class
-from tadc.apps.undoing.planned import Plan, Step
-from tadc.apps.undoing.step_programs import steps_of
+from tadc.apps.undoing.plans.classes import class_of
+from tadc.apps.undoing.plans.components import partition, widths
+from tadc.apps.undoing.plans.forms import Forms
+from tadc.apps.undoing.plans.graph import StatementGraph, graph_of
+from tadc.apps.undoing.plans.inversion_errors import constant_output, other_width, repeated_output
+from tadc.apps.undoing.plans.kinds import Class
+from tadc.apps.undoing.plans.planned import Plan, Step
+from tadc.apps.undoing.steps.step_programs import steps_of
 from tadc.toolkit.language import Program
 
 

@@ -13,19 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.inlined import direct
 from tadc.apps.undoing.inverse_plan import plan_of
-from tadc.apps.undoing.kinds import Class
-from tadc.apps.undoing.pieces import Pieces
-from tadc.apps.undoing.planned import Plan, Step
-from tadc.apps.undoing.programs import Programs
-from tadc.apps.undoing.roles import TANGENT, Naming, Role, RoledProgram
-from tadc.apps.undoing.step_chain import ChainReader, NoChain, Rule, choice
-from tadc.apps.undoing.step_layout import StateLayout, layouts
-from tadc.apps.undoing.step_lift import Lift
-from tadc.apps.undoing.triangles import Triangle
-from tadc.apps.undoing.undone import NoFormula, Part, composed, naming
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.kinds import Class
+from tadc.apps.undoing.plans.planned import Plan, Step
+from tadc.apps.undoing.solutions.inlined import direct
+from tadc.apps.undoing.solutions.pieces import Pieces
+from tadc.apps.undoing.solutions.programs import Programs
+from tadc.apps.undoing.solutions.roles import TANGENT, Naming, Role, RoledProgram
+from tadc.apps.undoing.solutions.triangles import Triangle
+from tadc.apps.undoing.solutions.undone import NoFormula, Part, composed, naming
+from tadc.apps.undoing.steps.step_chain import ChainReader, NoChain, Rule, choice
+from tadc.apps.undoing.steps.step_layout import StateLayout, layouts
+from tadc.apps.undoing.steps.step_lift import Lift
 from tadc.toolkit.language import (
     APPLIED,
     Affine,

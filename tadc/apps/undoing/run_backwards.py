@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tadc.apps.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
-from tadc.apps.undoing.step_layout import layouts
+from tadc.apps.undoing.steps.step_layout import layouts
 from tadc.toolkit.language import (
     DEFAULT,
     Affine,

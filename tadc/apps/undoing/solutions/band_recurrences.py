@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tadc.apps.undoing.colours import where
-from tadc.apps.undoing.graph import differentiable_reads
-from tadc.apps.undoing.kinds import MatrixClass
-from tadc.apps.undoing.pieces import Pieces
-from tadc.apps.undoing.ratios import given, is_light, ratio
-from tadc.apps.undoing.roles import COTANGENT, TANGENT, Role, RoledProgram, returning
+from tadc.apps.undoing.plans.graph import differentiable_reads
+from tadc.apps.undoing.plans.kinds import MatrixClass
+from tadc.apps.undoing.solutions.colours import where
+from tadc.apps.undoing.solutions.pieces import Pieces
+from tadc.apps.undoing.solutions.ratios import given, is_light, ratio
+from tadc.apps.undoing.solutions.roles import COTANGENT, TANGENT, Role, RoledProgram, returning
 from tadc.toolkit.language import Affine, Constraint, Definition, Term
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.planned import Plan
-from tadc.apps.undoing.step_layout import MOST_PARTS, StateLayout, layouts
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.planned import Plan
+from tadc.apps.undoing.steps.step_layout import MOST_PARTS, StateLayout, layouts
 from tadc.toolkit.language import (
     Affine,
     Argument,

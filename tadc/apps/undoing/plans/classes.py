@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import combinations_with_replacement
 from math import prod
 
-from tadc.apps.undoing.forms import ComponentForm, flat, positions
-from tadc.apps.undoing.kinds import BAND, SMALL, LowRank, MatrixClass, dense, full_blocks, permutation
-from tadc.apps.undoing.relations import ElementRelation, TooMany, apart, facts, relations
+from tadc.apps.undoing.plans.forms import ComponentForm, flat, positions
+from tadc.apps.undoing.plans.kinds import BAND, SMALL, LowRank, MatrixClass, dense, full_blocks, permutation
+from tadc.apps.undoing.plans.relations import ElementRelation, TooMany, apart, facts, relations
 from tadc.toolkit.language import (
     Affine,
     Constraint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from tadc.apps.undoing.forms import ComponentForm
+from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.toolkit.language import Definition, Read, Reduce, Term, Terms, bottom_up
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.apps.undoing.forms import flat, positions
-from tadc.apps.undoing.kinds import MatrixClass
-from tadc.apps.undoing.pieces import Pieces, Seed
+from tadc.apps.undoing.plans.forms import flat, positions
+from tadc.apps.undoing.plans.kinds import MatrixClass
+from tadc.apps.undoing.solutions.pieces import Pieces, Seed
 from tadc.toolkit.language import Affine, Constraint, Term, equals_zero
 
 

@@ -11,14 +11,14 @@ from contextlib import suppress
 from dataclasses import replace
 from math import prod
 
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.kinds import Class, MatrixClass, Steps, dense
-from tadc.apps.undoing.pieces import Pieces, is_number
-from tadc.apps.undoing.programs import Programs
-from tadc.apps.undoing.roles import COLUMN, INNER, PIVOT, TANGENT, Role, RoledProgram, value_of
-from tadc.apps.undoing.step_chain import FactorChain, NoChain, Planner, chains_of
-from tadc.apps.undoing.step_lift import Lift
-from tadc.apps.undoing.undone import NoFormula, Part, composed, naming, undone
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.kinds import Class, MatrixClass, Steps, dense
+from tadc.apps.undoing.solutions.pieces import Pieces, is_number
+from tadc.apps.undoing.solutions.programs import Programs
+from tadc.apps.undoing.solutions.roles import COLUMN, INNER, PIVOT, TANGENT, Role, RoledProgram, value_of
+from tadc.apps.undoing.solutions.undone import NoFormula, Part, composed, naming, undone
+from tadc.apps.undoing.steps.step_chain import FactorChain, NoChain, Planner, chains_of
+from tadc.apps.undoing.steps.step_lift import Lift
 from tadc.toolkit.language import Affine, Definition, bytes_of_type
 from tadc.toolkit.transforms import is_const
 

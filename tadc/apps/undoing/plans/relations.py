@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.graph import differentiable
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.graph import differentiable
 from tadc.toolkit.language import Affine, Constraint, Definition, Domain, Read, Terms, box, evaluated
 
 #: More relations of one value than this are not looked at one by one.

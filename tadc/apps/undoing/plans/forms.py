@@ -8,8 +8,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from tadc.apps.undoing.components import Component
-from tadc.apps.undoing.graph import StatementGraph
+from tadc.apps.undoing.plans.components import Component
+from tadc.apps.undoing.plans.graph import StatementGraph
 from tadc.toolkit.language import (
     Affine,
     Apply,

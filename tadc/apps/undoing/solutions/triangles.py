@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tadc.apps.undoing.forms import flat
-from tadc.apps.undoing.inlined import direct
-from tadc.apps.undoing.kinds import MatrixClass
-from tadc.apps.undoing.pieces import Pieces
-from tadc.apps.undoing.roles import TANGENT, Role
+from tadc.apps.undoing.plans.forms import flat
+from tadc.apps.undoing.plans.kinds import MatrixClass
+from tadc.apps.undoing.solutions.inlined import direct
+from tadc.apps.undoing.solutions.pieces import Pieces
+from tadc.apps.undoing.solutions.roles import TANGENT, Role
 from tadc.toolkit.language import Affine, Constraint, Definition, Read, Term, box, equals_zero, reachable
 from tadc.toolkit.transforms import Simplifier
 

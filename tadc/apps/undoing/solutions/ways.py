@@ -8,11 +8,11 @@ from functools import cached_property
 from itertools import permutations
 from typing import Protocol
 
-from tadc.apps.undoing.band_recurrences import Recurrences
-from tadc.apps.undoing.kinds import MatrixClass, Method
-from tadc.apps.undoing.pieces import Pieces
-from tadc.apps.undoing.roles import TANGENT, Role
-from tadc.apps.undoing.triangles import Triangle
+from tadc.apps.undoing.plans.kinds import MatrixClass, Method
+from tadc.apps.undoing.solutions.band_recurrences import Recurrences
+from tadc.apps.undoing.solutions.pieces import Pieces
+from tadc.apps.undoing.solutions.roles import TANGENT, Role
+from tadc.apps.undoing.solutions.triangles import Triangle
 from tadc.toolkit.language import Definition, Term
 from tadc.toolkit.transforms import is_const
 

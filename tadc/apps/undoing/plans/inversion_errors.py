@@ -10,7 +10,7 @@ from tadc.toolkit.language import Definition
 from tadc.toolkit.reporting import ArgumentError, CompileError, Diagnostic, Label, Place, Source, Span
 
 if TYPE_CHECKING:
-    from tadc.apps.undoing.graph import StatementGraph
+    from tadc.apps.undoing.plans.graph import StatementGraph
 
 #: So many names of values are listed.
 _SHOWN = 8

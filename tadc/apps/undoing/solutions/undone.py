@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tadc.apps.undoing.forms import ComponentForm, moved_definition
-from tadc.apps.undoing.kinds import Class
-from tadc.apps.undoing.planned import Plan, Step
-from tadc.apps.undoing.programs import Programs
-from tadc.apps.undoing.roles import (
+from tadc.apps.undoing.plans.forms import ComponentForm, moved_definition
+from tadc.apps.undoing.plans.kinds import Class
+from tadc.apps.undoing.plans.planned import Plan, Step
+from tadc.apps.undoing.solutions.programs import Programs
+from tadc.apps.undoing.solutions.roles import (
     BETWEEN,
     COTANGENT,
     INNER,

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.apps.undoing.forms import ComponentForm, moved_definition
-from tadc.apps.undoing.inlined import without
-from tadc.apps.undoing.pieces import Pieces
-from tadc.apps.undoing.planned import Plan
-from tadc.apps.undoing.programs import Programs
-from tadc.apps.undoing.ratios import is_light
-from tadc.apps.undoing.roles import PIVOT, TANGENT, Role, RoledProgram, value_of
-from tadc.apps.undoing.step_chain import FactorChain, Rule, choice, reread
-from tadc.apps.undoing.step_layout import StateLayout
-from tadc.apps.undoing.undone import NoFormula, undone
+from tadc.apps.undoing.plans.forms import ComponentForm, moved_definition
+from tadc.apps.undoing.plans.planned import Plan
+from tadc.apps.undoing.solutions.inlined import without
+from tadc.apps.undoing.solutions.pieces import Pieces
+from tadc.apps.undoing.solutions.programs import Programs
+from tadc.apps.undoing.solutions.ratios import is_light
+from tadc.apps.undoing.solutions.roles import PIVOT, TANGENT, Role, RoledProgram, value_of
+from tadc.apps.undoing.solutions.undone import NoFormula, undone
+from tadc.apps.undoing.steps.step_chain import FactorChain, Rule, choice, reread
+from tadc.apps.undoing.steps.step_layout import StateLayout
 from tadc.toolkit.language import Affine, Constraint, Definition, Term, bottom_up, interval_of, tensors_read
 
 #: The tensor of the tangents of all states.

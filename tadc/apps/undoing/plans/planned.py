@@ -10,10 +10,10 @@ from functools import cached_property
 from rich.console import Console
 from rich.table import Table
 
-from tadc.apps.undoing.components import Component
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.graph import StatementGraph
-from tadc.apps.undoing.kinds import Class
+from tadc.apps.undoing.plans.components import Component
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.graph import StatementGraph
+from tadc.apps.undoing.plans.kinds import Class
 from tadc.toolkit.reporting import tables_html, tables_latex
 
 #: Of many steps so many are shown, and so many names in a cell.

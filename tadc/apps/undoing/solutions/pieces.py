@@ -7,8 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from tadc.apps.undoing.forms import ComponentForm, moved, moved_definition
-from tadc.apps.undoing.roles import COTANGENT, LEAST, TANGENT, Role, RoledProgram, program_of, returning
+from tadc.apps.undoing.plans.forms import ComponentForm, moved, moved_definition
+from tadc.apps.undoing.solutions.roles import (
+    COTANGENT,
+    LEAST,
+    TANGENT,
+    Role,
+    RoledProgram,
+    program_of,
+    returning,
+)
 from tadc.toolkit.language import (
     Affine,
     Apply,

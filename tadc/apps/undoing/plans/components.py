@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import TypeAlias
 
-from tadc.apps.undoing.flow import UNBOUNDED, Network, strongly_connected
-from tadc.apps.undoing.graph import StatementGraph
-from tadc.apps.undoing.inversion_errors import cut_too_narrow
+from tadc.apps.undoing.plans.flow import UNBOUNDED, Network, strongly_connected
+from tadc.apps.undoing.plans.graph import StatementGraph
+from tadc.apps.undoing.plans.inversion_errors import cut_too_narrow
 
 
 @dataclass(frozen=True)

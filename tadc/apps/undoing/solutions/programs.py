@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tadc.apps.undoing.band_recurrences import Recurrences, diagonals
-from tadc.apps.undoing.colours import colours
-from tadc.apps.undoing.forms import ComponentForm
-from tadc.apps.undoing.kinds import Class, LowRank, MatrixClass, dense
-from tadc.apps.undoing.pieces import Pieces, Seed
-from tadc.apps.undoing.roles import (
+from tadc.apps.undoing.plans.forms import ComponentForm
+from tadc.apps.undoing.plans.kinds import Class, LowRank, MatrixClass, dense
+from tadc.apps.undoing.solutions.band_recurrences import Recurrences, diagonals
+from tadc.apps.undoing.solutions.colours import colours
+from tadc.apps.undoing.solutions.pieces import Pieces, Seed
+from tadc.apps.undoing.solutions.roles import (
     COLUMN,
     COTANGENT,
     LEAST,
@@ -29,7 +29,7 @@ from tadc.apps.undoing.roles import (
     RoledProgram,
     returning,
 )
-from tadc.apps.undoing.ways import WAYS, Way
+from tadc.apps.undoing.solutions.ways import WAYS, Way
 from tadc.toolkit.language import Definition, Term
 
 

@@ -1,0 +1,1 @@
+"""The programs that a component is inverted with, in the language itself, and those of a whole plan."""

@@ -1,0 +1,1 @@
+"""Recurrences over whole states, undone step by step."""
