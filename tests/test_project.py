@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_094,
     "passes/terms": 4_149,
     "backend": 16_631,
-    "tadc": 27_279,
-    "tadc/apps": 9_190,
+    "tadc": 27_267,
+    "tadc/apps": 9_178,
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from tadc.toolkit.language import (
     Affine,
@@ -21,16 +20,13 @@ from tadc.toolkit.language import (
 
 def unwrapped(program: Program) -> Program:
     """The program where a quotient in a read that has two values is a guard; of sizes that are numbers."""
-    made = tuple(_definition(d, program.terms) for d in program.definitions)
-    return replace(program, definitions=made)
+    return program.with_bodies(_body(d, program.terms) for d in program.definitions)
 
 
-def _definition(definition: Definition, terms: Terms) -> Definition:
+def _body(definition: Definition, terms: Terms) -> Term:
     extents = zip(definition.indices, definition.shape, strict=True)
     ranges = {name: (0, size - 1) for name, size in extents if isinstance(size, int)}
-    return replace(
-        definition, body=terms.with_reads(definition.body, lambda read: _read(read, ranges, terms))
-    )
+    return terms.with_reads(definition.body, lambda read: _read(read, ranges, terms))
 
 
 def _read(read: Read, ranges: Mapping[str, Interval], terms: Terms) -> Term:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tadc.apps.undoing.plans.forms import ComponentForm, moved, moved_definition
 from tadc.apps.undoing.solutions.roles import (
@@ -14,6 +14,7 @@ from tadc.apps.undoing.solutions.roles import (
     TANGENT,
     Role,
     RoledProgram,
+    RoleKind,
     program_of,
     returning,
 )
@@ -40,6 +41,9 @@ from tadc.toolkit.transforms import Algebra, derive, forward_program, is_const, 
 
 #: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
 Seed = Callable[[Sequence[Affine]], Term]
+
+#: Indices in front of others, and how many values each has.
+Front: TypeAlias = Sequence[tuple[str, int]]
 
 #: Functions that take no longer than reading a value.
 _CHEAP = frozenset(
@@ -93,22 +97,25 @@ class Pieces:
         return self.terms.read(name, [Affine.var(f"i{n}") for n in range(rank)], self.form.types[like])
 
     def define(
-        self,
-        name: str,
-        like: str,
-        body: Term,
-        role: Role | None = None,
-        *,
-        front: Sequence[tuple[str, int]] = (),
+        self, name: str, like: str, body: Term, role: Role | None = None, front: Front = ()
     ) -> Definition:
         """A definition of the shape of a tensor of the form, with more indices in front.
 
         With a role it is a result.
         """
-        shape = (*(size for _, size in front), *self.form.shapes[like])
-        indices = (*(index for index, _ in front), *(f"i{n}" for n in range(len(self.form.shapes[like]))))
+        own = [(f"i{n}", size) for n, size in enumerate(self.form.shapes[like])]
+        indices, shape = tuple(name for name, _ in (*front, *own)), tuple(size for _, size in (*front, *own))
         made = Definition(name, self.form.types[like], shape, indices, body, is_output=False)
         return made if role is None else self.result(made, role)
+
+    def each(
+        self, letter: str, bodies: Mapping[str, Term], kind: RoleKind | None = None, front: Front = ()
+    ) -> list[Definition]:
+        """A definition for each of some tensors of the form; with a kind of role they are results."""
+        return [
+            self.define(f"{letter}_{name}", name, body, Role(kind, name) if kind else None, front)
+            for name, body in bodies.items()
+        ]
 
     def result(self, made: Definition, role: Role) -> Definition:
         """A definition as a result."""

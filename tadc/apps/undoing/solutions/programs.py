@@ -65,20 +65,16 @@ class Programs:
         pieces = Pieces(self.form, whole=True)
         seeds = {name: pieces.seed(name) for name in (*self.form.dying, *self.form.kept)}
         between, found = pieces.tangents("_t", seeds)
-        made = [pieces.define(f"t_{n}", n, body, Role(TANGENT, n)) for n, body in found.items()]
-        return pieces.program([*between, *made], taped=False)
+        return pieces.program([*between, *pieces.each("t", found, TANGENT)], taped=False)
 
     def vjp(self) -> RoledProgram:
         """The cotangents of what was there, from those of what is new and stays."""
         pieces, form = Pieces(self.form, whole=True), self.form
         cotangents = {name: pieces.given(COTANGENT, name) for name in form.new}
         between, found = pieces.gradients("_g", (*form.dying, *form.kept), cotangents)
-        made: list[Definition] = []
-        for name, body in found.items():
-            if name in form.kept:
-                body = pieces.algebra.add(pieces.cotangent(name), body)
-            made.append(pieces.define(f"g_{name}", name, body, Role(COTANGENT, name)))
-        return pieces.program([*between, *made], taped=False)
+        for name in form.kept:
+            found[name] = pieces.algebra.add(pieces.cotangent(name), found[name])
+        return pieces.program([*between, *pieces.each("g", found, COTANGENT)], taped=False)
 
     # -- right-hand sides --------------------------------------------------------------------------
 
@@ -93,8 +89,7 @@ class Programs:
         """What the system of the component is solved for."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
-        made = [pieces.define(f"r_{n}", n, body, Role(RIGHT_SIDE, n)) for n, body in rest.items()]
-        return pieces.program([*between, *made], taped=True)
+        return pieces.program([*between, *pieces.each("r", rest, RIGHT_SIDE)], taped=True)
 
     def back(self) -> RoledProgram:
         """The cotangents of what stays, from those of what is new."""
@@ -106,14 +101,12 @@ class Programs:
         """`w_S - B^T z_N`; so too of a new value that reads itself."""
         earlier = self.form.earlier
         between, found = pieces.gradients("_g", (*self.form.kept, *earlier), cotangents)
-        made = list(between)
+        left: dict[str, Term] = {}
         for place, body in found.items():
             name = earlier.get(place, place)
             own = pieces.read(cotangents[name], name) if place in earlier else pieces.cotangent(name)
-            made.append(
-                pieces.define(f"u_{name}", name, pieces.algebra.sub(own, body), Role(COTANGENT, name))
-            )
-        return made
+            left[name] = pieces.algebra.sub(own, body)
+        return [*between, *pieces.each("u", left, COTANGENT)]
 
     # -- solutions as formulas ---------------------------------------------------------------------
 
@@ -155,11 +148,10 @@ class Programs:
         least = [pieces.result(d, Role(LEAST)) for d in inverse.only(LEAST).program.outputs]
         made = returning(form.program.definitions, form.new)
         made += returning(inverse.only(LEAST).program.definitions[:-1], ())
-        for name, body in gradients.items():
-            if name not in form.new:
-                body = pieces.algebra.add(pieces.cotangent(name), body)
-            between.append(pieces.define(f"z_{name}", name, body, Role(COTANGENT, name)))
-        return pieces.program([*made, *between, *least], taped=False)
+        for name in [n for n in gradients if n not in form.new]:
+            gradients[name] = pieces.algebra.add(pieces.cotangent(name), gradients[name])
+        made += [*between, *pieces.each("z", gradients, COTANGENT)]
+        return pieces.program([*made, *least], taped=False)
 
     def element(self, pivot: str, index: list[int]) -> tuple[str, list[int]]:
         """The tensor of the form, and its element, whose derivative a pivot is."""
@@ -191,9 +183,7 @@ class Programs:
     ) -> RoledProgram:
         """The tangents of what is new along many seeds at once."""
         between, found = pieces.tangents("_c", seeds, fixed=fixed, chunk=lanes)
-        front = (("lane", lanes),)
-        made = [pieces.define(f"c_{n}", n, found[n], Role(COLUMN, n), front=front) for n in self.form.new]
-        return pieces.program([*between, *made], taped=True)
+        return pieces.program([*between, *pieces.each("c", found, COLUMN, (("lane", lanes),))], taped=True)
 
     def inner(self) -> RoledProgram:
         """Of a low rank, the cotangents of what dies for those of the values `through`."""
@@ -201,8 +191,7 @@ class Programs:
         pieces = Pieces(self.form)
         cotangents = {name: pieces.given(COTANGENT, name) for name in self.kind.through}
         between, found = pieces.gradients("_g", self.form.dying, cotangents)
-        made = [pieces.define(f"g_{name}", name, body, Role(COTANGENT, name)) for name, body in found.items()]
-        return pieces.program([*between, *made], taped=False)
+        return pieces.program([*between, *pieces.each("g", found, COTANGENT)], taped=False)
 
 
 def one_band(form: ComponentForm, kind: Class) -> MatrixClass | None:

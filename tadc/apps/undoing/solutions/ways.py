@@ -11,7 +11,7 @@ from typing import Protocol
 from tadc.apps.undoing.plans.kinds import MatrixClass, Method
 from tadc.apps.undoing.solutions.band_recurrences import Recurrences
 from tadc.apps.undoing.solutions.pieces import Pieces
-from tadc.apps.undoing.solutions.roles import TANGENT, Role
+from tadc.apps.undoing.solutions.roles import TANGENT
 from tadc.apps.undoing.solutions.triangles import Triangle
 from tadc.toolkit.language import Definition, Term
 from tadc.toolkit.transforms import is_const
@@ -47,21 +47,21 @@ class Permutation:
     def pivots(self) -> tuple[list[Definition], list[Definition]]:
         """As `Way.pivots`."""
         between, found = self.factors
-        return between, [self.pieces.define(f"c_{name}", name, body) for name, body in found.items()]
+        return between, self.pieces.each("c", found)
 
     def solved(self, rest: Mapping[str, Term]) -> list[Definition]:
         """As `Way.solved`."""
         pieces, algebra, form = self.pieces, self.pieces.algebra, self.pieces.form
         _, factors = self.factors
-        made = [pieces.define(f"q_{n}", n, algebra.div(rest[n], factors[n])) for n in form.new]
+        made = pieces.each("q", {n: algebra.div(rest[n], factors[n]) for n in form.new})
         between, found = pieces.gradients("_g", form.dying, {n: f"q_{n}" for n in form.new})
         made += between
         if not all(is_const(factor, 1) for factor in factors.values()):
-            made += [pieces.define(f"o_{n}", n, algebra.one) for n in form.new]
+            made += pieces.each("o", dict.fromkeys(form.new, algebra.one))
             between, there = pieces.gradients("_o", form.dying, {n: f"o_{n}" for n in form.new})
             made += between
             found = {name: algebra.div(found[name], there[name]) for name in form.dying}
-        return [*made, *_tangents(pieces, found)]
+        return [*made, *pieces.each("x", found, TANGENT)]
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Cramer:
         for k, name in enumerate(form.dying):
             replaced = [[*row[:k], rest[n], *row[k + 1 :]] for n, row in zip(form.new, matrix, strict=True)]
             found[name] = pieces.algebra.div(self.determinant(replaced), self.determinant(matrix))
-        return _tangents(pieces, found)
+        return pieces.each("x", found, TANGENT)
 
     def determinant(self, matrix: Sequence[Sequence[Term]]) -> Term:
         """Leibniz's formula."""
@@ -107,10 +107,6 @@ class Cramer:
             swaps = sum(a > b for n, a in enumerate(order) for b in order[n + 1 :])
             total = algebra.sub(total, product) if swaps % 2 else algebra.add(total, product)
         return total
-
-
-def _tangents(pieces: Pieces, found: Mapping[str, Term]) -> list[Definition]:
-    return [pieces.define(f"x_{n}", n, body, Role(TANGENT, n)) for n, body in found.items()]
 
 
 #: The ways of classes that formulas solve.
