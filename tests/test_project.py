@@ -275,7 +275,7 @@ LIMITS = {
     "passes/schedule": 4_354,
     "passes/supports": 2_094,
     "passes/terms": 4_149,
-    "backend": 16_631,
+    "backend": 16_625,
     "tadc": 27_267,
     "tadc/apps": 9_178,
 }

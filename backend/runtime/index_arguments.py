@@ -108,7 +108,7 @@ class IndexArguments:
                 arrays = Rooms(about, elements, _room)
                 run(step.calls, arrays, inspector_function)
                 made = [KeptIndexArray(arrays[n].reshape(about[n].shape), largest=0) for n in step.made]
-                first.keep_with(tuple(others), key, made)
+                first.keep(key, made, others)
             for name, kept in zip(step.made, made, strict=True):
                 found[name], elements[name] = kept, _flat(kept)
 

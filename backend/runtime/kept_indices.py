@@ -6,7 +6,7 @@ A `Relation` has a copy of its own, which is looked at once; what is known of ot
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,24 +49,19 @@ class KeptIndexArray:
         key = "long", length, ends
         if key not in self.made:
             found = is_long(self.array, None if ends is None else ends.array, length)
-            self.keep_with((ends,) if ends else (), key, found)
+            self.keep(key, found, [ends] if ends else ())
         return self.made[key]
 
-    def keep(self, key: Hashable, made: Any) -> Any:
-        """What was made, which is kept by a key."""
+    def keep(self, key: Hashable, made: Any, others: Sequence[KeptIndexArray] = ()) -> Any:
+        """What was made of it, which is kept by a key; what was made of others too, for the last ones."""
+        if others:
+            self.joint.append(key)
+            if len(self.joint) > _MADE_WITH:
+                self.made.pop(self.joint.pop(0), None)
         if len(self.made) >= _MADE:
             self.made = {}
         self.made[key] = made
         return made
-
-    def keep_with(self, others: tuple[KeptIndexArray, ...], key: Hashable, made: Any) -> Any:
-        """What was made of it and others, which is kept by a key for the last ones."""
-        if not others:
-            return self.keep(key, made)
-        self.joint.append(key)
-        if len(self.joint) > _MADE_WITH:
-            self.made.pop(self.joint.pop(0), None)
-        return self.keep(key, made)
 
     def keep_call(self, plan: Hashable, arguments: Any) -> None:
         """Keep the arguments that a plan takes besides."""

@@ -301,7 +301,7 @@ def test_few_arrays_are_kept_by_another() -> None:
     first = kept_indices.KeptIndexArray(np.arange(4, dtype=np.int32))
     for n in range(50):
         other = kept_indices.KeptIndexArray(np.arange(4, dtype=np.int32))
-        first.keep_with((other,), (n, other), np.zeros(1))
+        first.keep((n, other), np.zeros(1), [other])
         first.keep_call(n, [other])
     assert len(first.made) <= 8
     assert len(first.calls) <= 8
