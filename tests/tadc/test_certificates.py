@@ -284,12 +284,7 @@ def test_no_read(capsys: pytest.CaptureFixture[str]) -> None:
         (["--plot", "svg"], 1, "error[TAD0801]: cannot tell the format of `svg`"),
         (["--plot", "no/f.svg"], 1, "error[TAD0801]: cannot write `no/f.svg`"),
         (["--certificate", "-o", "no/f.txt"], 1, "error[TAD0801]: cannot write `no/f.txt`"),
-        (["--certificate", "--emit", "opt"], 2, "`--certificate` does not go with `--emit`"),
-        (["--certificate", "--run", "x=1"], 2, "`--certificate` does not go with `--run`"),
-        (["--plot", "f.svg", "--passes", "cse"], 2, "`--plot` does not go with `--passes`"),
         (["--plot", "f.svg", "-o", "f.txt"], 2, "`--plot` takes no `-o`"),
-        (["--certificate", "--values", "--wrt", "x"], 2, "`--certificate` does not go with `--values`"),
-        (["--certificate", "--check-gradient"], 2, "`--certificate` does not go with `--check-gradient`"),
     ],
 )
 def test_wrong_use(

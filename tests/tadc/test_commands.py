@@ -1,6 +1,7 @@
 """Commands behind `tadc`, and the tables that they, their helps and completion derive from."""
 
 import dataclasses
+import itertools
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from tadc.apps.uncertainty.result import KINDS
 from tadc.cli import main
 from tadc.commands.command_table import COMMANDS, FLAT
 from tadc.commands.completion import bash
+from tadc.commands.consistency import EXCLUDED, Excluded
 from tadc.commands.option_table import METHODS, OPTIONS
 from tadc.commands.options import Arguments
 from tadc.commands.output_files import SUFFIXES
@@ -172,6 +174,19 @@ def test_all_options_are_of_a_command_and_a_field() -> None:
     assert set(OPTIONS) == taken | {w for c in COMMANDS.values() for w in (c.word, c.words) if w}
     assert set(METHODS) == set(KINDS)
     assert {s.suffix for s in STAGES} <= {*SUFFIXES, ".txt"}
+
+
+@pytest.mark.parametrize("line", EXCLUDED, ids=lambda line: line.options)
+def test_options_that_exclude_each_other(line: Excluded, capsys: pytest.CaptureFixture[str]) -> None:
+    def words(option: str) -> list[str]:
+        flag, _, value = option.partition(" ")
+        found = next(o for o in OPTIONS.values() if flag in o.names)
+        return [flag, *([value or str((*found.choices, "f.svg")[0])] if found.value else [])]
+
+    for one, other in itertools.product(line.options.split(", "), line.others.split(", ")):
+        command = ["inverse"] * (one == "--product")
+        assert main([*command, "-e", "x: f64; y = x", *words(one), *words(other)]) == 2
+        assert f"`{one}` does not go with `{other}`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -99,12 +99,6 @@ def test_edits_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert edit["file"] == "<expression>"
 
 
-@pytest.mark.parametrize("option", [["--wrt", "x"], ["--emit", "asm"], ["--run"]])
-def test_it_does_one_thing(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-e", "x: f64; f = x^2", "--fix", *option]) == 2
-    assert f"`--fix` does not go with `{option[0]}`" in capsys.readouterr().err
-
-
 def test_bounds_of_several_parts(capsys: pytest.CaptureFixture[str]) -> None:
     text = "x: f64[N]; y = sum{i}_0^N-1 (x[i]); z = sum{i}_4-3-1^N - 1 (x[i])"
     assert main(["fix", "-e", text]) == 0

@@ -61,7 +61,6 @@ def test_programs_of_products(capsys: pytest.CaptureFixture[str], product: str) 
         (["-e", "x: f64[N]; y[i] = x[i]", "--size", "N=3", "--size", "N=4"], "`--size` gives `N` twice"),
         (["-e", "x: f64; y = x", "--plot", "a.svg", "--plot", "b.svg"], "`--plot` is given twice"),
         (["-e", "x: f64; y = x", "--product", "jin"], "did you mean `jinv`?"),
-        (["-e", "x: f64; y = x", "--product", "jinv", "--plan"], "`--product` does not go with `--plan`"),
         (["-e", "x: f64; y = x", "--product", "jinv", "-o", "a.svg"], "but a program is written"),
     ],
 )

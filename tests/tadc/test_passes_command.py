@@ -179,12 +179,6 @@ def test_pieces_keep_their_lines() -> None:
     assert all(piece.line(n).strip() == text for piece, n, text in zip(found, (1, 3, 7), "abd", strict=True))
 
 
-@pytest.mark.parametrize("option", ["--split-input-file", "--verify-diagnostics"])
-@pytest.mark.parametrize("other", ["--run", "--stats", "--check-gradient"])
-def test_pieces_are_printed_alone(capsys: pytest.CaptureFixture[str], option: str, other: str) -> None:
-    assert f"`{option}` does not go with `{other}`" in run(capsys, *PROGRAM, option, other)[2]
-
-
 def test_list_of_passes_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "--list", "passes")
     lines = [line.split() for line in out.splitlines()]
