@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from tadc.dialect.form_reader import FormReader, TextError
 from tadc.dialect.index_maps import attribute_text
@@ -38,8 +38,6 @@ class Space:
     binders: Sequence[str] | None = None
     operands: list[TextToken] = field(default_factory=list[TextToken])
     closed: bool = False
-    #: Of the tokens that are names.
-    kind: ClassVar[str] = "value"
 
     def name(self, token: TextToken) -> str:
         """The dimension or symbol of a name."""
@@ -61,12 +59,13 @@ class Space:
 
 
 class TextCursor(FormReader[Sum]):
-    """A place among tokens, and the readers of what both directions share; `space` has the names of forms."""
+    """A place among tokens, and the readers of what both directions share."""
 
     products = ("*", "floordiv", "ceildiv", "mod")
     relations = ("<=", "<", ">=", ">", "==")
 
-    space: Space
+    #: What names in forms are, which stay as they are where there is none.
+    space: Space | None = None
 
     def values(self, close: str) -> list[TextToken]:
         """Names separated by commas, up to a closing bracket."""
@@ -84,8 +83,8 @@ class TextCursor(FormReader[Sum]):
     def _operand(self) -> Sum:
         if self.token.kind == "number" and self.token.text.isdigit():
             return [SignedTerm("+", self.take().text)]
-        token = self.expect_kind(self.space.kind, "an index such as `%i` or a number")
-        return [SignedTerm("+", self.space.name(token))]
+        token = self.expect_kind("value", "an index such as `%i` or a number")
+        return [SignedTerm("+", self.space.name(token) if self.space else token.text)]
 
     def _negated(self, form: Sum) -> Sum:
         return negated(form)

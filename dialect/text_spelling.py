@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,19 +13,6 @@ from tadc.dialect.text_indices import SignedTerm, Space, Sum, TextCursor, negate
 from tadc.dialect.text_tokens import TextToken, TextTokens
 
 Row = tuple[Sum, int, bool]  # terms, constant, whether an equality
-
-
-class _Renamed(Space):
-    """SSA names in the place of dimensions and symbols."""
-
-    kind = "word"
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        super().__init__()
-        self.names = names
-
-    def name(self, token: TextToken) -> str:
-        return self.names[token.text]
 
 
 @dataclass
@@ -73,9 +61,8 @@ def _renamed(text: str, operands: Sequence[str], binders: Sequence[str] | None, 
     """The body of `affine_set<… : (…)>` over SSA names."""
     dims, symbols = (operands, ()) if binders is None else (binders, operands)
     names = {f"d{i}": name for i, name in enumerate(dims)} | {f"s{i}": name for i, name in enumerate(symbols)}
-    tokens = TextTokens(text[text.rindex(": (" if is_set else "-> (") :])
-    cursor = TextCursor(tokens, at=2)
-    cursor.space = _Renamed(names)
+    body = text[text.rindex(": (" if is_set else "-> (") :]
+    cursor = TextCursor(TextTokens(re.sub(r"\b[ds]\d+\b", lambda found: names[found[0]], body)), at=2)
     if not is_set:
         return ", ".join(_spell_form(*_form(form)) for form in cursor.listed(")", cursor.form))
     rows = [row for rows in cursor.listed(")", cursor.comparison) for row in rows]

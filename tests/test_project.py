@@ -264,7 +264,7 @@ def test_a_cloth_comes_to_rest() -> None:
 LIMITS = {
     "lattice": 4_173,
     "frontend": 11_920,
-    "dialect": 3_469,
+    "dialect": 3_455,
     "passes": 43_940,
     "passes/cpu": 1_508,
     "passes/derivatives": 4_877,
