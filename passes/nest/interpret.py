@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -32,15 +33,25 @@ Accesses = Counter[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Run:
-    """The results of a nest, and the accesses to its tensors, those that it stages left out.
+    """The results of a nest, and the elements that it `loads` and `stores`, but for tensors that it stages.
 
     Elements that it did not write are `unwritten`; in `results` they are NaN.
     """
 
     results: dict[str, NDArray[Any]]
-    reads: Accesses
-    writes: Accesses
+    loads: Mapping[str, Sequence[int]]
+    stores: Mapping[str, Sequence[int]]
     unwritten: dict[str, list[tuple[int, ...]]]
+
+    @cached_property
+    def reads(self) -> Accesses:
+        """The accesses that read."""
+        return _counted(self.loads)
+
+    @cached_property
+    def writes(self) -> Accesses:
+        """The accesses that write."""
+        return _counted(self.stores)
 
 
 def interpret(
@@ -71,8 +82,8 @@ def interpret(
     made = [tensor for tensor in nest.tensors if tensor.name in nest.computed]
     return Run(
         {t.name: _array(t, data[t.name], shapes[t.name]) for t in made},
-        _counted(reads),
-        _counted(writes),
+        reads,
+        writes,
         {t.name: missing for t in made if (missing := _missing(data[t.name], shapes[t.name]))},
     )
 
@@ -95,8 +106,8 @@ def _array(tensor: TensorDecl, elements: Sequence[Any], shape: tuple[int, ...]) 
 
 
 def _missing(elements: Sequence[Any], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    missing = (number for number, element in enumerate(elements) if element is None)
-    return [tuple(int(i) for i in np.unravel_index(number, shape)) for number in missing]
+    is_missing = np.array([element is None for element in elements], bool).reshape(shape)
+    return [tuple(place) for place in np.argwhere(is_missing).tolist()]
 
 
 def _counted(found: Mapping[str, Sequence[int]]) -> Accesses:

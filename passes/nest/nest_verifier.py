@@ -52,6 +52,10 @@ NAME_TENSOR = "name it behind `nest`, or in a `stage` above"
 TRIED = (1, 2, 5)
 """Sizes are at least one of these each, or what is known says more."""
 
+MOST_KEPT = 256
+_RIGHT: set[object] = set()
+"""Nests, at some sizes, that were tried and are right: many schedules come to the same ones. Few are kept."""
+
 
 def verify(nest: Nest) -> list[Diagnostic]:
     """All mistakes of a nest, with places in its text; none where it is right."""
@@ -89,7 +93,7 @@ def mistakes(nest: Nest, called: Mapping[str, Nest] = MappingProxyType({})) -> l
     """All mistakes of a nest, which may call some; it is tried where nothing is wrong by its text alone."""
     walk = _VerifierWalk(nest, called)
     walk.run()
-    return walk.found or list(_tried(nest, called))
+    return walk.found or _tried(nest, called)
 
 
 @dataclass(frozen=True)
@@ -416,34 +420,38 @@ def _elements(shape: Iterable[Affine]) -> tuple[int, list[str]]:
     return count, sorted(others)
 
 
-def _tried(nest: Nest, called: Mapping[str, Nest]) -> Iterator[Mistake]:
+def _tried(nest: Nest, called: Mapping[str, Nest]) -> list[Mistake]:
     """The mistakes that show where the nest is interpreted."""
     for values in _values(nest):
-        shapes = {t.name: tuple(extent.evaluate(values) for extent in t.shape) for t in nest.tensors}
-        if any(int(np.prod(shape)) > MOST_ACCESSES for shape in shapes.values()):
-            continue
-        at = ", ".join(f"{name} = {value}" for name, value in values.items())
-        note = f"at {at}" if at else ""
-        arrays = {t.name: _tried_array(t, shapes[t.name], values) for t in nest.tensors}
-        try:
-            run = interpret(nest, arrays, values, MOST_ACCESSES, called)
-        except TooManyAccesses:
-            continue
-        except Unwritten as fault:
-            if nest.ranges and fault.tensor in nest.computed:
-                continue
-            yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
-            return
-        except NestFault as fault:
-            yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
-            return
+        key = nest, tuple(values.items()), tuple(called.items())
+        if key not in _RIGHT and (found := _mistakes_at(nest, called, values)):
+            return found
+        if len(_RIGHT) >= MOST_KEPT:
+            _RIGHT.clear()
+        _RIGHT.add(key)
+    return []
+
+
+def _mistakes_at(nest: Nest, called: Mapping[str, Nest], values: Mapping[str, int]) -> list[Mistake]:
+    """Those at some sizes, if they are small enough."""
+    shapes = {t.name: tuple(extent.evaluate(values) for extent in t.shape) for t in nest.tensors}
+    if any(int(np.prod(shape)) > MOST_ACCESSES for shape in shapes.values()):
+        return []
+    at = ", ".join(f"{name} = {value}" for name, value in values.items())
+    note = f"at {at}" if at else ""
+    arrays = {t.name: _tried_array(t, shapes[t.name], values) for t in nest.tensors}
+    try:
+        unwritten = interpret(nest, arrays, values, MOST_ACCESSES, called).unwritten
+    except TooManyAccesses:
+        return []
+    except NestFault as fault:
         # A range is a part of all elements.
-        unwritten = {} if nest.ranges else run.unwritten
-        for name, missing in unwritten.items():
-            element = f"{name}[{', '.join(map(str, missing[0]))}]"
-            yield Mistake(nest, f"`{element}` is never written", "every element of an `out` is", note)
-        if unwritten:
-            return
+        if isinstance(fault, Unwritten) and nest.ranges and fault.tensor in nest.computed:
+            return []
+        return [Mistake(fault.node, fault.message, "let a loop before it write this element", note)]
+    places = () if nest.ranges else ((name, ", ".join(map(str, at[0]))) for name, at in unwritten.items())
+    help = "every element of an `out` is"
+    return [Mistake(nest, f"`{name}[{place}]` is never written", help, note) for name, place in places]
 
 
 def _tried_array(tensor: TensorDecl, shape: tuple[int, ...], values: Mapping[str, int]) -> NDArray[Any]:
