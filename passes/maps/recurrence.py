@@ -95,7 +95,8 @@ def reads_of(item: Map, tensor: str) -> list[tuple[tuple[Affine, ...], Domain]]:
                     found.update({(at, facts): None for facts in cases})
                 case Choice(rows=rows, then=then, otherwise=otherwise):
                     inside(then, rows, cases)
-                    others = [case for facts in cases for case in outside(rows, facts)]
+                    is_read = any(load.tensor == tensor for load in otherwise.loads())
+                    others = [case for facts in cases if is_read for case in outside(rows, facts)]
                     # Alternatives multiply, so of too many nothing is kept.
                     visit(otherwise, others if len(others) <= LONGEST else cases)
                 case Fold(rows=rows, body=body):
@@ -106,7 +107,8 @@ def reads_of(item: Map, tensor: str) -> list[tuple[tuple[Affine, ...], Domain]]:
     def inside(inner: Block, rows: Domain, cases: Sequence[Domain]) -> None:
         visit(inner, [facts + rows for facts in cases])
 
-    visit(item.body, [box(item.indices, item.extents)])
+    if tensor in item.read:
+        visit(item.body, [box(item.indices, item.extents)])
     return list(found)
 
 

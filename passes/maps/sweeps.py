@@ -327,10 +327,7 @@ class Followers:
 
 def _needed(members: Sequence[Map], windowed: set[str]) -> list[Map]:
     """Of the members those with windows, those that read them, and what these need of others."""
-    needed = set(windowed)
-    for member in members:
-        if not windowed.isdisjoint(member.read):
-            needed.add(member.name)
+    needed = windowed | {member.name for member in members if not windowed.isdisjoint(member.read)}
     for member in reversed(members):
         if member.name in needed:
             reads = member.read
