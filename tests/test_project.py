@@ -35,7 +35,7 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    make")]
     assert commands == ["make demo", "make check", "make test"]
     assert [line for line in ci if line.startswith("make")] == [
-        "make test", "make sweep", "make frameworks", "make package", "make lint",
+        "make test", "make sweep", "make frameworks", "make -j2 --output-sync=target package lint",
     ]  # fmt: skip
 
 
@@ -265,12 +265,12 @@ LIMITS = {
     "lattice": 4_173,
     "frontend": 11_920,
     "dialect": 3_455,
-    "passes": 43_940,
+    "passes": 43_958,
     "passes/cpu": 1_508,
     "passes/derivatives": 4_877,
     "passes/gpu": 3_390,
     "passes/maps": 6_125,
-    "passes/nest": 9_352,
+    "passes/nest": 9_371,
     "passes/rewrites": 6_686,
     "passes/schedule": 4_354,
     "passes/supports": 2_094,
