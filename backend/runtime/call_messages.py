@@ -103,6 +103,8 @@ What `out=` gives.
     help: pass an array of its own, no part of another
 Where nobody could look what a call gives.
   TAD0504 wrong type: the elements of `{name}` are no {type}
+  TAD0504 not handed over: a tensor cannot be read, or there is no memory to copy one that has gaps
+    note: or there are more or fewer tensors than the kernel takes, or results of another type
   TAD0503 wrong rank: `{name}` does not have {rank} dimensions
   TAD0503 wrong extent: dimension {axis} of `{name}` does not fit
   TAD0511 wrong index: `{name}` has an element that is out of range or out of order

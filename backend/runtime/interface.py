@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tadc.backend.runtime.call_checks import Check, checks_of
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import SizeList
@@ -55,6 +56,15 @@ class Interface:
     def told(self) -> SizeList:
         """How a call tells sizes, and what must hold of them."""
         return SizeList(self.sizes, self.inputs, self.excluded)
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """What is looked at of a call."""
+        return checks_of(self.told.arguments)
+
+    def number(self, check: Check) -> int:
+        """The number by which code says that something does not hold."""
+        return self.checks.index(check) + 1
 
     def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> HostKernel:
         """A kernel that runs the object code in this process, made of a source. Raises LinkError."""

@@ -17,12 +17,15 @@ from weakref import WeakKeyDictionary, finalize
 import jax
 
 from tadc.api.function import Function, restored
-from tadc.backend.cpu.jit import load
-from tadc.backend.object_code import object_code
+from tadc.backend.cpu.kept_code import linked
+from tadc.backend.cpu.linking import Library
+from tadc.backend.runtime.interface import Interface
 from tadc.caller.boundary import usage
 from tadc.compiler.compile_options import Options
+from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.forks import REGISTRY_LOCK
-from tadc.jax.handler import MESSAGE, dispatcher, handler
+from tadc.native.door_table import door_table
+from tadc.native.entry import Entry
 from tadc.native.framed_kernels import Framed, framed_kernel
 
 TARGET = "tadc"
@@ -30,6 +33,11 @@ TARGET = "tadc"
 
 _MAJOR = 0
 """The major version of XLA's interface that the handler is written for."""
+
+MESSAGE = 1024
+"""A message of the callback has so many bytes at most."""
+
+SOURCE = Path(__file__).with_name("xla.ll")
 
 _LEAST = 64
 """So many places a table has at first."""
@@ -61,13 +69,12 @@ class XlaKernels:
         with REGISTRY_LOCK:
             if self._install is not None:
                 return
-            minor = _version()
-            library = load(object_code(dispatcher(_MAJOR, minor)), ["tadc.xla", "tadc.install"])
-            install = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["tadc.install"])
+            minor, library = _version(), handler()
+            install = Install(library["tadc.install"])
             missing = _Missing(self._missing)
             self._kept += [library, missing]
             self._missing_at = ctypes.cast(missing, ctypes.c_void_p)
-            self._install = install
+            self._install = lambda table: install(table, self._missing_at, _MAJOR, minor)
             self._publish()
             capsule = jax.ffi.pycapsule(library["tadc.xla"])
             jax.ffi.register_ffi_target(TARGET, capsule, platform="cpu")
@@ -89,7 +96,7 @@ class XlaKernels:
         return found
 
     def _compiled(self, key: int, function: Function) -> int:
-        made = framed_kernel(function, "XLA", lambda interface, entry: handler(interface, entry.symbol))
+        made = framed_kernel(function, "XLA", table_of)
         self._made[key] = made
         return made.address
 
@@ -105,7 +112,7 @@ class XlaKernels:
                 place = (place + 1) & (places - 1)
             table[2 * place + 2], table[2 * place + 3] = key, address
         self._kept.append(table)
-        self._install(table, self._missing_at)
+        self._install(table)
 
     def _missing(self, key: int, start: int, length: int, message: int) -> int | None:
         """What the handler calls for a key that is not in the table: the address of the kernel."""
@@ -126,6 +133,20 @@ _Missing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ct
 
 KERNELS = XlaKernels()
 """Those of this process."""
+
+
+def handler() -> Library:
+    """The code of `xla.ll`."""
+    return linked(SOURCE.read_text(), ["tadc.xla", "tadc.install"], level=1)
+
+
+Install = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)
+"""The kind of `tadc.install`."""
+
+
+def table_of(interface: Interface, entry: Entry) -> tuple[str, str]:
+    """The name of what the handler knows of a kernel, and LLVM IR that defines it."""
+    return door_table(interface, entry, lambda kind: DTYPES[kind].xla)
 
 
 def _text_of(function: Function) -> str:

@@ -6,15 +6,8 @@
 `data` are the addresses of the elements of all inputs, then of all results, row-major without gaps; indices
 have 32 bits. `dims` are the extents of all inputs, one after another, then the sizes that no input tells. The
 first runs the kernel; the second writes the extents of all results. Both return 0 where all is well, and have
-done nothing otherwise:
-
-    n > 0   extent n - 1 of `dims` is not as the program says
-    -1      sizes for which the program has no meaning
-    -2      there is not enough memory for what is in between
-    -3 - n  input n is an index array with an element that is out of range or out of order
-
-Callers that look at tensors return further numbers, and `refusals` has what is said for each. Memory
-comes from `scratch_memory`, whose functions the code is to be loaded with.
+done nothing otherwise: then they return the number of what does not hold, counted from 1, in the list of
+checks of the interface. Memory comes from `scratch_memory`, whose functions the code is to be loaded with.
 """
 
 from __future__ import annotations
@@ -26,34 +19,14 @@ from functools import cached_property
 
 from tadc.backend.cpu.processors import host
 from tadc.backend.cpu.scratch_memory import GIVE, TAKE
-from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.call_checks import EXTENT, MEMORY, SIZES, Check
 from tadc.backend.runtime.interface import Interface
-from tadc.frontend.render import render
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.kept_inspection import KeptInspection, has_indices
 from tadc.native.registers import Registers, lay_out
 
 _DECLARED = re.compile(r'declare [^@\n]*@("[^"]*"|[\w.$]+)\(')
 _DEFINED = re.compile(r'^define [^@\n]*@("[^"]*"|[\w.$]+)\(', re.M)
-
-EXCLUDED, NO_MEMORY, NO_INDEX = -1, -2, -3
-"""What is returned beside positions of extents."""
-
-
-def refusals(interface: Interface) -> dict[int, str]:
-    """What is said, by the number that is returned: behind those of extents also for the type and then for
-    the rank of each input."""
-    tensors, extents = list(enumerate(interface.arguments)), interface.told.extents
-    found = {
-        n + 1: said("wrong extent", tensors[argument][1], axis=axis)
-        for n, ((argument, axis), _) in enumerate(extents)
-    }
-    ranks = len(extents) + len(tensors)
-    found |= {len(extents) + 1 + n: said("wrong type", p) for n, p in tensors}
-    found |= {ranks + 1 + n: said("wrong rank", p, rank=len(p.shape)) for n, p in tensors}
-    found |= {NO_INDEX - n: said("wrong index", p) for n, p in tensors if p.below is not None}
-    found |= {EXCLUDED: said("wrong sizes"), NO_MEMORY: said("no memory")}
-    return {number: f"tadc: {render(problem)}" for number, problem in found.items()}
 
 
 @dataclass(frozen=True)
@@ -152,7 +125,7 @@ class _Functions:
         lines.label(short)
         if self.kept is not None:
             self.kept.keep(lines, kept)
-        lines.do(f"ret i64 {NO_MEMORY}")
+        lines.do(f"ret i64 {self.interface.number(MEMORY)}")
         lines.label(further)
 
     def cut(self, lines: Lines, inspected: KeptInspection, kept: Value) -> None:
@@ -196,8 +169,11 @@ class _Functions:
         return told.values(by_place.__getitem__, given, Registers(lines, "excluded", ends))
 
     def function(self, name: str, parameters: str, lines: Lines) -> str:
-        ends = {f"wrong{n}": f"i64 {n + 1}" for n in range(len(self.interface.told.extents))}
-        ends |= {"excluded": f"i64 {EXCLUDED}"}
+        checks = {
+            f"wrong{n}": Check(EXTENT, *place) for n, (place, _) in enumerate(self.interface.told.extents)
+        }
+        checks["excluded"] = SIZES
+        ends = {label: f"i64 {self.interface.number(check)}" for label, check in checks.items()}
         return lines.function(f"i64 @{self.quoted(name)}({parameters})", ends)
 
     def declarations(self) -> list[str]:
@@ -224,4 +200,4 @@ class _Functions:
     @cached_property
     def kept(self) -> KeptInspection | None:
         """What is done for index arrays; None where there are none."""
-        return KeptInspection(self.interface, NO_MEMORY, NO_INDEX) if has_indices(self.interface) else None
+        return KeptInspection(self.interface) if has_indices(self.interface) else None

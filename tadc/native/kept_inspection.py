@@ -4,8 +4,8 @@
 
 stores at `found` a block with copies of the index arrays and what is made of them, and returns 0. It is that
 of the last call where sizes and elements are still the same: to sort an array takes much longer than to read
-it. Else it looks at the arrays, and returns a code of `entry.py` where an element is no index or memory is
-short. The block is the caller's until it is kept again; a call meanwhile makes another.
+it. Else it looks at the arrays, and returns a number as an entry does where an element is no index or memory
+is short. The block is the caller's until it is kept again; a call meanwhile makes another.
 
     void @SYMBOL.forget()
 
@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from tadc.backend.cpu.scratch_memory import DROP, KEEP, NEW
+from tadc.backend.runtime.call_checks import INDEX, MEMORY
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT, Temporary
 from tadc.native.inspection import FIRST, LAST, NativeInspection
@@ -39,10 +40,10 @@ def forget_symbol(interface: Interface) -> str:
 
 
 class KeptInspection:
-    """The function for a kernel with index arrays; its codes are for memory, and for the first input."""
+    """The function for a kernel with index arrays."""
 
-    def __init__(self, interface: Interface, no_memory: int, no_index: int) -> None:
-        self.interface, self.no_memory, self.no_index = interface, no_memory, no_index
+    def __init__(self, interface: Interface) -> None:
+        self.interface = interface
         self.inspection = NativeInspection(interface)
         self.given = self.inspection.given
         copies = [Temporary(replace(p, name=f"copy of {p.name}"), FIRST, LAST) for p in self.given]
@@ -115,9 +116,9 @@ class KeptInspection:
         self._fill(lines, block, layout, arrays, sizes)
         lines.do(f"store ptr {block}, ptr %found")
         lines.do("ret i64 0")
-        inputs = [n for n, p in enumerate(self.interface.arguments) if p.below is not None]
-        ends = {f"no.index{n}": f"i64 {self.no_index - place}" for n, place in enumerate(inputs)}
-        ends["no.memory"] = f"i64 {self.no_memory}"
+        checks = [check for check in self.interface.checks if check.what == INDEX]
+        ends = {f"no.index{n}": f"i64 {self.interface.number(check)}" for n, check in enumerate(checks)}
+        ends["no.memory"] = f"i64 {self.interface.number(MEMORY)}"
         parameters = ["ptr %found", *(f"ptr {a}" for a in arrays), *(f"i64 {sizes[n]}" for n in names)]
         return lines.function(f'internal i64 @"{self.interface.symbol}.look"({", ".join(parameters)})', ends)
 

@@ -15,12 +15,10 @@ from keyword import iskeyword
 from typing import Any
 
 from tadc.api.function import Function
-from tadc.backend.runtime.interface import Interface
 from tadc.caller.boundary import usage
-from tadc.native.entry import Entry
 from tadc.native.framed_kernels import Framed, framed_kernel
-from tadc.torch.boxed import boxed, boxed_symbol
-from tadc.torch.libtorch import externals, register
+from tadc.torch.boxed import boxed, called_here
+from tadc.torch.libtorch import register
 from tadc.torch.pytorch import torch
 
 NAMESPACE = "tadc"
@@ -73,11 +71,7 @@ def argument_names(inputs: Sequence[str]) -> list[str]:
 
 def add_kernel(name: str, f: Function) -> Framed:
     """Compile a function, and let the code compute both overloads on CPU tensors."""
-
-    def frame(interface: Interface, entry: Entry) -> tuple[str, str]:
-        return boxed_symbol(interface), boxed(interface, entry)
-
-    made = framed_kernel(f, f"PyTorch {torch.__version__}", frame, externals())
+    made = framed_kernel(f, f"PyTorch {torch.__version__}", boxed, called_here())
     _KEPT.append(made)
     register(name, made.address)
     register(f"{name}.direct", made.address)

@@ -10,8 +10,10 @@ import numpy as np
 import tadc
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
-from tadc.jax.handler import INTERNAL, INVALID_ARGUMENT, dispatcher, handler
+from tadc.jax.xla_kernels import SOURCE, Install, table_of
 from tadc.native.framed_kernels import framed_kernel
+
+INVALID_ARGUMENT, INTERNAL = 3, 13
 
 Words = ctypes.c_int64 * 32
 KEPT: list[Any] = []
@@ -56,11 +58,11 @@ def pointers(frame: Any, first: int, buffers: list[Any]) -> None:
 
 
 def kernel(text: str) -> Any:
-    made = framed_kernel(
-        tadc.function(text), "XLA", lambda interface, entry: handler(interface, entry.symbol)
-    )
-    KEPT.append(made)
-    return HANDLER(made.address)
+    made = framed_kernel(tadc.function(text), "XLA", table_of)
+    library = load(object_code(SOURCE.read_text()), ["tadc.xla.run"])
+    KEPT.extend((made, library))
+    run = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(library["tadc.xla.run"])
+    return lambda frame: run(frame, made.address)
 
 
 def call(run: Any, inputs: list[Any], outputs: list[Any]) -> list[tuple[int, str]]:
@@ -85,27 +87,28 @@ def test_kernels_report_what_does_not_fit() -> None:
     assert "no meaning for these sizes" in said
     small = buffer(x)
     small[0] = 40
-    for inputs, outputs in (
-        ([buffer(x)], [buffer(y)]),  # one too few
-        ([buffer(x), buffer(w)], []),
-        ([buffer(w), buffer(w)], [buffer(y)]),  # another rank
-        ([buffer(x, 11), buffer(w)], [buffer(y)]),  # another type
-        ([small, buffer(w)], [buffer(y)]),  # a structure that ends before what is read
+    for inputs, outputs, says in (
+        ([buffer(x)], [buffer(y)], "a tensor cannot be read"),  # one too few
+        ([buffer(x), buffer(w)], [], "a tensor cannot be read"),
+        ([buffer(x), buffer(w)], [buffer(y, 11)], "or results of another type"),
+        ([buffer(w), buffer(w)], [buffer(y)], "`x` does not have 1 dimensions"),
+        ([buffer(x), buffer(w, 11)], [buffer(y)], "the elements of `w` are no f64"),
+        ([small, buffer(w)], [buffer(y)], "a tensor cannot be read"),  # it ends before what is read
     ):
         ((code, said),) = call(run, inputs, outputs)
         assert code == INTERNAL
-        assert "type" in said
+        assert says in said
 
 
-def loaded(minor: int) -> tuple[Any, Any]:
-    library = load(object_code(dispatcher(0, minor)), ["tadc.xla", "tadc.install"])
-    KEPT.append(library)
-    install = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["tadc.install"])
-    return HANDLER(library["tadc.xla"]), install
+def loaded(minor: int) -> Any:
+    library, table = load(object_code(SOURCE.read_text()), ["tadc.xla", "tadc.install"]), Words(0)
+    KEPT.extend((library, table))
+    Install(library["tadc.install"])(ctypes.addressof(table), 0, 0, minor)
+    return HANDLER(library["tadc.xla"])
 
 
 def test_the_handler_tells_its_version() -> None:
-    run, _ = loaded(3)
+    run = loaded(3)
     frame = Xla().frame()
     answer = Words(36, 24, *[-1] * 6)
     question = Words(32, 1, 0, ctypes.addressof(answer))
@@ -121,10 +124,7 @@ def test_the_handler_tells_its_version() -> None:
 
 
 def test_the_handler_refuses_frames_that_it_cannot_read() -> None:
-    run, install = loaded(1)
-    table = Words(0)
-    install(ctypes.addressof(table), 0)
-    xla = Xla()
+    run, xla = loaded(1), Xla()
     frame = xla.frame(160)
     assert run(ctypes.addressof(frame)) == 1
     assert xla.errors == [(INTERNAL, "tadc: this version of XLA passes too little")]

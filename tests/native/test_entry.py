@@ -15,9 +15,10 @@ from tadc.api.execute import unit_of
 from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
+from tadc.backend.runtime.call_checks import EXTENT, SIZES, Check
 from tadc.backend.runtime.workspace import slots_of
 from tadc.compiler.compile_options import Options
-from tadc.native.entry import EXCLUDED, entry_of, joined
+from tadc.native.entry import entry_of, joined
 
 Code = tuple[Any, Any, Any]
 KEPT: list[Any] = []
@@ -42,7 +43,7 @@ def dims_of(interface: Any, arrays: Sequence[Any], sizes: Mapping[str, int]) -> 
 
 
 def called(code: Code, arrays: Sequence[Any], sizes: Mapping[str, int] | None = None) -> Any:
-    """The results, or the code of an error."""
+    """The results, or what does not hold."""
     interface, run, shapes = code
     arrays = [np.array(array, np.float64, order="C") for array in arrays]
     dims = dims_of(interface, arrays, sizes or {})
@@ -51,7 +52,7 @@ def called(code: Code, arrays: Sequence[Any], sizes: Mapping[str, int] | None = 
     if found:
         places = np.zeros(len(interface.inputs) + len(interface.outputs), np.int64)
         assert run(places.ctypes.data, dims.ctypes.data) == found
-        return found
+        return interface.checks[found - 1]
     outputs: list[Any] = []
     for parameter in interface.outputs:
         rank = len(parameter.shape)
@@ -95,18 +96,18 @@ def test_values_and_gradients(text: str, shapes: Sequence[tuple[int, ...]]) -> N
 def test_what_is_refused() -> None:
     code = code_of(tadc.function("x: f64[2*N + 1, 3]; w: f64[N]; y[i: N] = x[2*i, 0]*w[i]"))
     assert isinstance(called(code, [np.ones((5, 3)), np.ones(2)]), list)
-    assert called(code, [np.ones((5, 4)), np.ones(2)]) == 2
-    assert called(code, [np.ones((6, 3)), np.ones(2)]) == 1
-    assert called(code, [np.ones((5, 3)), np.ones(3)]) == 1
+    assert called(code, [np.ones((5, 4)), np.ones(2)]) == Check(EXTENT, 0, 1)
+    assert called(code, [np.ones((6, 3)), np.ones(2)]) == Check(EXTENT, 0, 0)
+    assert called(code, [np.ones((5, 3)), np.ones(3)]) == Check(EXTENT, 0, 0)
     code = code_of(tadc.function("x: f64[N + M]; w: f64[N - M]; y[i: N] = x[i] + w[0]"))
     assert isinstance(called(code, [np.ones(7), np.ones(3)]), list)
-    assert called(code, [np.ones(7), np.ones(2)]) == 1
-    assert called(code, [np.ones(3), np.ones(7)]) == 1
+    assert called(code, [np.ones(7), np.ones(2)]) == Check(EXTENT, 0, 0)
+    assert called(code, [np.ones(3), np.ones(7)]) == Check(EXTENT, 0, 0)
 
 
 def test_sizes_that_are_excluded() -> None:
     code = code_of(tadc.function("x: f64[N]; y[i: N - 2] = x[i + 2] - x[i]"))
-    assert called(code, [np.ones(1)]) == EXCLUDED
+    assert called(code, [np.ones(1)]) == SIZES
     (found,) = called(code, [np.arange(4.0)])
     np.testing.assert_array_equal(found, [2, 2])
 

@@ -466,7 +466,7 @@ def test_repeated_elements_that_there_is_no_room_to_copy() -> None:
     for g in (f, f.torch):
         with pytest.raises(tadc.ArgumentError, match=r"`x` has to be copied, which takes 8.0 PiB of memory"):
             g(x)
-    with pytest.raises(RuntimeError, match="or has no memory to copy one"):
+    with pytest.raises(RuntimeError, match="or there is no memory to copy one"):
         torch.compile(f.torch)(x)
 
 
