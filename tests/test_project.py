@@ -275,8 +275,8 @@ LIMITS = {
     "passes/schedule": 4_354,
     "passes/supports": 2_094,
     "passes/terms": 4_149,
-    "backend": 16_625,
-    "tadc": 27_267,
+    "backend": 16_684,
+    "tadc": 26_818,
     "tadc/apps": 9_178,
 }
 

@@ -14,7 +14,7 @@ from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import Diagnostic
 
 
-class Check(NamedTuple):
+class CallCheck(NamedTuple):
     """Something that must hold, named by what is said where it does not: of an argument, or of one axis."""
 
     what: str
@@ -29,19 +29,19 @@ class Check(NamedTuple):
         return said(self.what, parameter, axis=self.axis, rank=len(parameter.shape))
 
 
-SIZES, MEMORY, UNREAD = (Check(what) for what in ("wrong sizes", "no memory", "not handed over"))
+SIZES, MEMORY, UNREAD = (CallCheck(what) for what in ("wrong sizes", "no memory", "not handed over"))
 """What is of no argument alone: they are first in each list."""
 
 TYPE, RANK, EXTENT, INDEX = "wrong type", "wrong rank", "wrong extent", "wrong index"
 """What is of an argument."""
 
 
-def checks_of(arguments: Sequence[Parameter]) -> tuple[Check, ...]:
+def checks_of(arguments: Sequence[Parameter]) -> tuple[CallCheck, ...]:
     """The list of a kernel: type and rank of each argument, then the extents of all, then the elements of
     index arrays."""
     found = [SIZES, MEMORY, UNREAD]
     for n in range(len(arguments)):
-        found += [Check(TYPE, n), Check(RANK, n)]
-    found += [Check(EXTENT, n, axis) for n, p in enumerate(arguments) for axis in range(len(p.shape))]
-    found += [Check(INDEX, n) for n, p in enumerate(arguments) if p.below is not None]
+        found += [CallCheck(TYPE, n), CallCheck(RANK, n)]
+    found += [CallCheck(EXTENT, n, axis) for n, p in enumerate(arguments) for axis in range(len(p.shape))]
+    found += [CallCheck(INDEX, n) for n, p in enumerate(arguments) if p.below is not None]
     return tuple(found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.runtime.call_checks import Check, checks_of
+from tadc.backend.runtime.call_checks import CallCheck, checks_of
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import SizeList
@@ -58,11 +58,11 @@ class Interface:
         return SizeList(self.sizes, self.inputs, self.excluded)
 
     @cached_property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[CallCheck, ...]:
         """What is looked at of a call."""
         return checks_of(self.told.arguments)
 
-    def number(self, check: Check) -> int:
+    def number(self, check: CallCheck) -> int:
         """The number by which code says that something does not hold."""
         return self.checks.index(check) + 1
 

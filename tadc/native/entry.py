@@ -19,7 +19,7 @@ from functools import cached_property
 
 from tadc.backend.cpu.processors import host
 from tadc.backend.cpu.scratch_memory import GIVE, TAKE
-from tadc.backend.runtime.call_checks import EXTENT, MEMORY, SIZES, Check
+from tadc.backend.runtime.call_checks import EXTENT, MEMORY, SIZES, CallCheck
 from tadc.backend.runtime.interface import Interface
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.kept_inspection import KeptInspection, has_indices
@@ -170,7 +170,7 @@ class _Functions:
 
     def function(self, name: str, parameters: str, lines: Lines) -> str:
         checks = {
-            f"wrong{n}": Check(EXTENT, *place) for n, (place, _) in enumerate(self.interface.told.extents)
+            f"wrong{n}": CallCheck(EXTENT, *place) for n, (place, _) in enumerate(self.interface.told.extents)
         }
         checks["excluded"] = SIZES
         ends = {label: f"i64 {self.interface.number(check)}" for label, check in checks.items()}

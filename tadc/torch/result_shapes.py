@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tadc.backend.runtime.call_checks import EXTENT, RANK, SIZES, TYPE, Check
+from tadc.backend.runtime.call_checks import EXTENT, RANK, SIZES, TYPE, CallCheck
 from tadc.backend.runtime.call_messages import said
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.parameters import Parameter
@@ -33,8 +33,8 @@ def results_like(interface: Interface, tensors: Sequence[Any]) -> list[Any]:
     for n, (parameter, tensor) in enumerate(zip(interface.arguments, tensors, strict=True)):
         found = tensor.device
         torch._check(found.type in DEVICES, lambda: _text(said("device", parameter, found=found)))
-        symbols.require(tensor.dtype == ELEMENTS[parameter.type], Check(TYPE, n))
-        symbols.require(tensor.dim() == len(parameter.shape), Check(RANK, n))
+        symbols.require(tensor.dtype == ELEMENTS[parameter.type], CallCheck(TYPE, n))
+        symbols.require(tensor.dim() == len(parameter.shape), CallCheck(RANK, n))
     sizes = interface.told.values(lengths([tensor.shape for tensor in tensors]), {}, symbols)
     placed = next((tensor for tensor in tensors if tensor.device.type != "cpu"), tensors[0])
     return [placed.new_empty(shape_at(p.shape, sizes), dtype=ELEMENTS[p.type]) for p in interface.outputs]
@@ -46,7 +46,7 @@ class _Symbols(Numbers[Any]):
     def __init__(self, arguments: Sequence[Parameter]) -> None:
         self.arguments = arguments
 
-    def require(self, condition: Any, check: Check) -> None:
+    def require(self, condition: Any, check: CallCheck) -> None:
         """Something that PyTorch makes sure of."""
         torch._check(condition, lambda: _text(check.problem(self.arguments)))
 
@@ -57,7 +57,7 @@ class _Symbols(Numbers[Any]):
 
     def same(self, length: Any, extent: Extent, place: Place, values: Mapping[str, Any]) -> None:
         (wanted,) = shape_at([extent], values)
-        self.require(length == wanted, Check(EXTENT, *place))
+        self.require(length == wanted, CallCheck(EXTENT, *place))
 
     def outside(self, rows: Domain, values: Mapping[str, Any]) -> None:
         inside: Any = True

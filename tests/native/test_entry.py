@@ -15,7 +15,7 @@ from tadc.api.execute import unit_of
 from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
-from tadc.backend.runtime.call_checks import EXTENT, SIZES, Check
+from tadc.backend.runtime.call_checks import EXTENT, SIZES, CallCheck
 from tadc.backend.runtime.workspace import slots_of
 from tadc.compiler.compile_options import Options
 from tadc.native.entry import entry_of, joined
@@ -96,13 +96,13 @@ def test_values_and_gradients(text: str, shapes: Sequence[tuple[int, ...]]) -> N
 def test_what_is_refused() -> None:
     code = code_of(tadc.function("x: f64[2*N + 1, 3]; w: f64[N]; y[i: N] = x[2*i, 0]*w[i]"))
     assert isinstance(called(code, [np.ones((5, 3)), np.ones(2)]), list)
-    assert called(code, [np.ones((5, 4)), np.ones(2)]) == Check(EXTENT, 0, 1)
-    assert called(code, [np.ones((6, 3)), np.ones(2)]) == Check(EXTENT, 0, 0)
-    assert called(code, [np.ones((5, 3)), np.ones(3)]) == Check(EXTENT, 0, 0)
+    assert called(code, [np.ones((5, 4)), np.ones(2)]) == CallCheck(EXTENT, 0, 1)
+    assert called(code, [np.ones((6, 3)), np.ones(2)]) == CallCheck(EXTENT, 0, 0)
+    assert called(code, [np.ones((5, 3)), np.ones(3)]) == CallCheck(EXTENT, 0, 0)
     code = code_of(tadc.function("x: f64[N + M]; w: f64[N - M]; y[i: N] = x[i] + w[0]"))
     assert isinstance(called(code, [np.ones(7), np.ones(3)]), list)
-    assert called(code, [np.ones(7), np.ones(2)]) == Check(EXTENT, 0, 0)
-    assert called(code, [np.ones(3), np.ones(7)]) == Check(EXTENT, 0, 0)
+    assert called(code, [np.ones(7), np.ones(2)]) == CallCheck(EXTENT, 0, 0)
+    assert called(code, [np.ones(3), np.ones(7)]) == CallCheck(EXTENT, 0, 0)
 
 
 def test_sizes_that_are_excluded() -> None:

@@ -18,7 +18,7 @@ from tadc.api.execute import unit_of
 from tadc.backend.cpu import scratch_memory
 from tadc.backend.disk_cache import DiskCache
 from tadc.backend.runtime import inspector
-from tadc.backend.runtime.call_checks import INDEX, Check
+from tadc.backend.runtime.call_checks import INDEX, CallCheck
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.compiler.compile_options import Options
@@ -136,7 +136,7 @@ def test_index_arrays_are_looked_at_when_they_change(monkeypatch: pytest.MonkeyP
     sums(dst[:40], x[:40], 10)
     dst[7] = 10
     for _ in range(2):
-        assert sums(dst[:40], x[:40], 10) == sums.made.interface.number(Check(INDEX, 0))
+        assert sums(dst[:40], x[:40], 10) == sums.made.interface.number(CallCheck(INDEX, 0))
     assert sums.sorted == 4
     sums(np.zeros(0, np.int32), x[:0], 10)
     sums(np.zeros(0, np.int32), x[:0], 0)
