@@ -329,3 +329,10 @@ def test_a_call_with_a_relation_is_direct(kernel: HostKernel) -> None:
     assert found is not None
     np.testing.assert_array_equal(found[0], [1.0, 2.0])
     assert kernel.again((x, Relation(np.array([1, 0, 1]), 2)), {"N": 2}) is None
+
+
+def test_a_call_with_new_arrays_is_direct(kernel: HostKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HostKernel, "_run_into", None)
+    for n in (2, 3):
+        x, dst = np.arange(4.0), np.array([1, 0, 1, 1])
+        np.testing.assert_array_equal(kernel((x, dst), {"N": n})[0], expected(x, dst, n))
