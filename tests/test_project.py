@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_094,
     "passes/terms": 4_149,
     "backend": 16_684,
-    "tadc": 26_818,
+    "tadc": 26_816,
     "tadc/apps": 9_178,
 }
 

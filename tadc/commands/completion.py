@@ -10,8 +10,6 @@ from tadc.commands.option_table import OPTIONS, Option
 from tadc.commands.options import Arguments
 from tadc.frontend.codes import CODES, WARNINGS
 
-PROGRAMS = ("tad", "mlir")
-
 
 def execute(arguments: Arguments) -> int:
     """Print the script of a shell."""
