@@ -32,7 +32,7 @@ from tadc.passes.maps.buffers import buffer_type, in_shape, location_of, rooms_o
 from tadc.passes.maps.checkpoints import Checkpoints, Leg
 from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer
 from tadc.passes.maps.map import Map
-from tadc.passes.maps.memory_of_tensors import memory_of
+from tadc.passes.maps.memory_of_tensors import in_memory, memory_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.same_maps import Alike, renamed
 from tadc.passes.nest.emit import EmitScope, emit_body
@@ -41,7 +41,7 @@ from tadc.passes.nest.nest import At, Body, Call, Nest, Stage, Statement
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.divided_ranges import BEGIN
 from tadc.passes.nest.sum_points import nest_of
-from tadc.passes.nest.windowed import in_memory, shifted, windowed
+from tadc.passes.nest.windowed import shifted, windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given

@@ -28,7 +28,7 @@ class Carried:
     algebra: Algebra
     is_active: Callable[[Term], bool]
 
-    def through(self, term: Term, own: Term | None) -> tuple[Term, Term | None] | None:
+    def through(self, term: Term) -> tuple[Term, Term | None] | None:
         """The operand that gets all that a term gets, and its own element; None where there is none."""
         if not isinstance(term, Apply):
             return None
@@ -43,7 +43,7 @@ class Carried:
         if isinstance(term, Guard):
             then, otherwise = (self.inward(t, own, cotangent) for t in (term.then, term.otherwise))
             return algebra.guard(term.conditions, then, otherwise)
-        inner = self.through(term, own)
+        inner = self.through(term)
         if inner is not None:
             assert isinstance(term, Apply)
             found = cotangents(algebra, cotangent, term, own)

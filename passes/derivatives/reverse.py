@@ -307,7 +307,7 @@ class ReverseMode:
 
     def hand_on(self, carried: Carried, place: int, term: Term, own: Term | None, cotangent: Term) -> None:
         """Begin with what a recurrence carries at the terms that it goes to."""
-        inner = carried.through(term, own)
+        inner = carried.through(term)
         if isinstance(term, Guard):
             for inside, branch in self.branches(place, term):
                 self.hand_on(carried, inside, branch, own, cotangent)
@@ -327,7 +327,6 @@ class ReverseMode:
         """
         self.scopes: list[TermScope] = [scope]
         self.opened: dict[tuple[object, ...], int] = {}
-        self.bodies: dict[tuple[int, int], Term] = {}
         self.pending: dict[tuple[int, int], Term] = {}
         self.queue: list[tuple[int, int, int]] = []
         self.nodes: dict[int, Term] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -60,15 +60,19 @@ def memory_of(function: MapFunction) -> Memory:
     return Memory(
         function.arguments,
         tuple(tensors[name] for name in function.results),
-        tuple(_in_window(tensor, windows.get(tensor.name)) for tensor in temporaries),
+        in_memory(temporaries, windows),
         tuple(_spans(function, temporaries, replaced)),
         replaced,
         kept,
     )
 
 
-def _in_window(tensor: TensorDecl, window: Window | None) -> TensorDecl:
-    return tensor if window is None else replace(tensor, shape=window.shape(tensor.shape))
+def in_memory(tensors: Iterable[TensorDecl], windows: Mapping[str, Window]) -> tuple[TensorDecl, ...]:
+    """Tensors in the shapes that they have in memory."""
+    return tuple(
+        replace(tensor, shape=windows[tensor.name].shape(tensor.shape)) if tensor.name in windows else tensor
+        for tensor in tensors
+    )
 
 
 def completed(item: Map) -> str | None:

@@ -187,7 +187,6 @@ def followers_of(
     seed: Map,
     function: MapFunction,
     whole: frozenset[str] = frozenset(),
-    along: frozenset[str] = frozenset(),
     *,
     later: frozenset[str] = frozenset(),
     any_size: bool = False,
@@ -197,10 +196,9 @@ def followers_of(
     index of it counts steps.
 
     Maps that compute one of the `whole` tensors have no sums by step; those that are larger than a step only
-    with `any_size`. Recurrences that compute those `along` are read by others that run along. What reads a
-    tensor that is computed `later` does not.
+    with `any_size`. What reads a tensor that is computed `later` does not.
     """
-    sweep = steps_along(seed)
+    sweep, along = steps_along(seed), frozenset[str]()
     while sweep is not None:
         first = replace(seed, marks=Marks(sweep=sweep))
         followers = Followers(first, sweep, function, whole, along, set(later), any_size, wanted)

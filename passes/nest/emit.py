@@ -308,7 +308,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: EmitScope) -> None:
         for inner in scopes:
             emit_body(loop.body, low, inner)
         return
-    places = [_places(compute, inner, low) for compute, inner in inside]
+    places = [_places(compute, inner) for compute, inner in inside]
     if inside[0][0].within or not all(_is_residue(place, len(scopes)) for place in places[0]):
         for compute, inner in inside:
             _compute(compute, low, inner)
@@ -348,7 +348,7 @@ def _is_residue(place: StorePlace, count: int) -> bool:
 # -- elements ------------------------------------------------------------------------------------
 
 
-def _places(compute: Compute, scope: EmitScope, low: BodyLowering) -> list[StorePlace]:
+def _places(compute: Compute, scope: EmitScope) -> list[StorePlace]:
     return [
         StorePlace(store, scope.buffers[store.tensor], tuple(scope.form(form) for form in store.at))
         for store in compute.stores
@@ -357,7 +357,7 @@ def _places(compute: Compute, scope: EmitScope, low: BodyLowering) -> list[Store
 
 def _compute(compute: Compute, low: BodyLowering, scope: EmitScope) -> None:
     """Evaluate a block at the points of the tile, and store."""
-    stores = scope.target.stores(compute, low, _places(compute, scope, low), scope)
+    stores = scope.target.stores(compute, low, _places(compute, scope), scope)
     _values(compute, low, scope, stores.add)
     stores.end()
 

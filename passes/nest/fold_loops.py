@@ -44,8 +44,6 @@ class Inside(LockstepContext):
 
     bound: Mapping[str, Affine] = field(default_factory=dict[str, Affine])
     masked: bool = False
-    in_blocks: bool = False
-    """Whether this is in loops over blocks of steps."""
 
     @property
     def is_open(self) -> bool:

@@ -255,10 +255,10 @@ class _VerifierWalk:
         self.block(compute.block, scope)
         for store in compute.stores:
             self.forms(store, [*store.at, *(row.form for row in store.fresh)], scope)
-            self.written(store, store.tensor, scope)
+            self.written(store, store.tensor)
             self.access(store, store, scope)
 
-    def written(self, node: object, tensor: str, scope: _Scope) -> None:
+    def written(self, node: object, tensor: str) -> None:
         if tensor not in self.nest.computed and tensor in {other.name for other in self.nest.tensors}:
             self.wrong(node, f"`{tensor}` is not computed here", f"name it `out {tensor}`")
 
@@ -290,7 +290,7 @@ class _VerifierWalk:
                     "pass one that fits",
                 )
             if own.name in nest.computed:
-                self.written(call, name, scope)
+                self.written(call, name)
         for row in nest.known:
             what, here = f"`{rows_text((row,))}` of `{nest.name}`", row.substitute(meanings)
             all(self.holds(call, side, what, "to be so", scope) for side in here.inequalities)

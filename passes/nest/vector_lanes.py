@@ -210,7 +210,7 @@ class Lanes(LaneIndices):
         """Subscripts that do not move with the lane, and the distance of each lane from there in elements."""
         base: Made = []
         total: Any = None
-        for form, stride in zip(forms, self._strides(buffer, point), strict=True):
+        for form, stride in zip(forms, self._strides(buffer), strict=True):
             rest = without(form, {LANE})
             base.append(self.low.affine([rest], point, checked=checked))
             moving = form - rest
@@ -223,7 +223,7 @@ class Lanes(LaneIndices):
             total = moved if total is None else self._op("arith.addi", total, moved, point)
         return base, total
 
-    def _strides(self, buffer: ir.Value, point: Point) -> Made:
+    def _strides(self, buffer: ir.Value) -> Made:
         """The strides of a row-major buffer: numbers, or values that sizes give."""
         strides, _ = buffer.type.get_strides_and_offset()
         dynamic = ir.ShapedType.get_dynamic_stride_or_offset()

@@ -3,12 +3,13 @@ rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.blocks import Placing, with_reads
-from tadc.passes.maps.map import Map, MapFunction, TensorDecl, Window
+from tadc.passes.maps.map import Map, MapFunction, Window
+from tadc.passes.maps.memory_of_tensors import in_memory
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.rewriting import with_places
 
@@ -23,14 +24,6 @@ def windowed(nest: Nest, windows: Mapping[str, Window]) -> Nest:
 
 def _place_in(windows: Mapping[str, Window]) -> Placing:
     return lambda tensor, at: (tensor, windows[tensor].place(at) if tensor in windows else at)
-
-
-def in_memory(tensors: Iterable[TensorDecl], windows: Mapping[str, Window]) -> tuple[TensorDecl, ...]:
-    """Tensors in the shapes that they have in memory."""
-    return tuple(
-        replace(tensor, shape=windows[tensor.name].shape(tensor.shape)) if tensor.name in windows else tensor
-        for tensor in tensors
-    )
 
 
 def readers_of_windows(function: MapFunction) -> MapFunction:

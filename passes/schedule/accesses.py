@@ -10,7 +10,7 @@ from functools import cached_property
 from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
+from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
 from tadc.passes.maps.map import (
     Applied,
@@ -96,8 +96,6 @@ class Loop:
     """How many values it gives."""
     additions: int = 1
     """How many of those add up, or compare, what is no product, which would be added in one step."""
-    moved: Affine = ZERO
-    """How far the indices of the map move the innermost binder: its values are counted from there."""
     is_counted: bool = True
     """Whether its values can be counted from the lower one of its closest bounds, by `counted_from`."""
     direct: bool = True
@@ -296,7 +294,6 @@ class Accesses:
         added = (self.lets[name].value for name in fold.body.gives)
         inner.additions = sum(fold.kind != "sum" or not factors(value) for value in added)
         inner.direct = not self.guards
-        inner.moved = step_with(binders[-1], rows, self.names) if binders else ZERO
         inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         apart = [row for row in rows if len(row.form.variables & frozenset(self.ranges)) == 1]

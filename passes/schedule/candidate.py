@@ -23,16 +23,14 @@ class Leap:
 class RowPanels:
     """Reads that are packed for the rows of tiles, which are copies along the index `name`.
 
-    `names` are the indices whose loops are around all, `chunk` the most rows between two packings,
-    `points` the elements of a row, by read; `cost` that of packing, for a tile, `share` what it is of the
-    whole cost.
+    `names` are the indices whose loops are around all, `chunk` the most rows between two packings, `cost`
+    that of packing, for a tile, `share` what it is of the whole cost.
     """
 
     name: str
     reads: tuple[ElementRead, ...]
     names: frozenset[str]
     chunk: int
-    points: tuple[int, ...]
     cost: float
     share: float = 0.0
 

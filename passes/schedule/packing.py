@@ -201,7 +201,7 @@ class _ReductionPacking:
             for read in reads
         )
         reuse = max(1, self.reuse(names))
-        return RowPanels(row, tuple(reads), names - {row}, tiles * tile, points, cost / reuse)
+        return RowPanels(row, tuple(reads), names - {row}, tiles * tile, cost / reuse)
 
     def cut(self, reads: Sequence[ElementRead], lanes: int, kinds: int) -> tuple[int, int | None] | None:
         """How many loops run around the packing, and the steps of the next one; None if panels are too large.

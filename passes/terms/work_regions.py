@@ -90,9 +90,9 @@ def amount(work: Work) -> Amount:
     return (0, *astuple(work)[:-1])
 
 
-def work(found: Amount, exact: bool = True) -> Work:
+def work(found: Amount) -> Work:
     """What `amount` made that of."""
-    return Work(*found[1:], exact=exact)
+    return Work(*found[1:], exact=True)
 
 
 @dataclass(frozen=True, eq=False)

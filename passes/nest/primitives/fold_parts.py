@@ -144,7 +144,7 @@ def _before_and_after(
     """The part of a loop in which bounds hold for all points of a tile, and all steps of those inside; those
     before it by one bound after the other, and those after it."""
     level = loops.levels[place]
-    steps = None if loops.inside else whole_steps(loops.levels[place:], rows, ranges)
+    steps = None if loops.inside else whole_steps(loops.levels[place:], rows)
     found = rows_of(level) if steps is None else steps[1]
     if any(not lookup.variables.isdisjoint(ranges) for row in found for lookup in row.form.lookups()):
         return []  # nothing is known of what all points have
@@ -167,7 +167,7 @@ def _before_and_after(
 
 
 def whole_steps(
-    levels: Sequence[Level], rows: Sequence[Constraint], ranges: Mapping[str, int]
+    levels: Sequence[Level], rows: Sequence[Constraint]
 ) -> tuple[Mapping[str, int], Domain] | None:
     """How many steps the loops inside of the first have, and the rows that say where these are whole; None
     where it is no loop over blocks of known numbers of steps of the others."""
