@@ -230,8 +230,8 @@ class Followers:
         self.made = {tensor.name: self.sweep for tensor in self.first.tensors}
         self.names = BlockNames(set(self.before.tensors()) | set(self.before.sizes))
         place = next(n for n, item in enumerate(self.before.maps) if item.tensors == self.first.tensors)
-        maps = [*self.before.maps[: place + 1]]
-        for item in self.before.maps[place + 1 :]:
+        maps, self.after = [*self.before.maps[: place + 1]], self.before.maps[place + 1 :]
+        for item in self.after:
             maps += self.taken(item)
         self.function = replace(self.before, maps=tuple(maps)) if self.sums else self.before
 
@@ -256,8 +256,7 @@ class Followers:
     def read_along(self) -> set[str]:
         """What other recurrences of the same steps compute for members."""
         read = {name for member in self.members[1:] for name in member.read} - self.made.keys()
-        place = next(n for n, item in enumerate(self.before.maps) if item.tensors == self.first.tensors)
-        others = (item for item in self.before.maps[place:] if item.order is not None)
+        others = (item for item in self.after if item.order is not None)
         return {item.name for item in others if item.name in read and self.follows(item, {}) is not None}
 
     def joins(self, item: Map) -> bool:

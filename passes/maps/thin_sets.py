@@ -29,8 +29,7 @@ THIN = WORTH_CODE
 def late_addends(item: Map, function: MapFunction) -> Sequence[tuple[Let, Choice]]:
     """What a map adds on a thin set, where its elements are all that a caller gets, and no map reads them."""
     guards = thin_addends(item)
-    name = item.name
-    is_read = guards and any(load.tensor == name for each in function.maps for load in each.loads())
+    is_read = guards and any(item.name in each.read for each in function.maps)
     return () if is_read else guards
 
 
