@@ -114,6 +114,8 @@ class Expansion:
     doubted: dict[int, frozenset[Term]] = field(default_factory=dict[int, frozenset[Term]])
     divisors: frozenset[Term] = frozenset()
     heights: dict[int, int] = field(default_factory=dict[int, int])
+    #: The derivatives of functions that were needed, of any order: each is larger than the one before.
+    derived: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
 
     def __post_init__(self) -> None:
         self.coefficients = Coefficients(self.algebra)
@@ -353,16 +355,17 @@ class Expansion:
         """f(c), f'(c), f''(c) / 2, …; None where one of them is no finite number."""
         terms = self.algebra.terms
         place = terms.read("?t", (), DEFAULT)
-        derived: Term = terms.apply(function, (place,))
+        derived = self.derived.setdefault(function, [terms.apply(function, (place,))])
         found: list[Term] = []
         for k in range(count):
-            value = self._at_center(derived, place, center)
+            if k == len(derived):
+                derived.append(self._slope(derived[-1], place))
+            value = self._at_center(derived[k], place, center)
             if value is None:
                 return None
             found.append(
                 self.coefficients.term(self.coefficients.times(1 / math.factorial(k), number(value)))
             )
-            derived = self._slope(derived, place)
         return found
 
     def _at_center(self, term: Term, place: Read, center: Term) -> Term | None:
