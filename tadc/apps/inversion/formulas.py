@@ -44,7 +44,7 @@ def jinv_transposed_program(plan: Plan) -> Program:
     count = len(plan.graph.program.arguments)
     tangents = [a.name for a in made.arguments[count:]]
     found = derive(made, "vjp", tangents)
-    given, results = cotangent_names(plan, Names(plan.graph.program))
+    given, results = names_of(plan, "jinvT", Names(plan.graph.program))
     spoken = {a.name: name for a, name in zip(found.arguments[-len(given) :], given, strict=True)}
     spoken |= {d.name: name for d, name in zip(found.outputs, results, strict=True)}
     # J^-1 v is linear in v: its gradient does not depend on it.
@@ -62,23 +62,19 @@ def logabsdet_program(plan: Plan) -> Program:
 
 def signature_of(plan: Plan, product: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The inputs and the outputs of a product's program, in order."""
-    names = Names(plan.graph.program)
-    own = [a.name for a in plan.graph.program.arguments]
+    given, results = names_of(plan, product, Names(plan.graph.program))
+    return (*(a.name for a in plan.graph.program.arguments), *given), tuple(results)
+
+
+def names_of(plan: Plan, product: str, names: Names) -> tuple[list[str], list[str]]:
+    """What a product's program takes beside the program's arguments, and what it makes."""
+    if product == "logabsdet":
+        return [], [names.free("logabsdet")]
+    sides, form = (plan.outputs, plan.inputs), "{}_dot"
     if product == "jinvT":
-        given, results = cotangent_names(plan, names)
-        return (*own, *given), tuple(results)
-    given, results = tangent_names(plan, names)
-    return ((*own, *given), tuple(results)) if product == "jinv" else (tuple(own), (names.free("logabsdet"),))
-
-
-def tangent_names(plan: Plan, names: Names) -> tuple[list[str], list[str]]:
-    """The names of tangents of outputs, and of inputs."""
-    return [names.free(f"{n}_dot") for n in plan.outputs], [names.free(f"{n}_dot") for n in plan.inputs]
-
-
-def cotangent_names(plan: Plan, names: Names) -> tuple[list[str], list[str]]:
-    """The names of cotangents of inputs, and of outputs."""
-    return [names.free(f"d{n}") for n in plan.inputs], [names.free(f"d{n}") for n in plan.outputs]
+        sides, form = sides[::-1], "d{}"
+    given, results = ([names.free(form.format(n)) for n in side] for side in sides)
+    return given, results
 
 
 def _renamed(program: Program, spoken: dict[str, str]) -> Program:
@@ -111,7 +107,7 @@ class _Formula:
         self.names = Names(program)
         self.original = {t.name: t for t in (*program.arguments, *program.definitions)}
         graph = self.plan.graph
-        given, results = tangent_names(self.plan, self.names)
+        given, results = names_of(self.plan, "jinv", self.names)
         self.tangents = {Role(TANGENT, value): name for value, name in zip(graph.outputs, given, strict=True)}
         self.results = dict(zip(graph.inputs, results, strict=True))
         self.total = self.names.free("logabsdet")

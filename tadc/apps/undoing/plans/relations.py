@@ -91,10 +91,7 @@ def _reads(terms: Terms, definition: Definition) -> list[ElementRelation]:
 
 def _joined(step: ElementRelation, indices: Sequence[str], rest: ElementRelation) -> ElementRelation:
     """The elements that depend on others through those of one value, whose indices these are."""
-    unknowns = {name for row in rest.rows for name in row.form.variables}
-    unknowns |= {name for form in rest.forms for name in form.variables}
     inner = dict(zip(indices, step.forms, strict=True))
-    inner |= {name: Affine.var(f"?{name}") for name in unknowns if name.startswith("?")}
     forms = tuple(form.substitute(inner) for form in rest.forms)
     return ElementRelation(rest.source, forms, step.rows + tuple(row.substitute(inner) for row in rest.rows))
 

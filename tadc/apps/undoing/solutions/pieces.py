@@ -230,22 +230,29 @@ class Pieces:
         return self.algebra.one
 
     def least(self, pivots: Sequence[Definition]) -> list[Definition]:
-        """The least magnitude of pivots, if they are not known to be no 0."""
-        if all(is_number(pivot.body) and not is_const(pivot.body, 0) for pivot in pivots):
+        """The least magnitude of pivots that are not known to be no 0."""
+        unknown = [p for p in pivots if not is_number(p.body) or is_const(p.body, 0)]
+        if not unknown:
             return []
         terms, total = self.terms, None
-        for pivot in pivots:
+        for pivot in unknown:
             body: Term = terms.apply("abs", [pivot.body])
             if pivot.shape:
                 body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body, kind="min")
             total = body if total is None else terms.apply("min", [total, body])
         assert total is not None
-        return [self.result(Definition("least", pivots[0].type, (), (), total), Role(LEAST))]
+        return [self.result(Definition("least", unknown[0].type, (), (), total), Role(LEAST))]
 
 
 def is_number(term: Term) -> bool:
     """Whether a term has the same value at all elements, known without running."""
     return all(not isinstance(t, Read | IndexValue | Reduce | Guard | Select) for t in reachable([term]))
+
+
+def known_or_read(terms: Terms, made: Definition) -> Term:
+    """The body of a definition that is the same at all elements, known without running, else a read of it."""
+    own = [Affine.var(i) for i in made.indices]
+    return made.body if is_number(made.body) else terms.read(made.name, own, made.type)
 
 
 def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:
@@ -255,8 +262,7 @@ def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:
         body = pivot.body
         if isinstance(body, Const) and abs(body.value) == 1:
             continue
-        if not is_number(body):
-            body = terms.read(pivot.name, [Affine.var(i) for i in pivot.indices], pivot.type)
+        body = known_or_read(terms, pivot)
         body = terms.apply("log", [terms.apply("abs", [body])])
         if pivot.shape:
             body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body)

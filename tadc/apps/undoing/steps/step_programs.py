@@ -13,14 +13,13 @@ from math import prod
 
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.kinds import Class, MatrixClass, Steps, dense
-from tadc.apps.undoing.solutions.pieces import Pieces, is_number
+from tadc.apps.undoing.solutions.pieces import known_or_read
 from tadc.apps.undoing.solutions.programs import Programs
 from tadc.apps.undoing.solutions.roles import COLUMN, INNER, PIVOT, TANGENT, Role, RoledProgram, value_of
 from tadc.apps.undoing.solutions.undone import NoFormula, Part, composed, naming, undone
 from tadc.apps.undoing.steps.step_chain import FactorChain, NoChain, Planner, chains_of
 from tadc.apps.undoing.steps.step_lift import Lift
-from tadc.toolkit.language import Affine, Definition, bytes_of_type
-from tadc.toolkit.transforms import is_const
+from tadc.toolkit.language import Affine, bytes_of_type
 
 #: From so many numbers in a state on, a solution for each step takes less time than one system for all.
 _DENSE, _BAND = 48, 256
@@ -61,7 +60,8 @@ class StepPrograms(ChainPrograms):
     def inverse(self) -> RoledProgram:
         """As `Programs.inverse`."""
         lift = self._lift
-        made = [*lift.made, *self._solution, *_least(lift.pieces, lift.pivots)]
+        pivots = [replace(p, body=known_or_read(lift.terms, p)) for p in lift.pivots]
+        made = [*lift.made, *self._solution, *lift.pieces.least(pivots)]
         return lift.pieces.program(made, taped=True)
 
     def pivots(self) -> RoledProgram:
@@ -104,11 +104,6 @@ class StepSystems(ChainPrograms):
         for plan in (chain.end, chain.start):
             if any(role.kind != TANGENT for role in undone(plan, Programs).inputs):
                 raise NoFormula("its first or last states are scaled by values")
-
-    @property
-    def is_closed(self) -> bool:
-        """As `Programs.is_closed`."""
-        return False
 
     def columns(self) -> RoledProgram:
         """The coloured columns of the matrices of all steps, `[lane, step, …]`."""
@@ -167,13 +162,3 @@ def _kind(chain: FactorChain, programs: Programs) -> Steps:
     each = tuple(dict.fromkeys(planned.matrix.name for planned in chain.step.steps))
     work = chain.start.cost + chain.step.cost + chain.end.cost
     return Steps(dense(chain.form.size), count, each, work, isinstance(programs, StepPrograms), programs)
-
-
-def _least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
-    """The least magnitude of pivots, which are read, if they are not known to be no 0."""
-    reads = [
-        replace(p, body=pieces.terms.read(p.name, [Affine.var(i) for i in p.indices], p.type))
-        for p in pivots
-        if not is_number(p.body) or is_const(p.body, 0)
-    ]
-    return pieces.least(reads)
