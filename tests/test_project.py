@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_094,
     "passes/terms": 4_149,
     "backend": 16_684,
-    "tadc": 26_816,
-    "tadc/apps": 9_178,
+    "tadc": 26_789,
+    "tadc/apps": 9_151,
 }
 
 

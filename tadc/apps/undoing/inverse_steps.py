@@ -81,8 +81,7 @@ def inverse_steps(program: Program, name: str, axis: int | None = None) -> Inver
         if axis not in (None, layout.axis):
             continue
         try:
-            reader = ChainReader(form, definition, layout)
-            plan = plan_of(reader.step(), list(layout.states("a", range(layout.depth, 0, -1))))
+            plan = plan_of(*ChainReader(form, definition, layout).step())
             found.append((plan.cost, InverseSteps(layout, _backwards(form, layout, plan))))
         except (NoChain, NoFormula) as problem:
             reasons.append(str(problem))

@@ -12,10 +12,13 @@ the number of the step as their first index: its Jacobian is block-diagonal, a b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.planned import Plan
+from tadc.apps.undoing.solutions.roles import returning
 from tadc.apps.undoing.steps.step_layout import MOST_PARTS, StateLayout, layouts
 from tadc.toolkit.language import (
     Affine,
@@ -36,6 +39,10 @@ from tadc.toolkit.transforms import Simplifier, needed
 
 #: Makes the plan of a program by its arguments.
 Planner = Callable[[Program, Sequence[str]], Plan]
+
+#: A program, and by which arguments it is inverted.
+Inverted: TypeAlias = tuple[Program, Sequence[str]]
+Shape: TypeAlias = tuple[int, ...]
 
 #: The term in the place of a read, given by its indices.
 Rule = Callable[[Sequence[Affine]], Term]
@@ -62,42 +69,28 @@ class FactorChain:
 
 
 def chains_of(form: ComponentForm, planner: Planner) -> list[FactorChain]:
-    """The form as chains, one for each layout. Raises NoChain with the reason where there is none."""
-    made = [d for d in form.program.definitions if d.order is not None]
-    if len(made) != 1 or made[0].name in form.new:
-        raise NoChain("it has not one recurrence whose last states alone are read")
-    if form.kept:
-        raise NoChain("it reads values that stay")
-    recurrence = made[0]
-    before = _upstream(form.program.definitions, recurrence)
-    reason = NoChain("its states are not made one of the other by steps that are alike")
-    found: list[FactorChain] = []
-    for layout in layouts(recurrence, form.shapes[recurrence.name]):
-        reader = ChainReader(form, recurrence, layout)
-        try:
-            start = planner(reader.start(before), form.dying)
-            step = planner(reader.step(), list(layout.states("a", range(layout.depth, 0, -1))))
-            end = planner(reader.end(before), list(layout.states("l", range(layout.depth - 1, -1, -1))))
-        except NoChain as problem:
-            reason = problem
-        except CompileError as error:
-            reason = NoChain(error.diagnostics[0].message)
-        else:
-            found.append(FactorChain(form, layout, start, step, end))
-    if not found:
-        raise reason
+    """The form as chains, one for each layout: of one recurrence whose last states alone are read."""
+    made, found = [d for d in form.program.definitions if d.order is not None], list[FactorChain]()
+    if len(made) != 1 or made[0].name in form.new or form.kept:
+        return found
+    before = _upstream(form.program.definitions, made[0])
+    for layout in layouts(made[0], form.shapes[made[0].name]):
+        reader = ChainReader(form, made[0], layout)
+        with suppress(NoChain, CompileError):
+            start, step, end = reader.start(before), reader.step(), reader.end(before)
+            found.append(FactorChain(form, layout, planner(*start), planner(*step), planner(*end)))
     return found
 
 
 def _upstream(definitions: Sequence[Definition], recurrence: Definition) -> tuple[Definition, ...]:
     """The definitions that a recurrence reads, through others too."""
-    kept = [replace(d, is_output=d.name == recurrence.name) for d in definitions]
-    return tuple(d for d in needed(kept) if d.name != recurrence.name)
+    kept = needed(returning(definitions, [recurrence.name]))
+    return tuple(d for d in kept if d.name != recurrence.name)
 
 
 @dataclass
 class ChainReader:
-    """Reads the three programs off a form."""
+    """Reads the three programs off a form, each with the arguments that it is inverted by."""
 
     form: ComponentForm
     recurrence: Definition
@@ -107,9 +100,9 @@ class ChainReader:
         self.terms = self.form.program.terms
         self.type = self.form.types[self.layout.name]
 
-    def start(self, before: Sequence[Definition]) -> Program:
+    def start(self, before: Sequence[Definition]) -> Inverted:
         """The first states, of what dies."""
-        made = [replace(d, is_output=False) for d in before]
+        made = returning(before, ())
         for state in range(self.layout.depth):
             for part in range(len(self.layout.parts)):
                 body = self.body(part, Affine.const(state), ())
@@ -122,9 +115,9 @@ class ChainReader:
 
                 body = self.reread(body, rule)
                 made.append(self.definition(f"f{state}_{part}", body))
-        return self.program(self.ordered(made), ())
+        return self.program(self.ordered(made), (), ()), self.form.dying
 
-    def step(self) -> Program:
+    def step(self) -> Inverted:
         """A state of those before it, for all steps at once."""
         depth, parts = self.layout.depth, range(len(self.layout.parts))
         step = Affine.var("step")
@@ -147,11 +140,10 @@ class ChainReader:
         for k, part in self.layout.states("a", range(depth - 1, 0, -1)).values():
             body = self.terms.read(f"a{k}_{part}", whole, self.type)
             made.append(self.definition(f"b{k}_{part}", body, batch=True))
-        arguments = self.layout.states("a", range(depth, 0, -1))
-        shape = (self.layout.count, *self.layout.extents)
-        return self.program(made, [Argument(name, self.type, shape) for name in arguments])
+        arguments = tuple(self.layout.states("a", range(depth, 0, -1)))
+        return self.program(made, arguments, (self.layout.count,)), arguments
 
-    def end(self, before: Sequence[Definition]) -> Program:
+    def end(self, before: Sequence[Definition]) -> Inverted:
         """What is new, of the last states."""
         gone = {d.name for d in before} | {self.layout.name}
         last = self.layout.length - 1
@@ -173,8 +165,8 @@ class ChainReader:
                 body = chosen(self.terms, definition.body, self.layout, extents)
                 body = Simplifier(self.terms).visit(body, box(definition.indices, shape))
                 made.append(replace(definition, body=self.reread(body, rule)))
-        arguments = self.layout.states("l", range(self.layout.depth - 1, -1, -1))
-        return self.program(made, [Argument(n, self.type, self.layout.extents) for n in arguments])
+        arguments = tuple(self.layout.states("l", range(self.layout.depth - 1, -1, -1)))
+        return self.program(made, arguments, ()), arguments
 
     # -- parts -------------------------------------------------------------------------------------
 
@@ -242,9 +234,10 @@ class ChainReader:
             waiting = [d for d in waiting if d not in ready]
         return found
 
-    def program(self, definitions: Sequence[Definition], arguments: Sequence[Argument]) -> Program:
-        """The program of definitions; what else they read is an argument."""
-        have = {d.name for d in definitions} | {a.name for a in arguments}
+    def program(self, definitions: Sequence[Definition], states: Sequence[str], front: Shape) -> Program:
+        """The program of definitions, by states; what else they read is an argument."""
+        arguments = [Argument(name, self.type, (*front, *self.layout.extents)) for name in states]
+        have = {d.name for d in definitions} | set(states)
         read = tensors_read(d.body for d in definitions) - have
         known = {a.name: a for a in self.form.program.arguments}
         if self.layout.name in read or not read <= known.keys():

@@ -17,7 +17,7 @@ from tadc.apps.undoing.solutions.pieces import known_or_read
 from tadc.apps.undoing.solutions.programs import Programs
 from tadc.apps.undoing.solutions.roles import COLUMN, INNER, PIVOT, TANGENT, Role, RoledProgram, value_of
 from tadc.apps.undoing.solutions.undone import NoFormula, Part, composed, naming, undone
-from tadc.apps.undoing.steps.step_chain import FactorChain, NoChain, Planner, chains_of
+from tadc.apps.undoing.steps.step_chain import FactorChain, Planner, chains_of
 from tadc.apps.undoing.steps.step_lift import Lift
 from tadc.toolkit.language import Affine, bytes_of_type
 
@@ -144,10 +144,7 @@ def programs_of(form: ComponentForm, kind: Class) -> Programs:
 
 def steps_of(form: ComponentForm, planner: Planner) -> Steps | None:
     """How the chain of steps that a form is, is undone, at the least cost; None where it is none."""
-    try:
-        chains = chains_of(form, planner)
-    except NoChain:
-        return None
+    chains = chains_of(form, planner)
     # A state of one tensor has the shorter program: several have to save more than they lengthen it.
     chains.sort(key=lambda chain: chain.step.cost * (_SEVERAL if chain.layout.split else 1))
     for make in (StepPrograms, StepSystems):
