@@ -60,6 +60,8 @@ class JaxFunction:
             with _naming:
                 self._result = _result(f.outputs)
         self._has_sparse = any(p.pattern is not None for p in self._parameters())
+        #: Whether a call without names is that of what JAX compiles.
+        self._is_plain = f.type_parameters is None and not self._untold and not self._has_sparse
         self._size_names = tuple(dict.fromkeys((*self._untold, *f.program.sizes, *dict(f.program.given))))
         self._call = jax.jit(self._traced, static_argnames=self._size_names, inline=True)
         self.__name__ = next(iter(f.outputs))
@@ -79,6 +81,8 @@ class JaxFunction:
         """Evaluate. Raises ArgumentError that lists all that is wrong with the arguments."""
         __tracebackhide__ = True
         try:
+            if self._is_plain and not kwargs:
+                return self._call(*args)
             f = self.function
             if f.type_parameters is not None:
                 return f.typed(f.types_of(args, kwargs)).jax(*args, **kwargs)

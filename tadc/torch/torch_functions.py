@@ -23,7 +23,7 @@ from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.size_values import size_values
 from tadc.torch.modules import FunctionModule
 from tadc.torch.operators import operator_of
-from tadc.torch.pytorch import forward_ad, is_looked_at, requires_gradient, torch, uncompiled
+from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
 from tadc.torch.tensor_arguments import (
     fitting,
@@ -69,6 +69,9 @@ class TorchFunction:
             self._op, self._direct = operator.op, operator.direct
             if self._indices:
                 weakref.finalize(self, operator.forget).atexit = False
+        is_more = f.type_parameters is not None or self._is_sparse or self._indices
+        #: Whether a call without names is the operator on its arguments.
+        self._is_plain = self._direct is not None and not is_more
 
     @property
     def open_types(self) -> frozenset[str]:
@@ -91,20 +94,13 @@ class TorchFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Evaluate. Raises ArgumentError (a CompileError and a ValueError) for all that is wrong."""
         __tracebackhide__ = True
-        if is_looked_at():
+        if is_traced() or compiler._is_compiling_flag:
             return self._traced(args, kwargs)
         try:
-            if self.function.type_parameters is not None:
-                return self._of_types(args, kwargs)(*args, **kwargs)
-            if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
-                return uncompiled(TorchFunction._sparse)(self, args, kwargs)
-            if kwargs or self._direct is None:
-                return self._arranged(args, kwargs)
-            tensors = self._with_indices(args) if self._indices else args
-            if forward_ad._current_level < 0 and not requires_gradient(*tensors):
-                found = self._direct(*tensors)
-            else:
-                found = self._op(*tensors)
+            if kwargs or not self._is_plain:
+                return self._adapted(args, kwargs)
+            is_recorded = forward_ad._current_level >= 0 or requires_gradient(*args)
+            found = self._op(*args) if is_recorded else self._direct(*args)
             return found if self._result is None else self._result(*found)
         except Exception as error:
             if isinstance(error, CompileError):
@@ -116,6 +112,19 @@ class TorchFunction:
         except Exception as error:
             leaving(error)
             raise
+
+    def _adapted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that is more than the operator on these arguments."""
+        if self.function.type_parameters is not None:
+            return self._of_types(args, kwargs)(*args, **kwargs)
+        if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
+            return uncompiled(TorchFunction._sparse)(self, args, kwargs)
+        if kwargs or self._direct is None:
+            return self._arranged(args, kwargs)
+        tensors = self._with_indices(args) if self._indices else args
+        is_recorded = forward_ad._current_level >= 0 or requires_gradient(*tensors)
+        found = self._op(*tensors) if is_recorded else self._direct(*tensors)
+        return found if self._result is None else self._result(*found)
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `torch.compile` and `torch.export` see: the operator alone."""
