@@ -9,7 +9,7 @@ from tadc.backend.cuda.device_arrays import View, is_on_gpu, view_of
 from tadc.backend.runtime.addresses import overlap
 from tadc.backend.runtime.call_messages import said
 from tadc.backend.runtime.host_arrays import unreadable, wrong_shape
-from tadc.backend.runtime.outputs import OUT, by_name, shared
+from tadc.backend.runtime.outputs import OUT, given_arrays
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
@@ -50,40 +50,28 @@ def given_on_gpu(
     Raises:
         ArgumentError: TAD0505, all that is wrong.
     """
-    problems: list[Diagnostic] = []
-    values = by_name(outputs, out, problems)
-    given: list[tuple[Any, View] | None] = []
-    for parameter in outputs:
-        value = values.get(parameter.name)
-        view = None if value is None else _to_write(parameter, value, device, alignment, problems)
-        given.append(None if view is None else (value, view))
-    if not problems:
-        spans = [(p.name, pair[1].span) for p, pair in zip(outputs, given, strict=True) if pair]
-        problems = shared(spans, overlap)
-    if problems:
-        raise ArgumentError(problems)
-    return given
+
+    def look(parameter: Parameter, value: Any) -> tuple[Any, View]:
+        return value, _to_write(parameter, value, device, alignment)
+
+    return given_arrays(outputs, out, look, lambda one, other: overlap(one[1].span, other[1].span))
 
 
-def _to_write(
-    parameter: Parameter, value: Any, device: int, alignment: int, problems: list[Diagnostic]
-) -> View | None:
-    """The view of an array of `out=`; what keeps it from being written is added to the problems."""
+def _to_write(parameter: Parameter, value: Any, device: int, alignment: int) -> View:
+    """The view of an array of `out=`. Raises ArgumentError for what keeps it from being written."""
     if not is_on_gpu(value):
-        problems.append(said("out host", parameter))
-        return None
-    found: list[Diagnostic] = []
-    view: View | None = None
+        raise ArgumentError([said("out host", parameter)])
     try:
         view = viewed(parameter, value)
-        found += wrong(parameter, view, device, **OUT)
+        problems = wrong(parameter, view, device, **OUT)
         if view.address % alignment:
-            found.append(said("out place", parameter, alignment=alignment))
+            problems.append(said("out place", parameter, alignment=alignment))
         if view.is_read_only:
-            found.append(said("out read-only", parameter))
+            problems.append(said("out read-only", parameter))
+        if problems:
+            raise ArgumentError(problems)
     except ArgumentError as error:
-        found += error.diagnostics
-    for problem in found:
-        problem.code = "TAD0505"
-    problems += found
+        for problem in error.diagnostics:
+            problem.code = "TAD0505"
+        raise
     return view

@@ -17,7 +17,6 @@ from tadc.backend.cuda.prepared import CallPlan, Output, PreparedLaunch
 from tadc.backend.cuda.repeats import Repeats
 from tadc.backend.cuda.results import finished, results_of
 from tadc.backend.cuda.seen_indices import placed
-from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.frameworks import stream_handle
 from tadc.backend.runtime.host_arrays import arrange, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
@@ -61,14 +60,9 @@ class GpuKernel:
         self.manifest = manifest
         self.image = image
         self.code = code
-        self.inputs = tuple(p for p in interface.inputs if p.inspected is None)
-        #: Index arrays that are made of others in each call, which kernels take after what is passed.
-        self.made = tuple(p for p in interface.inputs if p.inspected is not None)
-        self.outputs = interface.outputs
-        self.temporaries = interface.temporaries
-        self.sizes = SizeSymbols(
-            interface.sizes, interface.inputs, interface.excluded, recheck, dict(interface.given)
-        )
+        #: `made` are index arrays that are made of others in each call, which kernels take after the inputs.
+        self.inputs, self.made, self.outputs = interface.arguments, interface.made, interface.outputs
+        self.temporaries, self.sizes = interface.temporaries, interface.size_symbols(recheck)
         self._device = device
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}

@@ -17,13 +17,14 @@ from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.memory_errors import too_little
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.parameters import Parameter
+from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary, new_array, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.call_sizes import SizeSymbols
-    from tadc.backend.runtime.versions import Versions
+    from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols
+    from tadc.backend.runtime.interface import Interface
     from tadc.frontend.source import Source
 
 #: The shapes of this many calls are kept with what was found out about them.
@@ -93,21 +94,16 @@ class HostKernel:
 
     def __init__(
         self,
+        interface: Interface,
         address: int,
-        symbol: str,
-        inputs: Sequence[Parameter],
-        outputs: Sequence[Parameter],
-        temporaries: Sequence[Temporary] = (),
         keepalive: Any = None,
-        sizes: SizeSymbols | None = None,
+        recheck: Recheck | None = None,
+        source: Source | None = None,
     ) -> None:
-        self.symbol = symbol
-        self.inputs = tuple(p for p in inputs if p.inspected is None)
-        #: What is made of the inputs at a call, and passed behind these.
-        self.made = tuple(p for p in inputs if p.inspected is not None)
-        self.outputs = tuple(outputs)
-        self.temporaries = tuple(temporaries)
-        self.sizes = sizes if sizes and (sizes.names or sizes.fixed) else None
+        """`source` is what it was made of, for errors."""
+        self.inputs, self.made, self.outputs = interface.arguments, interface.made, interface.outputs
+        self.temporaries, self.source = interface.temporaries, source
+        self.sizes = interface.size_symbols(recheck) if interface.sizes or interface.given else None
         self._keepalive = keepalive
         self.address = address
         # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
@@ -116,7 +112,7 @@ class HostKernel:
         static = self.sizes is None or not (self.sizes.names or self.sizes.list.excluded)
         self._static = _Plan(self, self.inputs, self.outputs, self.temporaries, (), fixed) if static else None
         #: Of a kernel for all sizes: those for the sizes of some calls, which stay as long as it does.
-        self.versions: Versions[HostKernel] | None = None
+        self.versions: Versions[HostKernel] | None = Versions(interface.work) if interface.work else None
         #: The most bytes that a tensor in between is to have; None where nothing is said.
         self.limit: int | None = None
         #: Versions for calls that there is too little memory for.
@@ -125,8 +121,6 @@ class HostKernel:
         self.saving: Fitting[HostKernel] = Fitting()
         #: The one for calls with long fibres.
         self.cutting: Cutting[HostKernel] = Cutting()
-        #: What it was made of, for errors.
-        self.source: Source | None = None
         self._plans: dict[Any, _Plan] = {}
         self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
         self._size_names = frozenset(self._known)

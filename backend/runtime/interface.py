@@ -10,14 +10,13 @@ from tadc.backend.runtime.call_checks import CallCheck, checks_of
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import SizeList
-from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.amounts import Count, Counted, Product, Sum
 from tadc.lattice.form_json import Json, form_json, form_of
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols
     from tadc.frontend.extents import Extent
     from tadc.frontend.source import Source
     from tadc.frontend.terms import Domain
@@ -71,17 +70,13 @@ class Interface:
         from tadc.backend.cpu.jit import load
 
         library = load(code, [self.symbol])
-        sizes = None
-        if self.sizes or self.given:
-            from tadc.backend.runtime.call_sizes import SizeSymbols
+        return HostKernel(self, library[self.symbol], library, recheck, source)
 
-            sizes = SizeSymbols(self.sizes, self.inputs, self.excluded, recheck, dict(self.given))
-        kernel = HostKernel(
-            library[self.symbol], self.symbol, self.inputs, self.outputs, self.temporaries, library, sizes
-        )
-        kernel.versions = Versions(self.work) if self.work else None
-        kernel.source = source
-        return kernel
+    def size_symbols(self, recheck: Recheck | None = None) -> SizeSymbols:
+        """How calls give sizes values; sets of sizes that are refused may be looked at once more."""
+        from tadc.backend.runtime.call_sizes import SizeSymbols
+
+        return SizeSymbols(self.sizes, self.inputs, self.excluded, recheck, dict(self.given))
 
     def as_json(self) -> Json:
         """Lists, strings and numbers that `from_json` reads."""

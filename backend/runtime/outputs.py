@@ -22,30 +22,38 @@ OUT = {"code": "TAD0505", "subject": "`out` for "}
 
 
 def given_outputs(outputs: Sequence[Parameter], out: Any) -> list[Array | None]:
-    """The array that `out=` gives for each output, None where it gives none.
+    """The arrays of NumPy that `out=` gives for outputs, as `given_arrays`."""
+    return given_arrays(outputs, out, _to_write, share_memory)
 
-    `out` is an array where there is one output, a dict by name, or a tuple or list in order, in
-    which None asks for a new array.
+
+def given_arrays(
+    outputs: Sequence[Parameter], out: Any, look: Callable[[Parameter, Any], T], meet: Callable[[T, T], bool]
+) -> list[T | None]:
+    """What `look` sees of the array that `out=` gives for each output, None where it gives none.
+
+    `out` is an array where there is one output, a dict by name, or a tuple or list in order, in which None
+    asks for a new array. `look` raises ArgumentError; `meet` says whether two share memory.
 
     Raises:
         ArgumentError: TAD0505, all that is wrong.
     """
     problems: list[Diagnostic] = []
-    values = by_name(outputs, out, problems)
+    values = _by_name(outputs, out, problems)
+    given: list[T | None] = []
     for parameter in outputs:
-        problem = _check(parameter, values.get(parameter.name))
-        if problem:
-            problems.append(problem)
-    arrays = [values.get(p.name) for p in outputs]
+        value = values.get(parameter.name)
+        try:
+            given.append(None if value is None else look(parameter, value))
+        except ArgumentError as error:
+            problems += error.diagnostics
     if not problems:
-        given = [(p.name, a) for p, a in zip(outputs, arrays, strict=True) if a is not None]
-        problems = shared(given, share_memory)
+        problems = _shared([(p.name, a) for p, a in zip(outputs, given, strict=True) if a is not None], meet)
     if problems:
         raise ArgumentError(problems)
-    return arrays
+    return given
 
 
-def by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) -> dict[str, Any]:
+def _by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) -> dict[str, Any]:
     """What `out=` gives for each output that it names; what it names wrongly is added to the problems."""
     names = [p.name for p in outputs]
     if not isinstance(out, np.ndarray | tuple | list) and isinstance(out, Mapping):
@@ -64,16 +72,15 @@ def by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) 
     return dict(zip(names, values, strict=True))
 
 
-def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
-    if value is None:
-        return None
-    if (
-        type(value) is np.ndarray  # pyright: ignore[reportUnknownMemberType]
-        and value.dtype is parameter.dtype
-        and value.shape == parameter.shape
-        and value.flags.carray
-    ):
-        return None
+def _to_write(parameter: Parameter, value: Any) -> Array:
+    """An array of NumPy that can be written as it is."""
+    problem = _problem(parameter, value)
+    if problem:
+        raise ArgumentError([problem])
+    return value
+
+
+def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
     made = f"make one with `numpy.empty({parameter.shape!s}, dtype={DTYPES[parameter.type].numpy})`"
     if not isinstance(value, np.ndarray):
         return said("out kind", parameter, found=type(value).__name__, made=made)
@@ -87,7 +94,7 @@ def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
     return said("out overlaps", parameter, made=made) if overlaps_itself(array) else None
 
 
-def shared(given: Sequence[tuple[str, T]], meet: Callable[[T, T], bool]) -> list[Diagnostic]:
+def _shared(given: Sequence[tuple[str, T]], meet: Callable[[T, T], bool]) -> list[Diagnostic]:
     """A diagnostic for any two outputs, by name, whose memory meets."""
     found: list[Diagnostic] = []
     for number, (name, array) in enumerate(given):

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tadc.backend.base import Settings
-from tadc.backend.cpu.jit import load
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
 from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.backend.target import CPU, Target, backend_of
@@ -82,8 +82,8 @@ def compiled(
     fast_math: bool = False,
 ) -> HostKernel:
     """A running kernel of a module whose function is `@k`."""
-    library = load(object_code(complete(llvm_text(text, fast_math=fast_math)), level), ["k"])
-    return HostKernel(library["k"], "k", inputs, outputs, temporaries, library)
+    code = object_code(complete(llvm_text(text, fast_math=fast_math)), level)
+    return Interface("k", tuple(inputs), tuple(outputs), tuple(temporaries)).load(code)
 
 
 @cache
