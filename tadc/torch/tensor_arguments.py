@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tadc.api.function import Function
 from tadc.backend.runtime.call_messages import declared, said, type_problem
 from tadc.backend.runtime.copied_arrays import no_room
 from tadc.backend.runtime.host_arrays import arrange, converted, shape_problem
@@ -15,7 +14,6 @@ from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT, admitted
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
-from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import SizeValues
 from tadc.torch.pytorch import runs_alone, torch
@@ -143,8 +141,3 @@ def require_room(parameters: Sequence[Parameter], tensors: Sequence[Any]) -> Non
             problems += [found] if found else []
     if problems:
         raise ArgumentError(problems) from None
-
-
-def sizes_of(f: Function, tensors: Sequence[Any]) -> SizeValues:
-    """The sizes that tensors tell. Raises ArgumentError where they disagree or the program has no meaning."""
-    return size_symbols_of(f.program).values([tuple(tensor.shape) for tensor in tensors], {})

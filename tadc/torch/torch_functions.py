@@ -32,7 +32,6 @@ from tadc.torch.tensor_arguments import (
     no_sparse_tensor,
     require_indices,
     require_room,
-    sizes_of,
 )
 
 
@@ -69,9 +68,8 @@ class TorchFunction:
             self._op, self._direct = operator.op, operator.direct
             if self._indices:
                 weakref.finalize(self, operator.forget).atexit = False
-        is_more = f.type_parameters is not None or self._is_sparse or self._indices
         #: Whether a call without names is the operator on its arguments.
-        self._is_plain = self._direct is not None and not is_more
+        self._is_plain = self._direct is not None and f.type_parameters is None
 
     @property
     def open_types(self) -> frozenset[str]:
@@ -97,10 +95,11 @@ class TorchFunction:
         if is_traced() or compiler._is_compiling_flag:
             return self._traced(args, kwargs)
         try:
-            if kwargs or not self._is_plain:
-                return self._adapted(args, kwargs)
-            is_recorded = forward_ad._current_level >= 0 or requires_gradient(*args)
-            found = self._op(*args) if is_recorded else self._direct(*args)
+            if kwargs or not self._is_plain or (self._is_sparse and any(map(is_sparse, args))):
+                return self._arranged(args, kwargs)
+            tensors = self._with_indices(args) if self._indices else args
+            is_recorded = forward_ad._current_level >= 0 or requires_gradient(*tensors)
+            found = self._op(*tensors) if is_recorded else self._direct(*tensors)
             return found if self._result is None else self._result(*found)
         except Exception as error:
             if isinstance(error, CompileError):
@@ -112,19 +111,6 @@ class TorchFunction:
         except Exception as error:
             leaving(error)
             raise
-
-    def _adapted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that is more than the operator on these arguments."""
-        if self.function.type_parameters is not None:
-            return self._of_types(args, kwargs)(*args, **kwargs)
-        if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
-            return uncompiled(TorchFunction._sparse)(self, args, kwargs)
-        if kwargs or self._direct is None:
-            return self._arranged(args, kwargs)
-        tensors = self._with_indices(args) if self._indices else args
-        is_recorded = forward_ad._current_level >= 0 or requires_gradient(*tensors)
-        found = self._op(*tensors) if is_recorded else self._direct(*tensors)
-        return found if self._result is None else self._result(*found)
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `torch.compile` and `torch.export` see: the operator alone."""
@@ -182,8 +168,12 @@ class TorchFunction:
         return FunctionModule(self, parameters)
 
     def _arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A call with names, or of a function whose sizes tensors do not tell."""
+        """A call with names or sparse tensors, or of a function whose types or sizes are told otherwise."""
         f = self.function
+        if f.type_parameters is not None:
+            return self._of_types(args, kwargs)(*args, **kwargs)
+        if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
+            return uncompiled(TorchFunction._sparse)(self, args, kwargs)
         symbols = set(f.program.sizes) | set(f.per_value.symbols if f.per_value else ())
         told = told_by_relations(self.parameters, args, kwargs) if f.program.unbound_sizes() else {}
         sizes = {name: told[name] for name in f.program.unbound_sizes() if name in told}
@@ -271,7 +261,7 @@ class TorchFunction:
         tensors = fitting(self.parameters, indexed)
         if any(made is not value for made, value in zip(tensors, indexed, strict=True)):
             return self(*tensors)
-        sizes = sizes_of(self.function, tensors)
+        sizes = size_symbols_of(self.function.program).values([tuple(t.shape) for t in tensors], {})
         if "has no meaning" in str(error) and sizes:
             return self._specialised(self.function.at(sizes), args, {})
         require_indices(self.parameters, values, sizes)

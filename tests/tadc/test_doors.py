@@ -26,6 +26,7 @@ ROWS = tadc.function(
     "x: f64[E]; ptr: index[R + 1] in E + 1 increasing; y[r: R] = sum{e}_(ptr[r])^(ptr[r + 1] - 1) (x[e])"
 )
 COUNTED = tadc.function("size M; x: f64[M]; y[i: M] = x[i]")
+DOUBLES = tadc.function("x: f64[N, M]; y[i: N, j: M] = 2*x[i, j]")
 SHORTER = tadc.function("x: f64[N]; y[i: N - 3] = x[i]")
 
 X, W, ONE = np.arange(4.0), np.arange(3.0), np.ones(1)
@@ -127,6 +128,22 @@ MISTAKES = {
         {},
         "error[TAD0502]: 4 positional arguments given, expected at most 3",
         (X, W, ONE[0], X),
+        IN_SHAPES,
+    ),
+    "too few": Mistake(
+        SCALED,
+        {},
+        "error[TAD0501]: argument `a` is missing\n"
+        "  = note: the function takes `x: f64[N], w: f64[3], a: f64`",
+        (X, W),
+        IN_SHAPES,
+    ),
+    "twice": Mistake(
+        SCALED,
+        {"x": X},
+        "error[TAD0502]: argument `x` is given twice\n"
+        "  = note: once by name, and as positional argument number 1",
+        (X, W, ONE[0]),
         IN_SHAPES,
     ),
     "None": Mistake(
@@ -238,7 +255,7 @@ def framework_door(view: str, make: Callable[[Any], Any]) -> Callable[[Mistake],
 
 def gpu_door(mistake: Mistake) -> Any:
     def placed(value: Any) -> Any:
-        return on_the_emulator(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
+        return on_the_emulator(np.require(value, None, "C")) if isinstance(value, np.ndarray) else value
 
     given = {name: placed(value) for name, value in mistake.given.items()}
     return _emulated(mistake.f)(*map(placed, mistake.positional), **given)
@@ -309,36 +326,75 @@ def test_the_same_words(request: pytest.FixtureRequest, mistake: str, door: str)
     assert text.count("error[") == 1
 
 
-GIVEN = {
+ROWS_OF_X = np.arange(6.0).reshape(2, 3)
+GIVEN: dict[str, Any] = {
     "gaps": np.arange(8.0)[::2],
     "read-only": np.broadcast_to(np.float64(2), 4),
+    "backwards": X[::-1],
     "byte order": X.astype(">f8"),
     "empty": np.zeros(0),
+    "list": [0.0, 1.0, 2, 3.5],
+    "column order": np.asfortranarray(ROWS_OF_X),
+    "transposed": ROWS_OF_X.T,
+    "no rows": np.zeros((0, 3)),
 }
 
 
 @pytest.mark.parametrize("door", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize("kind", GIVEN)
 def test_what_is_read_as_it_is(request: pytest.FixtureRequest, kind: str, door: str) -> None:
-    if (kind, door) == ("byte order", "torch"):
-        pytest.skip("no tensor has another order")
-    x = GIVEN[kind] if door != "torch" else GIVEN[kind].copy()[::1]
-    if door == "jax" and kind == "byte order":
-        found = SCALED.jax(x, W, 2.0)
-    else:
-        found = doors(request, door)(Mistake(SCALED, {"x": x, "w": W, "a": 2.0}, ""))
-    np.testing.assert_array_equal(np.asarray(found), 2 * x * W[0] + W[2])
+    if door == "torch" and kind in ("byte order", "list"):
+        pytest.skip("no tensor is one")
+    x = GIVEN[kind]
+    if door == "torch":
+        # From NumPy it takes no negative strides, and warns of what cannot be written.
+        x = x.copy()[::1] if kind in ("read-only", "backwards") else x
+    given = {"x": x} if np.ndim(x) == 2 else {"x": x, "w": W, "a": 2.0}
+    f = DOUBLES if np.ndim(x) == 2 else SCALED
+    # JAX makes no arrays of another order, nor takes a list as one: the view itself does.
+    as_it_is = door == "jax" and kind in ("byte order", "list")
+    found = f.jax(**given) if as_it_is else doors(request, door)(Mistake(f, given, ""))
+    added = W[2] if f is SCALED else 0
+    np.testing.assert_array_equal(np.asarray(found), 2 * np.asarray(x) * (W[0] if added else 1) + added)
+
+
+@pytest.mark.parametrize("door", ["numpy", "torch", "jax", "gpu"])
+@pytest.mark.parametrize("a", [2, 2.0, np.float64(2), np.array(2.0)], ids=["int", "float", "number", "array"])
+def test_scalars(request: pytest.FixtureRequest, a: Any, door: str) -> None:
+    found = doors(request, door)(Mistake(SCALED, of(a=a), ""))
+    np.testing.assert_array_equal(np.asarray(found), 2 * X * W[0] + W[2])
+
+
+READ_ONLY, REPEATED = np.zeros(4), np.lib.stride_tricks.as_strided(np.zeros(4), (4,), (0,))
+READ_ONLY.flags.writeable = False
 
 
 @pytest.mark.parametrize(
-    ("out", "says"),
+    ("out", "says", "is_of_host"),
     [
-        (np.zeros(4, "f4"), "`out` for `y` has elements of type float32, expected float64"),
-        (np.zeros(5), "`out` for `y` has shape (5,), expected (4,)"),
+        (np.zeros(4, "f4"), "`out` for `y` has elements of type float32, expected float64", False),
+        (np.zeros(5), "`out` for `y` has shape (5,), expected (4,)", False),
+        (np.zeros((2, 2)), "`out` for `y` has 2 dimensions, shape (2, 2), expected 1", False),
+        ((np.zeros(4), np.zeros(4)), "`out` gives 2 arrays for 1 outputs", False),
+        ({"z": np.zeros(4)}, "`out` names `z`, no output", False),
+        (READ_ONLY, "`out` for `y` is read-only", True),
+        (REPEATED, "elements of `out` for `y` overlap", True),
+        ([0.0] * 4, "`out` gives 4 arrays for 1 outputs", False),
+        ("abcd", "`out` for `y` is of type str, not a NumPy array", True),
     ],
 )
-def test_what_results_are_not_written_to(out: Any, says: str) -> None:
-    for call, given, to in ((SCALED, X, out), (_emulated(SCALED), on_the_emulator(X), on_the_emulator(out))):
+def test_what_results_are_not_written_to(out: Any, says: str, is_of_host: bool) -> None:
+    def placed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: placed(each) for name, each in value.items()}
+        if isinstance(value, tuple):
+            return tuple(map(placed, value))
+        return on_the_emulator(value) if isinstance(value, np.ndarray) else value
+
+    ways: list[tuple[Any, Any, Any]] = [(SCALED, X, out)]
+    if not is_of_host:
+        ways.append((_emulated(SCALED), on_the_emulator(X), placed(out)))
+    for call, given, to in ways:
         with pytest.raises(tadc.ArgumentError) as error:
             call(given, W, 2.0, out=to)
         assert [(d.code, d.message) for d in error.value.diagnostics] == [("TAD0505", says)]
